@@ -1,0 +1,315 @@
+"""Leave-one-out of four learners on a whole path of penalties, from one spectrum.
+
+Leaving a row out changes the fit by a rank-one update, so every fold has a closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.spectrum import Spectrum
+
+# The noise is never taken to be smaller than a thousandth of the spread of the targets. Eq. (V4).
+NOISE_FLOOR = 1e-6
+# A row with less than this left outside the other rows' span is told by nothing else.
+_ALONE = 1e-11
+# Folds are worked off in blocks of about this many numbers.
+_BLOCK_NUMBERS = 2**17
+
+
+@dataclass(frozen=True)
+class Folds:
+    """One fold per row and penalty, (n, L) arrays. Eq. (V1).
+
+    Of a row of weight w ≥ 1 one copy is left out; of a lighter row, all of it.
+    """
+
+    U: FloatArray  # (n, r)  single copies of the rows in whitened coordinates, x̃V/h
+    z: FloatArray  # (r,)  UᵀY
+    rest: FloatArray  # (n,)  y − ȳ − Uz, what no model of the class explains
+    h2: FloatArray  # (r,)
+    alphas: FloatArray  # (L,)
+    weights: FloatArray  # (n,)
+    intercept_share: float
+
+    @cached_property
+    def copies(self) -> FloatArray:
+        """How much of each row its fold leaves out, (n, 1)."""
+        return np.minimum(self.weights, 1.0)[:, None]
+
+    @cached_property
+    def _shrink(self) -> FloatArray:
+        return self.alphas / (self.h2[:, None] + self.alphas)  # (r, L)
+
+    @cached_property
+    def _U2(self) -> FloatArray:
+        return self.U * self.U
+
+    @cached_property
+    def _room(self) -> FloatArray:
+        """1 − c·hat at penalty 0, (n,); 0 for a row that the fit to all rows meets exactly."""
+        room = 1.0 - self.copies[:, 0] * (self.intercept_share + np.sum(self._U2, axis=1))
+        return np.where(room < _ALONE, 0.0, room)
+
+    @cached_property
+    def residual(self) -> FloatArray:
+        """Residual e of the fit to all rows; formed without cancellation for small penalties."""
+        rest = np.where(self._room > 0, self.rest, 0.0)
+        return rest[:, None] + self.U @ (self.z[:, None] * self._shrink)
+
+    @cached_property
+    def slack(self) -> FloatArray:
+        """g = 1 − c·hat, the share of a row's residual that survives fitting it."""
+        return self._room[:, None] + self.copies * (self._U2 @ self._shrink)
+
+    @cached_property
+    def left_out(self) -> FloatArray:
+        """Residual e/g of the ridge fit to the other rows; its limit where e = g = 0."""
+        lost = self.slack == 0
+        if not bool(np.any(lost)):
+            return self.residual / self.slack
+        with np.errstate(invalid="ignore"):  # 0/0 = NaN: a row without any others
+            limit = (self.U @ (self.z / self.h2)) / (self._U2 @ (1 / self.h2))  # as alpha → 0
+        return np.where(lost, limit[:, None], self.residual / np.where(lost, 1.0, self.slack))
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """λC at the fit to all rows."""
+        return self._U2 @ (self._shrink * (1 - self._shrink))
+
+    @cached_property
+    def pull(self) -> FloatArray:
+        """λB at the fit to all rows."""
+        return self.U @ (self.z[:, None] * self._shrink * (1 - self._shrink))
+
+    @cached_property
+    def v(self) -> FloatArray:
+        """g² + λC: the noise variance over that of the luckiness learner, where a copy leaves."""
+        return self.slack * self.slack + self.spread
+
+    @cached_property
+    def log_K(self) -> FloatArray:
+        """Log of the fold's normaliser; infinite for a row that alone holds a direction."""
+        with np.errstate(divide="ignore"):
+            log_K: FloatArray = np.log(self.widen) - np.log(self.slack)
+        return log_K
+
+    @cached_property
+    def widen(self) -> FloatArray | float:
+        """K of the fold times g; exactly 1 where a full copy is left out."""
+        if bool(np.all(self.copies == 1.0)):
+            return 1.0
+        c = np.where(self.copies > 0, self.copies, 1.0)
+        return self.slack + (1 - self.slack) / c
+
+
+FoldBlocks = Iterable[Folds]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What one learner makes of its folds; every function returns (n, L) arrays. Eq. (V2)."""
+
+    residual: Callable[[Folds], FloatArray]  # y − mean
+    square: Callable[[Folds], FloatArray]  # residual² / ratio, ratio = variance / noise variance
+    log_ratio: Callable[[Folds], FloatArray]
+    regret: Callable[[Folds, float], FloatArray]  # at a noise variance, nats
+
+
+def _ridge_square(folds: Folds) -> FloatArray:
+    return folds.left_out**2
+
+
+def _no_log_ratio(folds: Folds) -> FloatArray:
+    return np.zeros_like(folds.residual)
+
+
+def _no_regret(folds: Folds, noise_variance: float) -> FloatArray:
+    return np.zeros_like(folds.residual)
+
+
+def _left_out(folds: Folds) -> FloatArray:
+    return folds.left_out
+
+
+def _bayes_square(folds: Folds) -> FloatArray:
+    return folds.left_out * folds.residual / folds.widen
+
+
+def _bayes_log_ratio(folds: Folds) -> FloatArray:
+    return folds.log_K
+
+
+def _pnml_square(folds: Folds) -> FloatArray:
+    return (folds.residual / folds.widen) ** 2
+
+
+def _pnml_log_ratio(folds: Folds) -> FloatArray:
+    return 2 * folds.log_K
+
+
+def _pnml_regret(folds: Folds, noise_variance: float) -> FloatArray:
+    """Regret of each row with respect to the others. Eq. (R1)."""
+    return np.maximum(folds.log_K, 0.0)
+
+
+def _pulled(folds: Folds) -> FloatArray:
+    """Residual of the luckiness learner times v."""
+    pulled = folds.residual * folds.slack + folds.widen * folds.pull
+    if isinstance(folds.widen, float):
+        return pulled
+    return pulled + folds.residual * folds.spread * (1 - folds.copies)
+
+
+def _luckiness_residual(folds: Folds) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(folds.v > 0, _pulled(folds) / folds.v, folds.left_out)
+
+
+def _luckiness_square(folds: Folds) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = (_pulled(folds) / folds.widen) ** 2 / folds.v
+    return np.where(folds.v > 0, square, 0.0)
+
+
+def _luckiness_log_ratio(folds: Folds) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return 2 * np.log(folds.widen) - np.log(folds.v)
+
+
+def _luckiness_regret(folds: Folds, noise_variance: float) -> FloatArray:
+    """Relative regret of each row with respect to the others. Eq. (L3)."""
+    pull = folds.pull - folds.copies * folds.left_out * folds.spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.where(folds.v > 0, pull**2 / (2 * noise_variance * folds.v), 0.0)
+    return np.maximum(shift + 0.5 * _luckiness_log_ratio(folds), 0.0)
+
+
+RIDGE = Learner(_left_out, _ridge_square, _no_log_ratio, _no_regret)
+BAYES = Learner(_left_out, _bayes_square, _bayes_log_ratio, _no_regret)
+PNML = Learner(_left_out, _pnml_square, _pnml_log_ratio, _pnml_regret)
+LUCKINESS = Learner(_luckiness_residual, _luckiness_square, _luckiness_log_ratio, _luckiness_regret)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Pooled leave-one-out log-loss along a path of penalties, and the noise best at each."""
+
+    alphas: FloatArray  # (L,)
+    noise_variance: FloatArray  # (L,)
+    log_loss: FloatArray  # (L,)  mean over rows, nats
+
+    def best(self) -> int:
+        """Index of the smallest pooled loss."""
+        return int(np.argmin(self.log_loss))
+
+    def cautious(self, standard_error: float) -> int:
+        """Index of the largest penalty within one standard error of the best. Eq. (V3)."""
+        good = np.flatnonzero(self.log_loss <= self.log_loss.min() + standard_error)
+        return int(good[np.argmax(self.alphas[good])])
+
+
+def pooled(
+    blocks: FoldBlocks, learner: Learner, noise_variance: float | None, floor: float
+) -> Path:
+    """Loss of one learner pooled over all rows; the noise is the same for every row. Eq. (V2).
+
+    Where `noise_variance` is None it is the pooled optimum at each penalty, but at least `floor`.
+    The optimum of each row alone would be no estimate: most of those sit at the ends of the grid.
+    """
+    alphas, weight, squares, logs = np.zeros(0), 0.0, np.zeros(()), np.zeros(())
+    for folds in blocks:
+        alphas, weight = folds.alphas, weight + float(folds.weights.sum())
+        squares = squares + folds.weights @ learner.square(folds)
+        logs = logs + folds.weights @ learner.log_ratio(folds)
+    square = squares / weight
+    noise = np.maximum(square, floor) if noise_variance is None else noise_variance + 0 * square
+    loss = 0.5 * (np.log(2 * np.pi * noise) + logs / weight + square / noise)
+    return Path(alphas, noise, loss)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """What leaving each training row out has shown. All per-row arrays are (n,)."""
+
+    residuals: FloatArray  # y − prediction without the row
+    sds: FloatArray  # standard deviation of that prediction
+    regrets: FloatArray  # nats
+    log_losses: FloatArray  # nats
+    weights: FloatArray
+    path: Path | None = None  # where the penalty was chosen
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log-loss over the rows, in nats."""
+        return float(np.average(self.log_losses, weights=self.weights))
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of that mean."""
+        spread = np.average((self.log_losses - self.log_loss) ** 2, weights=self.weights)
+        return float(np.sqrt(spread / self.weights.sum()))
+
+    def threshold(self, level: float) -> float:
+        """Regret that this share of the finite regrets does not pass; −inf where none is finite."""
+        finite = np.isfinite(self.regrets) & (self.weights > 0)
+        if not bool(np.any(finite)):
+            return -np.inf
+        regrets, weights = self.regrets[finite], self.weights[finite]
+        return float(np.quantile(regrets, level, method="inverted_cdf", weights=weights))
+
+
+def leave_one_out(
+    blocks: FoldBlocks, learner: Learner, noise_variance: float, path: Path | None = None
+) -> LeaveOneOut:
+    """Residual, spread, regret and log-loss of every row at one penalty (L = 1)."""
+    parts = []
+    for folds in blocks:
+        log_variance = np.log(noise_variance) + learner.log_ratio(folds)[:, 0]
+        square = learner.square(folds)[:, 0] / noise_variance
+        with np.errstate(over="ignore"):
+            sds = np.exp(log_variance / 2)
+        parts.append(
+            (
+                learner.residual(folds)[:, 0],
+                sds,
+                learner.regret(folds, noise_variance)[:, 0],
+                0.5 * (np.log(2 * np.pi) + log_variance + square),
+                folds.weights,
+            )
+        )
+    residuals, sds, regrets, losses, weights = map(np.concatenate, zip(*parts, strict=True))
+    return LeaveOneOut(residuals, sds, regrets, losses, weights, path)
+
+
+def folds_of(
+    spectrum: Spectrum, X: FloatArray, y: FloatArray, weights: FloatArray, alphas: FloatArray
+) -> FoldBlocks:
+    """Folds of training rows X (n, d), y (n,), weights (n,), in blocks of bounded size."""
+    step = max(64, _BLOCK_NUMBERS // max(len(alphas), X.shape[1]))
+    h, z = np.sqrt(spectrum.h2), spectrum.z[:, 0]
+    for start in range(0, len(X), step):
+        part = slice(start, start + step)
+        U = spectrum.coordinates(np.asarray(X[part], dtype=float))[0] / h
+        rest = y[part] - spectrum.y_mean[0] - U @ z
+        yield Folds(U, z, rest, spectrum.h2, alphas, weights[part], spectrum.intercept_share)
+
+
+def all_learners(
+    spectrum: Spectrum,
+    X: FloatArray,
+    y: FloatArray,
+    alphas: FloatArray,
+    weights: FloatArray | None = None,
+) -> dict[str, Path]:
+    """Leave-one-out paths of ridge, Bayes, pNML and luckiness over the same rows, side by side."""
+    w = np.ones(len(X)) if weights is None else weights
+    blocks = list(folds_of(spectrum, X, y, w, alphas))
+    floor = NOISE_FLOOR * float(np.average((y - np.average(y, weights=w)) ** 2, weights=w))
+    learners = {"ridge": RIDGE, "bayes": BAYES, "pnml": PNML, "luckiness": LUCKINESS}
+    return {name: pooled(blocks, learner, None, floor) for name, learner in learners.items()}

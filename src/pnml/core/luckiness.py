@@ -1,0 +1,58 @@
+"""Luckiness: pNML over all models, each weighted by w(θ) = exp(−λ‖θ‖²/2σ²)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.predictive import Normal
+from pnml.core.spectrum import Spectrum
+
+
+@dataclass(frozen=True)
+class RidgeTerms:
+    """The scalars of each row that the luckiness learner is made of. Eq. (L1)."""
+
+    fit: FloatArray  # (n,)  xᵀθ_λ
+    leverage: FloatArray  # (n,)  K − 1
+    pull: FloatArray  # (n,)  λB = λ θ_λᵀP_λx
+    spread: FloatArray  # (n,)  λC = λ xᵀP_λ²x
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, X: FloatArray, alpha: float) -> RidgeTerms:
+        """Terms of rows X (n, d) at penalty alpha."""
+        h2, theta = spectrum.h2, np.sqrt(spectrum.h2) * spectrum.z[:, 0]
+        shrunk = theta / (h2 + alpha)
+        pull = alpha * shrunk / (h2 + alpha)
+        terms = np.empty((4, len(X)))
+        for part in spectrum.blocks(len(X)):
+            a, outside = spectrum.coordinates(np.asarray(X[part], dtype=float))
+            a2, b2 = a * a, np.sum(outside * outside, axis=1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                beyond = np.where(b2 > 0, b2 / alpha, 0.0)  # +inf at alpha = 0
+            terms[0, part] = spectrum.y_mean[0] + a @ shrunk
+            terms[1, part] = spectrum.intercept_share + a2 @ (1 / (h2 + alpha)) + beyond
+            terms[2, part] = a @ pull
+            terms[3, part] = a2 @ (alpha / (h2 + alpha) ** 2) + beyond
+        return cls(*terms)
+
+
+def regret(terms: RidgeTerms, noise_variance: float) -> FloatArray:
+    """Regret relative to the weight of the ridge fit, in nats, never negative. Eq. (L3)."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        shift = terms.pull**2 / (2 * noise_variance * (1 + terms.spread))
+        gain = np.log1p(terms.leverage) - 0.5 * np.log1p(terms.spread)
+        return np.where(np.isinf(terms.leverage), np.inf, shift + gain)
+
+
+def predictive(spectrum: Spectrum, X: FloatArray, alpha: float, noise_variance: float) -> Normal:
+    """Distribution of the labels: shifted, and between Bayes and pNML in width. Eq. (L2)."""
+    terms = RidgeTerms.of(spectrum, X, alpha)
+    K, thin = 1 + terms.leverage, 1 + terms.spread
+    lost = np.isinf(K)  # outside the span at alpha = 0
+    with np.errstate(invalid="ignore"):
+        mean = np.where(lost, terms.fit, terms.fit - K * terms.pull / thin)
+        std = np.where(lost, np.inf, np.sqrt(noise_variance) * K / np.sqrt(thin))
+    return Normal(mean, std, regret(terms, noise_variance))

@@ -1,0 +1,70 @@
+"""A bounded uniform sample of the rows seen so far. Samples add."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+
+_MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 256, 2**22
+
+
+def sample_size(width: int) -> int:
+    """How many rows of this width are kept: 4096, fewer where that would pass 32 MiB."""
+    return int(np.clip(_MOST_NUMBERS // max(width, 1), _FEWEST_ROWS, _MOST_ROWS))
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """At most `size` rows, each of the rows seen being as likely as any other. Eq. (G4).
+
+    Every row draws one uniform key; the rows with the smallest keys stay. The smallest keys of a
+    union are among the smallest keys of its parts, so samples merge without loss.
+
+    >>> rows = np.arange(6.0).reshape(3, 2)
+    >>> both = RowSample.of(rows, seed=1, size=2) + RowSample.of(rows, seed=2, size=2)
+    >>> both.rows.shape
+    (2, 2)
+    """
+
+    keys: FloatArray  # (m,) sorted
+    rows: FloatArray  # (m, d)
+    size: int
+
+    @classmethod
+    def of(cls, rows: FloatArray, seed: int, size: int, below: float = 1.0) -> RowSample:
+        """Sample rows; those with keys of `below` or more are known not to be wanted."""
+        keys = np.random.default_rng(seed).random(len(rows))
+        wanted = np.flatnonzero(keys < below)
+        if len(wanted) > size:
+            wanted = wanted[np.argpartition(keys[wanted], size - 1)[:size]]
+        wanted = wanted[np.argsort(keys[wanted])]
+        return cls(keys[wanted], rows[wanted], size)
+
+    @property
+    def threshold(self) -> float:
+        """Rows with a key of this or more would not enter the sample."""
+        return float(self.keys[-1]) if len(self.keys) == self.size else 1.0
+
+    def __add__(self, other: RowSample) -> RowSample:
+        """Sample of the union of the rows of both."""
+        if len(other.keys) == 0:
+            return self
+        keys = np.concatenate([self.keys, other.keys])
+        size = min(self.size, other.size)
+        first = np.argsort(keys, kind="stable")[:size]
+        return RowSample(keys[first], np.concatenate([self.rows, other.rows])[first], size)
+
+    def __sub__(self, other: RowSample) -> RowSample:
+        """Sample of the rows left when those of `other` go: equal rows cancel one for one."""
+        leaving = Counter(row.tobytes() for row in other.rows)
+        stays = np.ones(len(self.rows), dtype=bool)
+        for i, row in enumerate(self.rows):
+            key = row.tobytes()
+            if leaving[key] > 0:
+                leaving[key] -= 1
+                stays[i] = False
+        return RowSample(self.keys[stays], self.rows[stays], self.size)

@@ -1,0 +1,43 @@
+"""One thread per process, fixed seeds, and data tests that skip where there is no data."""
+
+from __future__ import annotations
+
+import os
+
+# Before numpy is imported: the processes of pytest-xdist already fill the cores.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+hypothesis.settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("house")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def data_dir():
+    return Path(os.environ["PNML_DATA"])
+
+
+def pytest_collection_modifyitems(items):
+    if os.environ.get("PNML_DATA"):
+        return
+    skip = pytest.mark.skip(reason="PNML_DATA names no data folder")
+    for item in items:
+        if "data" in item.keywords:
+            item.add_marker(skip)

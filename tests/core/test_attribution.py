@@ -1,0 +1,88 @@
+"""Where a row's leverage comes from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pnml import PNMLRegressor
+from pnml.core import attribution
+from pnml.core.factor import Factor
+from pnml.core.spectrum import Spectrum
+
+
+def spectrum_of(X, alpha=0.0):
+    return Spectrum.of_factor(Factor.of(X), intercept=True, unit_columns=alpha == 0)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize("shape", [(30, 4), (5, 9)])
+def test_every_split_sums_to_the_leverage(alpha, shape, rng):
+    X = rng.normal(size=shape) + 3
+    spectrum = spectrum_of(X, alpha)
+    x = X[:4] if shape[0] < shape[1] and alpha == 0 else rng.normal(size=(4, shape[1])) * 2
+    leverage = spectrum.leverage(x, alpha) - 1 / shape[0]
+    for split in (attribution.additive, attribution.directions, attribution.explain):
+        np.testing.assert_allclose(split(spectrum, x, alpha).sum(axis=1), leverage, rtol=1e-9)
+    assert (attribution.explain(spectrum, x, alpha) >= 0).all()
+    assert (attribution.directions(spectrum, x, alpha) >= 0).all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+def test_a_drop_is_what_replacing_the_feature_by_its_expectation_takes_away(alpha, rng):
+    """The conditional expectation given the others minimises the leverage over that feature."""
+    X = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3))
+    spectrum = spectrum_of(X, alpha)
+    x = rng.normal(size=(1, 3)) * 2
+    P = np.linalg.inv((X - X.mean(0)).T @ (X - X.mean(0)) + alpha * np.eye(3))
+    drops = attribution.drops(spectrum, x, np.array([alpha]))
+    for j in range(3):
+        d = x[0] - X.mean(0)
+        others = [k for k in range(3) if k != j]
+        best = x.copy()
+        best[0, j] = X.mean(0)[j] - P[j, others] @ d[others] / P[j, j]
+        fall = spectrum.leverage(x, alpha) - spectrum.leverage(best, alpha)
+        assert drops[0, j] == pytest.approx(fall[0], rel=1e-8)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.95])
+def test_the_shifted_column_is_named_among_correlated_features(correlation):
+    """A shift of five standard deviations in one of eight columns is named first."""
+    named = first_by_terms = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        shared = rng.normal(size=(80, 1))
+        X = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.normal(size=(80, 8))
+        model = PNMLRegressor().fit(X[:60], rng.normal(size=60))
+        j = seed % 8
+        row = X[[70]].copy()
+        row[0, j] += 5.0 * np.sign(row[0, j])
+        named += int(np.argmax(model.explain(row)[0]) == j)
+        terms = attribution.additive(model.spectrum_, row, 0.0)[0]
+        first_by_terms += int(np.argmax(terms) == j)
+    assert named >= 190  # of 200
+    # shares of the drops name it at least as often as the additive terms
+    assert named >= first_by_terms
+
+
+def test_a_row_at_the_mean_has_nothing_to_explain(rng):
+    X = rng.normal(size=(30, 3))
+    shares = attribution.explain(spectrum_of(X), X.mean(0, keepdims=True), 0.0)
+    np.testing.assert_allclose(shares, 0.0, atol=1e-25)
+
+
+@pytest.mark.parametrize("shape", [(30, 4), (5, 9)])
+def test_the_matching_ridge_has_the_same_leverage(shape, rng):
+    X = rng.normal(size=shape)
+    spectrum = spectrum_of(X, 1.0)
+    x = rng.normal(size=(6, shape[1]))
+    leverage = spectrum.leverage(x, 0.3) - 1 / shape[0]
+    alphas = attribution.matching_penalties(spectrum, x, leverage)
+    np.testing.assert_allclose(alphas, 0.3, rtol=1e-9)
+    regret = np.log1p(spectrum.leverage(x, 0.3))
+    np.testing.assert_allclose(
+        attribution.explain_regret(spectrum, x, regret),
+        attribution.explain(spectrum, x, 0.3),
+        rtol=1e-7,
+        atol=1e-12,
+    )

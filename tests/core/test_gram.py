@@ -1,0 +1,104 @@
+"""Gram, its sample and the triangular factor: statistics that add."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pnml.core.errors import InputError
+from pnml.core.factor import Factor
+from pnml.core.gram import Gram, sample_rows
+from pnml.core.sample import RowSample, sample_size
+
+
+def moments(X, y, w):
+    """Weighted moments about the mean in extended precision."""
+    A = np.column_stack([X, y]).astype(np.longdouble)
+    w = np.asarray(w, np.longdouble)
+    mean = w @ A / w.sum()
+    C = A - mean
+    return mean.astype(float), np.asarray(C.T @ (C * w[:, None]), float)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gram_holds_the_moments_about_the_mean(rng, offset, weighted):
+    X, y = rng.normal(size=(2500, 4)) + offset, rng.normal(size=2500)
+    w = rng.uniform(0.5, 2, size=2500) if weighted else None
+    gram = Gram.of(X, y, w)
+    mean, S = moments(X, y, np.ones(2500) if w is None else w)
+    np.testing.assert_allclose(gram.x_mean, mean[:4], rtol=1e-13)
+    np.testing.assert_allclose(gram.xx, S[:4, :4], rtol=1e-9, atol=1e-7)
+    np.testing.assert_allclose(gram.xy[:, 0], S[:4, 4], rtol=1e-9, atol=1e-7)
+    np.testing.assert_allclose(gram.yy, S[4:, 4:], rtol=1e-11)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_factor_squares_to_the_gram(rng, weighted):
+    X, y = rng.normal(size=(3210, 5)) + 3, rng.normal(size=3210)
+    w = rng.uniform(0, 2, size=3210) if weighted else None
+    factor, gram = Factor.of(X, y, w), Gram.of(X, y, w)
+    rebuilt = factor.gram(gram.sample)
+    np.testing.assert_allclose(rebuilt.xx, gram.xx, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(rebuilt.xy, gram.xy, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(rebuilt.yy, gram.yy, rtol=1e-12)
+    assert (factor.rows, factor.weight) == (gram.rows, gram.weight)
+
+
+def test_a_factor_of_fewer_rows_than_columns_keeps_its_height(rng):
+    X = rng.normal(size=(3, 8))
+    R = Factor.of(X).R
+    assert R.shape == (3, 8)
+    centred = X - X.mean(axis=0)
+    np.testing.assert_allclose(R.T @ R, centred.T @ centred, atol=1e-12)
+
+
+def test_subtracting_what_was_added_gives_back_the_rest(rng):
+    X, y = rng.normal(size=(30, 3)) + 7, rng.normal(size=30)
+    rest = Gram.of(X, y) - Gram.of(X[:12], y[:12])
+    alone = Gram.of(X[12:], y[12:])
+    for name in ("x_mean", "y_mean", "xx", "xy", "yy"):
+        np.testing.assert_allclose(getattr(rest, name), getattr(alone, name), atol=1e-11)
+    kept = {row.tobytes() for row in rest.sample.rows}
+    assert kept == {row.tobytes() for row in alone.sample.rows}
+    nothing = Gram.of(X, y) - Gram.of(X, y)
+    assert (nothing.rows, nothing.weight, len(nothing.sample.rows)) == (0, 0.0, 0)
+
+
+def test_grams_of_other_columns_are_refused_in_one_sentence(rng):
+    with pytest.raises(InputError, match=r"4 features and 0 targets.*3 features and 0 targets"):
+        Gram.of(rng.normal(size=(5, 3))) + Gram.of(rng.normal(size=(5, 4)))
+    with pytest.raises(InputError, match="6 rows from a Gram of 5 rows"):
+        Gram.of(rng.normal(size=(5, 3))) - Gram.of(rng.normal(size=(6, 3)))
+
+
+def test_adding_rows_to_a_gram_is_adding_their_gram(rng):
+    X, y = rng.normal(size=(9000, 2)), rng.normal(size=9000)
+    start = Gram.of(X[:5000], y[:5000])
+    quick, plain = start.plus_rows(X[5000:], y[5000:]), start + Gram.of(X[5000:], y[5000:])
+    np.testing.assert_array_equal(quick.xx, plain.xx)
+    np.testing.assert_array_equal(quick.sample.keys, plain.sample.keys)
+    np.testing.assert_array_equal(quick.sample.rows, plain.sample.rows)
+
+
+def test_every_row_is_as_likely_as_any_other_to_be_in_a_merged_sample(rng):
+    """Unequal parts, sizes far above the bound: inclusion counts are binomial."""
+    n, size, rounds = 60, 10, 3000
+    counts = np.zeros(n)
+    index = np.arange(n, dtype=float)[:, None]
+    for k in range(rounds):
+        parts = [index[:7], index[7:30], index[30:]]
+        samples = [RowSample.of(p, seed=3 * k + i, size=size) for i, p in enumerate(parts)]
+        merged = samples[0] + samples[1] + samples[2]
+        counts[merged.rows[:, 0].astype(int)] += 1
+    expected = rounds * size / n
+    spread = np.sqrt(rounds * (size / n) * (1 - size / n))
+    assert np.abs(counts - expected).max() < 4.5 * spread
+
+
+def test_the_same_rows_always_give_the_same_sample(rng):
+    X, y = rng.normal(size=(9000, 2)), rng.normal(size=(9000, 1))
+    first, again = sample_rows(X, y, np.ones(9000)), sample_rows(X, y, np.ones(9000))
+    np.testing.assert_array_equal(first.rows, again.rows)
+    assert len(first.rows) == sample_size(2) == 4096
+    assert sample_size(10**6) == 256
