@@ -1,4 +1,4 @@
-"""pNML from its definition: refit for every label, integrate over labels. Imports nothing of ours."""
+"""pNML from its definition: refit for every label, integrate. Imports nothing of ours."""
 
 from __future__ import annotations
 
@@ -103,3 +103,302 @@ def ridge_left_out(X, y, i, alpha, intercept, weights=None):
     Px = (P @ A[i])[start:]
     return A[i] @ theta, 1 + A[i] @ P @ A[i], theta[start:] @ Px, Px @ Px
 
+
+def ball_instance(rng):
+    """A random norm ball and new row: h2, t, a, b, radius and noise variance.
+
+    Narrow and wide spectra, rows in the span, almost in it and out of it, and radii from well
+    inside to well outside the least-squares fit.
+    """
+    r, wide = int(rng.integers(1, 6)), rng.random() < 0.5
+    h = 10 ** rng.uniform(-6, 3, r) if wide else np.abs(rng.normal(size=r)) + 0.05
+    t = rng.normal(size=r) * 10 ** rng.uniform(-2, 2)
+    t = t / h * np.median(h) if rng.random() < 0.3 else t
+    a = rng.normal(size=r) * 10 ** rng.uniform(-1, 1)
+    a = a * h if wide and rng.random() < 0.5 else a
+    a = a * (rng.random() > 0.05)
+    outside = rng.choice([0.0, 1e-8, 1e-3, 0.1, 1.0, 10.0])
+    b = outside * (np.linalg.norm(a) if np.any(a) else 1.0) + (not np.any(a))
+    radius = rng.choice([0.3, 0.7, 0.95, 1.0, 1.0, 1.5, 3.0]) * np.linalg.norm(t)
+    return h**2, t, a, float(b), float(radius), 10 ** rng.uniform(-6, 1)
+
+
+def ball_told_residual(h2, t, a, b, radius, labels):
+    """Residual at each label of the best model of norm at most `radius` that was told it.
+
+    In the directions of the training rows, with the rest of the new row as one more direction:
+    (diag(h2) + xxᵀ + λI)θ = h2·t + xy, with λ bisected until ‖θ‖ = radius. Extended precision.
+    """
+    real = np.longdouble
+    h2, t = np.append(h2, 0).astype(real), np.append(t, 0).astype(real)
+    x, y, radius = np.append(a, b).astype(real), np.asarray(labels, real), real(radius)
+    g, xx = h2 * t, x * x
+
+    def solve(lam):
+        p = 1 / (h2 + lam[:, None])
+        s = (y - p @ (x * g)) / (1 + p @ xx)
+        return s, np.sqrt(np.sum((p * (g + x * s[:, None])) ** 2, axis=1))
+
+    top = 2 * (np.sqrt(g @ g) + np.abs(y) * np.sqrt(x @ x)) / radius  # ‖θ‖ ≤ ‖g + xy‖/λ
+    top = np.maximum(top, real(1e-30) * np.max(h2) + real(1e-60))
+    low, high = np.full(y.shape, np.log(real(1e-40) * np.min(top))), np.log(top)
+    for _ in range(70):
+        middle = (low + high) / 2
+        long = solve(np.exp(middle))[1] > radius
+        low, high = np.where(long, middle, low), np.where(long, high, middle)
+    return solve(np.exp(low))[0]
+
+
+def ball_constrained(h2, t, radius):
+    """Coefficients of the least-squares fit of norm at most `radius`."""
+    if np.linalg.norm(t) <= radius:
+        return t
+    low, high = 1e-30 * h2.max(), np.linalg.norm(h2 * t) / radius
+    for _ in range(100):
+        lam = np.sqrt(low * high)
+        long = np.linalg.norm(h2 * t / (h2 + lam)) > radius
+        low, high = (lam, high) if long else (low, lam)
+    return h2 * t / (h2 + low)
+
+
+def ball_edges(h2, t, a, b, radius, sigma):
+    """Panels in the label over |residual| < 9 sigma, graded towards both ends and every bend.
+
+    The genie may bend at its own fit and where it meets the sphere.
+    """
+    reach, ends = radius * np.hypot(np.linalg.norm(a), b) + 10 * sigma, []
+    for target in (-9 * sigma, 9 * sigma):
+        low, high = -reach, reach  # |prediction| ≤ radius·‖x‖
+        for _ in range(30):
+            middle = np.array([(low + high) / 2])
+            below = ball_told_residual(h2, t, a, b, radius, middle)[0] < target
+            low, high = (middle[0], high) if below else (low, middle[0])
+        ends.append(low if target < 0 else high)
+    room, fit, p = radius**2 - t @ t, a @ t, a / h2
+    bends = [fit, a @ ball_constrained(h2, t, radius)]
+    if room > 0 and b > 0:
+        bends += [fit - b * np.sqrt(room), fit + b * np.sqrt(room)]
+    inside = (p @ t) ** 2 + (p @ p) * room
+    if p @ p > 0 and inside >= 0:
+        bends += [fit + (1 + a @ p) * (k * np.sqrt(inside) - p @ t) / (p @ p) for k in (-1, 1)]
+    steps, centres = np.ptp(ends) * 8.0 ** -np.arange(9), np.array([*ends, *bends])
+    edges = [centres, *(centres + step for step in steps), *(centres - step for step in steps)]
+    return np.unique(np.clip(np.concatenate(edges), *ends))
+
+
+def halving_integral(f, edges, tolerance=3e-10):
+    """∫ f by Gauss–Legendre on panels that are halved where halving still changes them."""
+    nodes, weights = np.polynomial.legendre.leggauss(10)
+
+    def integral(left, right):
+        half = (right - left) / 2
+        return half * (f((left + half)[:, None] + half[:, None] * nodes) @ weights)
+
+    left, right = edges[:-1], edges[1:]
+    whole, total = integral(left, right), 0.0
+    for _ in range(60):
+        middle = (left + right) / 2
+        first, second = integral(left, middle), integral(middle, right)
+        size = abs(total) + np.sum(np.abs(first)) + np.sum(np.abs(second))
+        rough = np.abs(first + second - whole) > tolerance * size / len(edges)
+        total += np.sum((first + second)[~rough])
+        left, right = np.r_[left[rough], middle[rough]], np.r_[middle[rough], right[rough]]
+        whole = np.r_[first[rough], second[rough]]
+        if not len(left):
+            break
+    return total + np.sum(whole)
+
+
+def ball_normaliser(h2, t, a, b, radius, noise_variance):
+    """K of pNML for the models of norm at most `radius`: ∫ over labels of the genie's density."""
+
+    def density(y):
+        s = ball_told_residual(h2, t, a, b, radius, y.ravel()).reshape(y.shape)
+        return np.exp(-s * s / (2 * noise_variance)).astype(float)
+
+    edges = ball_edges(h2, t, a, b, radius, np.sqrt(noise_variance))
+    return halving_integral(density, edges) / np.sqrt(2 * np.pi * noise_variance)
+
+
+def ball_told_residual_in_digits(h2, t, a, b, radius, label, digits=50):
+    """The residual of `ball_told_residual` at one label, with that many digits."""
+    import mpmath as mp
+
+    with mp.workdps(digits):
+        h2, t, x = ([mp.mpf(float(v)) for v in row] for row in ([*h2, 0], [*t, 0], [*a, b]))
+        g = [u * v for u, v in zip(h2, t, strict=True)]
+        radius, label = mp.mpf(float(radius)), mp.mpf(label)
+
+        def solve(u):
+            p = [1 / (h + mp.e**u) for h in h2]
+            parts = list(zip(p, x, g, strict=True))
+            s = (label - mp.fsum(i * j * k for i, j, k in parts)) / (
+                1 + mp.fsum(i * j * j for i, j, _ in parts)
+            )
+            return s, mp.fsum((i * (k + j * s)) ** 2 for i, j, k in parts) - radius**2
+
+        low, high = mp.mpf(-150), mp.log(2 * (mp.norm(g) + abs(label) * mp.norm(x)) / radius)
+        if solve(low)[1] <= 0:
+            return solve(low)[0]
+        for _ in range(12):
+            middle = (low + high) / 2
+            low, high = (middle, high) if solve(middle)[1] > 0 else (low, middle)
+        root = mp.findroot(
+            lambda u: solve(u)[1] / radius**2, (low, high), solver="anderson", verify=False
+        )
+        return solve(root)[0]
+
+
+def min_norm_normaliser_in_digits(h2, t, a, b, noise_variance, digits=30, per_unit=16):
+    """K of pNML in the ball of radius ‖t‖, by the trapezoid rule in the log of |label − fit|."""
+    import mpmath as mp
+
+    radius, fit = np.linalg.norm(t), float(a @ t)
+    top = np.log(2 * radius * np.hypot(np.linalg.norm(a), b) + 10 * np.sqrt(noise_variance))
+    grid = top - 26 + np.arange(26 * per_unit + 1) / per_unit
+    total = mp.mpf(0)
+    for sign in (-1, 1):
+        for k, v in enumerate(grid):
+            label = mp.mpf(fit) + sign * mp.e ** mp.mpf(v)
+            s = ball_told_residual_in_digits(h2, t, a, b, radius, label, digits)
+            total += mp.exp(v - s * s / (2 * noise_variance)) / per_unit / (2 if k == 0 else 1)
+        total += mp.exp(grid[0])  # from the fit to the first label the residual is nothing
+    return float(total / mp.sqrt(2 * mp.pi * noise_variance))
+
+
+def ball_fit(X, y, radius, intercept):
+    """Least squares with slopes of norm at most `radius`, by bisecting the ridge penalty."""
+    low, high = -30.0, 30.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        slopes = ridge_fit(X, y, np.exp(middle), intercept)[int(intercept) :]
+        low, high = (middle, high) if np.linalg.norm(slopes) > radius else (low, middle)
+    return ridge_fit(X, y, np.exp(low), intercept)
+
+
+def ball_refit_residual(X, y, x, label, radius, intercept):
+    """Residual at (x, label) of the model of the ball refitted with that row added."""
+    theta = ball_fit(np.vstack([X, x]), np.append(y, label), radius, intercept)
+    return label - design(np.asarray(x)[None], intercept)[0] @ theta
+
+
+def min_norm_radius(X, y, intercept):
+    """Norm of the slopes of the least-squares fit of smallest norm."""
+    centred = X - X.mean(axis=0) if intercept else X
+    return np.linalg.norm(np.linalg.pinv(centred) @ (y - y.mean() if intercept else y))
+
+
+def lasso_residuals(X, y, penalty, intercept):
+    """Residuals of the lasso: the projection of y on {z : |Xᵀz| ≤ penalty}, by NNLS.
+
+    Unique even where the coefficients are not. The intercept is not penalised.
+    """
+    from scipy.optimize import nnls
+
+    A = design(X, intercept)
+    bound = np.tile(np.where(np.arange(A.shape[1]) < int(intercept), 0.0, penalty), 2)
+    scale = np.linalg.norm(y) + 1e-300
+    Z = np.hstack([A, -A])
+    lacking = (Z.T @ y - bound) / scale  # least distance d with Zᵀd at least this
+    E = np.vstack([Z, lacking])
+    target = np.append(np.zeros(len(A)), 1.0)
+    r = E @ nnls(E, target)[0] - target
+    return y + scale * r[:-1] / r[-1]
+
+
+def l1_genie(X, y, x, labels, penalty, intercept):
+    """Residual at x and ‖θ‖₁ of the lasso refitted with each label."""
+    rows, residuals, norms = np.vstack([X, x]), [], []
+    for label in labels:
+        told = np.append(y, label)
+        z = lasso_residuals(rows, told, penalty, intercept)
+        residuals.append(z[-1])
+        norms.append(z @ (told - z) / penalty)  # θᵀXᵀz = penalty·‖θ‖₁
+    return np.array(residuals), np.array(norms)
+
+
+def l1_log_density(X, y, x, penalty, noise_variance, intercept):
+    """Log of the genie's density of its own label times its relative luckiness, over labels."""
+    z = lasso_residuals(X, y, penalty, intercept)
+    norm = z @ (y - z) / penalty
+
+    def log_density(labels):
+        residual, norms = l1_genie(X, y, x, labels, penalty, intercept)
+        exponent = (0.5 * residual**2 + penalty * (norms - norm)) / noise_variance
+        return -exponent - 0.5 * np.log(2 * np.pi * noise_variance)
+
+    return log_density
+
+
+def l1_log_normaliser(X, y, x, penalty, noise_variance, intercept, centre, kinks):
+    """log ∫ p w(θ̂_y)/w(θ_lasso) dy; centre and kinks only tell where to look and where to cut."""
+    log_density = l1_log_density(X, y, x, penalty, noise_variance, intercept)
+    nodes, weights = np.polynomial.legendre.leggauss(14)
+    sd = noise_variance**0.5
+    panels = sd * np.concatenate([np.arange(0.0, 8.0), 8 * 1.4 ** np.arange(60)])
+    log_masses = [-np.inf]
+    for side in (-1.0, 1.0):
+        ends = np.unique(np.append(side * (np.asarray(kinks) - centre), panels))
+        ends = ends[ends >= 0]
+        for left, right in zip(ends[:-1], ends[1:], strict=True):
+            u = (left + right) / 2 + (right - left) / 2 * nodes
+            values = log_density(centre + side * u) + np.log(weights * (right - left) / 2)
+            log_masses.append(np.logaddexp.reduce(values))
+            if right > 8 * sd and values.max() - np.log(right - left) < max(log_masses) - 40:
+                break
+    return np.logaddexp.reduce(log_masses)
+
+
+def piece_moments_in_digits(left, right, origin, q0, q1, q2, digits=250):
+    """∫ exp(q0 + q1 t + q2 t²) y^k dy with t = y − origin, k = 0, 1, 2, from left to right."""
+    import mpmath as mp
+
+    with mp.workdps(digits):
+        m, q0, q1, q2 = (mp.mpf(float(v)) for v in (origin, q0, q1, q2))
+
+        def edge(end, power):  # tᵏ exp(q) at an end
+            if np.isinf(end):
+                return mp.mpf(0)
+            t = mp.mpf(float(end)) - m
+            return t**power * mp.exp(q0 + q1 * t + q2 * t * t)
+
+        def between(power):
+            return edge(right, power) - edge(left, power)
+
+        if q2 != 0:
+            root = mp.sqrt(-q2)
+            ends = [
+                mp.sign(end) * mp.inf
+                if np.isinf(end)
+                else root * (mp.mpf(float(end)) - m) - q1 / (2 * root)
+                for end in (left, right)
+            ]
+            peak = mp.exp(q0 - q1 * q1 / (4 * q2))
+            if ends[0] < 0 < ends[1]:
+                area = mp.erf(ends[1]) - mp.erf(ends[0])
+            else:  # in a tail: no difference of numbers near one
+                area = abs(mp.erfc(abs(ends[0])) - mp.erfc(abs(ends[1])))
+            flat = peak * mp.sqrt(mp.pi) / (2 * root) * area
+            first = (between(0) - q1 * flat) / (2 * q2)
+            second = (between(1) - flat - q1 * first) / (2 * q2)
+        elif q1 != 0:
+            flat = between(0) / q1
+            first = (between(1) - flat) / q1
+            second = (between(2) - 2 * first) / q1
+        else:
+            l, r = mp.mpf(float(left)) - m, mp.mpf(float(right)) - m  # noqa: E741
+            flat, first, second = (mp.exp(q0) * (r**k - l**k) / k for k in (1, 2, 3))
+        return flat, first + m * flat, second + 2 * m * first + m * m * flat
+
+
+def envelope_log_mass(means, stds, cuts):
+    """log ∫ max_k N(y; mean_k, std_k) dy by quadrature; the cuts only tell where to divide."""
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    reach = np.linspace(-38, 38, 39)
+    points = np.concatenate([np.ravel(means + np.outer(reach, stds)), cuts])
+    ends = np.unique(points[np.isfinite(points)])
+    half, middle = np.diff(ends) / 2, (ends[1:] + ends[:-1]) / 2
+    y = middle[:, None] + half[:, None] * nodes
+    z = (y[..., None] - means) / stds
+    heights = np.max(np.exp(-0.5 * z * z) / stds, axis=-1) / np.sqrt(2 * np.pi)
+    return float(np.log(np.sum(half[:, None] * weights * heights)))

@@ -1,0 +1,65 @@
+"""The bounds of a norm ball are the integrals and closed forms that were proven."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import gamma
+
+from pnml.core.norm_ball.ball import Ball
+from pnml.core.norm_ball.bound import min_norm_bound, regret_bound
+from pnml.core.norm_ball.regret import regret
+
+PAIRS = [(0.5, 1.0), (0.0, 1e-6), (1e8, 1e-3), (3.0, 1e9), (1e-9, 0.3), (1e4, 1e4)]
+
+
+@pytest.mark.parametrize(("kappa", "ell"), PAIRS)
+def test_min_norm_bound_is_its_integral_over_residuals(kappa, ell):
+    def room(s):
+        """The largest b²/λ that a residual of s allows."""
+
+        def f(v):
+            return np.log(ell * (np.sqrt(kappa) + np.sqrt(kappa + 2 * np.exp(v))) / s) - 2 * v
+
+        return np.exp(brentq(f, -200, 200, xtol=1e-14))
+
+    def integrand(u):
+        s, q = np.exp(u), room(np.exp(u))
+        r = s * (1 + q + kappa / 2 + 0.5 * np.sqrt(kappa**2 + 2 * kappa * q))
+        return 2 * r * s * s * np.exp(-s * s / 2) / np.sqrt(2 * np.pi)
+
+    total = sum(quad(integrand, u, u + 1, epsrel=1e-12, epsabs=0)[0] for u in range(-22, 3))
+    found = 1 + min_norm_bound(np.array([kappa]), np.array([ell]))[0]
+    assert found == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize(("kappa", "ell"), PAIRS)
+def test_min_norm_bound_is_below_its_closed_form(kappa, ell):
+    c1 = 3 * 2 ** (2 / 3) * gamma(7 / 6) / np.sqrt(np.pi)
+    c2 = 3 * 2 ** (3 / 4) * gamma(5 / 4) / np.sqrt(np.pi)
+    closed = kappa + c1 * ell ** (2 / 3) + c2 * kappa**0.25 * ell**0.5
+    assert min_norm_bound(np.array([kappa]), np.array([ell]))[0] <= closed * (1 + 1e-12)
+
+
+def test_bound_of_rows_in_the_span_is_that_of_least_squares():
+    ball = Ball.min_norm(np.array([4.0, 1.0]), np.array([100.0, 100.0]))
+    bound = regret_bound(ball, [[1.0, 2.0]], [0.0], noise_variance=1e-4)
+    assert bound[0] == pytest.approx(np.log(1 + 1 / 4 + 4))
+
+
+def test_bound_of_a_vast_noise_is_that_of_the_range():
+    ball = Ball(np.array([4.0]), np.array([0.5]), radius=2.0)
+    bound = regret_bound(ball, [[3.0]], [4.0], noise_variance=1e6)
+    assert bound[0] == pytest.approx(np.sqrt(2 / np.pi) * 2 * 5 / 1e3, rel=1e-2)
+
+
+def test_bound_counts_the_intercept():
+    h2, t, a, b = np.array([4.0, 1.0]), np.array([0.5, 1.0]), [[1.0, 2.0]], [0.7]
+    plain = Ball.min_norm(h2, t)
+    centred = Ball.min_norm(h2, t, omega=0.8)
+    scaled = np.sqrt(0.8) * np.array(a), np.sqrt(0.8) * np.array(b)
+    found = regret_bound(centred, a, b, 0.1)
+    assert found == pytest.approx(regret_bound(plain, *scaled, 0.1 / 0.8) - np.log(0.8))
+    assert np.all(regret(centred, a, b, 0.1) <= found)
