@@ -49,7 +49,7 @@ def shares(drops: FloatArray, leverage: FloatArray) -> FloatArray:
     lost = np.isinf(drops)
     total = np.sum(np.where(lost, 0.0, drops), axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        split = np.where(total > 0, leverage[:, None] * (drops / total), 0.0)
+        split = np.where(total == 0, 0.0, leverage[:, None] * (drops / total))
     return np.where(np.any(lost, axis=1, keepdims=True), np.where(lost, np.inf, 0.0), split)
 
 

@@ -52,7 +52,7 @@ class RidgeFolds:
     @classmethod
     def of(cls, spectrum: Spectrum, X: FloatArray, y: FloatArray, alpha: float) -> RidgeFolds:
         """Folds of training rows X (n, d), y (n,)."""
-        U = spectrum.coordinates(X)[0] / np.sqrt(spectrum.h2 + alpha)
+        U = spectrum.components(X) / np.sqrt(spectrum.h2 + alpha)
         hat = spectrum.intercept_share + np.sum(U * U, axis=1)
         slack = np.where(hat > 1 - 1e-11, 0.0, 1 - hat)
         return cls(spectrum, alpha, U, y - spectrum.fitted(X, alpha), slack)
@@ -68,7 +68,7 @@ class RidgeFolds:
 
     def _interval(self, X: FloatArray, coverage: float) -> FloatArray:
         spectrum, n = self.spectrum, len(self.U)
-        a = spectrum.coordinates(X)[0] / np.sqrt(spectrum.h2 + self.alpha)
+        a = spectrum.components(X) / np.sqrt(spectrum.h2 + self.alpha)
         cross = a @ self.U.T + spectrum.intercept_share  # (m, n)  xᵀPx_i
         K = 1 + spectrum.leverage(X, self.alpha)
         alone = self.slack == 0

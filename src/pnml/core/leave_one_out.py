@@ -5,7 +5,7 @@ Leaving a row out changes the fit by a rank-one update, so every fold has a clos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -295,7 +295,7 @@ def folds_of(
     h, z = np.sqrt(spectrum.h2), spectrum.z[:, 0]
     for start in range(0, len(X), step):
         part = slice(start, start + step)
-        U = spectrum.coordinates(np.asarray(X[part], dtype=float))[0] / h
+        U = spectrum.components(np.asarray(X[part], dtype=float)) / h
         rest = y[part] - spectrum.y_mean[0] - U @ z
         yield Folds(U, z, rest, spectrum.h2, alphas, weights[part], spectrum.intercept_share)
 

@@ -165,6 +165,11 @@ class Spectrum:
             out[part] = (np.asarray(X[part], dtype=float) - self.center) @ slopes
         return out + float(self.y_mean[0])
 
+    def components(self, X: FloatArray) -> FloatArray:
+        """Components a = Vᵀx̃ (n, r) alone: all there is of training rows, which are inside."""
+        a: FloatArray = (X - self.center) @ np.ascontiguousarray(self.V / self.scale[:, None])
+        return a
+
     def coordinates(self, X: Array) -> tuple[Array, Array]:
         """Components a = Vᵀx̃ (n, r) and what is outside the span, x̃⊥ (n, d), of rows. Eq. (S2).
 
@@ -227,7 +232,7 @@ class Spectrum:
     def _whiten(self, alpha: float) -> FloatArray:
         """Matrix (d, r) that takes a centred row to coordinates whose squares add up to K − 1."""
         whiten: FloatArray = self.V / np.sqrt(self.h2 + alpha) / self.scale[:, None]
-        return whiten
+        return np.ascontiguousarray(whiten)  # BLAS is faster on it
 
     def blocks(self, n: int) -> Iterator[slice]:
         """Slices over n rows that bound the memory of a pass and keep it in cache."""
