@@ -1,0 +1,129 @@
+"""The columns a lasso fit uses, and the direction in which the fit moves next."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import EPS, FloatArray
+
+TIE = 1e-11  # relative size below which a quantity counts as zero and an event as simultaneous
+_DEPENDENT = 1e-12  # share of a column outside the others below which it depends on them
+_TRADE = 16 * EPS  # relative pivot below which a member has no part in a dependent column
+_WELL_CONDITIONED = 1e-6  # least eigenvalue of columns of unit length that needs no care
+_DRIFTED = 1e-9  # relative residual at which the updated inverse is made anew
+
+
+class ActiveSet:
+    """Columns S with an invertible Gram block, and that inverse, updated by bordering. Eq. (L5).
+
+    Arrays are replaced, never edited, so that copies share them.
+    """
+
+    def __init__(self, gram: FloatArray, magnitude: FloatArray) -> None:
+        self.gram = gram  # (M, M)
+        self.magnitude = magnitude  # (M,)  size of the sums from which the diagonal was formed
+        self.scale: FloatArray = np.sqrt(magnitude)
+        self.index: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)  # (k,)
+        self.inverse: FloatArray = np.zeros((0, 0))
+        self.rows: FloatArray = gram[self.index]  # (k, M)
+
+    def hold(self, columns: npt.NDArray[np.intp]) -> list[int]:
+        """Take in all columns that it can; returns those that depend on the others."""
+        scale = self.scale[columns]
+        block = self.gram[np.ix_(columns, columns)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spectrum = np.linalg.eigvalsh(np.nan_to_num(block / np.outer(scale, scale)))
+        if len(columns) and spectrum[0] > _WELL_CONDITIONED:
+            self.index, self.rows = columns, self.gram[columns]
+            self.inverse = np.asarray(np.linalg.inv(block), dtype=np.float64)
+            return []
+        dependent = []
+        for j in columns.tolist():
+            combination, rest = self.outside(j)
+            if rest > 0:
+                self.enter(j, combination, rest)
+            else:
+                dependent.append(j)
+        return dependent
+
+    def copy(self) -> ActiveSet:
+        """A set that can be changed without changing this one."""
+        twin = ActiveSet.__new__(ActiveSet)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def solve(self, rhs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """θ with (Aθ)_S = rhs_S and zeros elsewhere, and Aθ, both (M,). Eq. (L5)."""
+        index, rows = self.index, self.rows
+        wanted = rhs[index]
+        part = self.inverse.dot(wanted)
+        image = part.dot(rows)
+        lacking = wanted - image[index]
+        if lacking.dot(lacking) > _DRIFTED**2 * wanted.dot(wanted):
+            self.inverse = np.asarray(np.linalg.inv(rows[:, index]), dtype=np.float64)
+        correction = self.inverse.dot(lacking)
+        theta = np.zeros(len(rhs))
+        theta[index] = part + correction
+        return theta, image + correction.dot(rows)
+
+    def outside(self, j: int) -> tuple[FloatArray, float]:
+        """Coefficients of column j on S, (M,), and its squared length outside S; 0 if dependent."""
+        combination, image = self.solve(self.gram[j])
+        rest = float(self.gram[j, j] - image[j])
+        return combination, rest if rest > self.round_off(j, combination) else 0.0
+
+    def round_off(self, j: int, combination: FloatArray) -> float:
+        """What round-off in the Gram may leave of a column that depends on S. Eq. (L5)."""
+        length = float(self.scale[j] + self.scale.dot(np.abs(combination)))
+        return max(_DEPENDENT * float(self.magnitude[j]), 8 * EPS * length * length)
+
+    def enter(self, j: int, combination: FloatArray, rest: float) -> None:
+        """Take in column j, of which `outside` said that it does not depend on S."""
+        k = len(self.index)
+        border = np.empty(k + 1)
+        border[:k], border[k] = combination[self.index], -1.0
+        grown = np.dot(border[:, None], border[None] / rest)
+        grown[:k, :k] += self.inverse
+        index = np.empty(k + 1, dtype=np.intp)
+        index[:k], index[k] = self.index, j
+        self.inverse, self.index, self.rows = grown, index, self.gram.take(index, axis=0)
+
+    def leave(self, j: int) -> None:
+        """Give up column j; the last column takes its place."""
+        at, index = int((self.index == j).argmax()), self.index.copy()
+        column = self.inverse[at]
+        shrunk = self.inverse - np.dot(column[:, None], column[None] / column[at])
+        shrunk[at] = shrunk[-1]
+        shrunk[:, at] = shrunk[:, -1]
+        index[at] = index[-1]
+        self.inverse, self.index = shrunk[:-1, :-1], index[:-1]
+        self.rows = self.gram.take(self.index, axis=0)
+
+    def exchange(self, out: int, into: int, combination: FloatArray) -> None:
+        """Put column `into`, which depends on S by `combination`, in the place of `out`."""
+        at = int((self.index == out).argmax())
+        rest = float(combination[out] ** 2 / self.inverse[at, at])
+        self.leave(out)
+        self.enter(into, self.solve(self.gram[into])[0], rest)
+
+
+class Direction(NamedTuple):
+    """How the fit moves: θ by `coef` while the parameter moves by `speed`."""
+
+    coef: FloatArray  # (M,)
+    image: FloatArray  # (M,)  A·coef
+    speed: float  # 1, or 0 where θ slides along a direction that the training rows do not see
+    sliding: int = -1  # the column that a slide brings in beside the active set; −1 without one
+
+
+def slide(active: ActiveSet, j: int, combination: FloatArray, sign: float) -> Direction:
+    """Direction in which dependent column j trades places with S, unseen by A. Eq. (L7)."""
+    coef = np.zeros_like(combination)
+    part = combination[active.index]
+    pivot = _TRADE * active.magnitude[j] * active.inverse.diagonal()
+    coef[active.index] = np.where(part**2 > pivot, -sign * part, 0.0)
+    coef[j] = sign
+    return Direction(coef, np.zeros_like(coef), 0.0, j)
