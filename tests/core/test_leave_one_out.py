@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import oracle
 import pytest
 
+import oracle
 from pnml import LpNMLRegressor, PNMLRegressor
 from pnml.core import leave_one_out
 from pnml.core.factor import Factor

@@ -1,0 +1,53 @@
+"""How much to trust this one prediction: predictive normalized maximum likelihood."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pnml.core.errors import ConditionWarning, InputError
+
+if TYPE_CHECKING:
+    from pnml.estimators.conformal import ConformalRegressor
+    from pnml.estimators.difficulty import RegretDifficulty
+    from pnml.estimators.kernel import KernelPNMLRegressor
+    from pnml.estimators.luckiness import LpNMLRegressor
+    from pnml.estimators.norm_ball import NormBallRegressor
+    from pnml.estimators.regressor import PNMLRegressor
+    from pnml.estimators.universal import UniversalRegressor
+
+# Loaded on first use: scikit-learn takes over a second to import, and loads pandas.
+_HOMES = {
+    "ConformalRegressor": "pnml.estimators.conformal",
+    "KernelPNMLRegressor": "pnml.estimators.kernel",
+    "LpNMLRegressor": "pnml.estimators.luckiness",
+    "NormBallRegressor": "pnml.estimators.norm_ball",
+    "PNMLRegressor": "pnml.estimators.regressor",
+    "RegretDifficulty": "pnml.estimators.difficulty",
+    "UniversalRegressor": "pnml.estimators.universal",
+}
+
+__all__ = [
+    "ConditionWarning",
+    "ConformalRegressor",
+    "InputError",
+    "KernelPNMLRegressor",
+    "LpNMLRegressor",
+    "NormBallRegressor",
+    "PNMLRegressor",
+    "RegretDifficulty",
+    "UniversalRegressor",
+]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

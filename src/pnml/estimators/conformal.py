@@ -1,0 +1,170 @@
+"""Intervals with finite-sample coverage, wider where the regret is larger."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_is_fitted
+
+from pnml.core import conformal
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.predictive import check_coverage
+from pnml.estimators.regressor import PNMLRegressor
+from pnml.estimators.validation import (
+    check_number_or_loo,
+    check_rows,
+    check_training_rows,
+    like_input,
+    refuse_nonfinite,
+)
+
+
+class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    """Intervals that cover at the stated rate whatever the noise, if the rows are exchangeable.
+
+    Parameters
+    ----------
+    estimator : a regressor of this library, default=PNMLRegressor()
+    method : "split" or "jackknife+", default="split"
+        ``"split"`` holds rows back, scores them by ``|y − ŷ| / exp(regret/2)``, and covers at
+        least at the stated rate. ``"jackknife+"`` uses every row for both jobs, with
+        ``|y − ŷ| / exp(regret)``: guaranteed 1 − 2α where 1 − α is asked, in practice about 1 − α.
+        It needs a PNMLRegressor with a fixed alpha, for which no refit is necessary.
+    calibration_size : float, default=0.25
+        Share of the rows that ``"split"`` holds back.
+    random_state : int, RandomState or None
+        Which rows are held back.
+
+    Attributes
+    ----------
+    estimator_ : the fitted regressor; its ``predict_dist`` gives densities
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> y = X[:, 0] + rng.standard_t(4, size=200)
+    >>> model = ConformalRegressor(PNMLRegressor(), random_state=0).fit(X, y)
+    >>> model.predict_interval(X[:5], coverage=0.9).shape
+    (5, 2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "split",
+        calibration_size: float = 0.25,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the estimator and calibrate it on rows X (n, n_features), y (n,)."""
+        if self.method not in ("split", "jackknife+"):
+            raise InputError(
+                f"method is {self.method!r}, which is not known here; "
+                'pass method="split" or method="jackknife+".'
+            )
+        estimator = PNMLRegressor() if self.estimator is None else clone(self.estimator)
+        if not hasattr(estimator, "regret"):
+            raise InputError(
+                f"estimator is a {type(estimator).__name__}, which has no regret to scale its "
+                "intervals by; pass one of pnml's regressors, for instance PNMLRegressor()."
+            )
+        if self.method == "split":
+            self._fit_split(estimator, *check_training_rows(self, X, y))
+        else:
+            _refuse_unfit_for_jackknife(estimator)
+            self._fit_jackknife(estimator, *check_training_rows(self, X, y))
+        return self
+
+    def _fit_split(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:
+        if not 0 < self.calibration_size < 1:
+            raise InputError(
+                f"calibration_size is {self.calibration_size!r}, but it is a share of the rows; "
+                "pass a number strictly between 0 and 1."
+            )
+        if len(X) < 4:
+            raise InputError(
+                f"X has {len(X)} rows (n_samples={len(X)}), too few to hold some back for "
+                'calibration; pass at least 4, or use method="jackknife+".'
+            )
+        parts = train_test_split(
+            X, y, test_size=self.calibration_size, random_state=self.random_state
+        )
+        X_proper, X_held, y_proper, y_held = parts
+        self.estimator_ = estimator.fit(X_proper, y_proper)
+        dist = self.estimator_.predict_dist(X_held)
+        self._scores = conformal.split_scores(y_held - dist.mean, dist.regret)
+
+    def _fit_jackknife(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:
+        self.estimator_ = estimator.fit(X, y)
+        self._folds = conformal.RidgeFolds.of(
+            self.estimator_.spectrum_, X, y, self.estimator_.alpha_
+        )
+
+    def predict(self, X: Any) -> Any:
+        """Predicted label of each row, by the fitted estimator."""
+        X = self._checked(X)
+        return self.estimator_.predict(X)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+        """Interval (n, 2) for each label, valid at the rate `coverage` (see `method`)."""
+        coverage = check_coverage(coverage)
+        X = self._checked(X)
+        if self.method == "split":
+            dist = self.estimator_.predict_dist(X)
+            interval = conformal.split_interval(dist.mean, dist.regret, self._scores, coverage)
+        else:
+            interval = self._folds.interval(X, coverage)
+        return like_input(interval, X)
+
+    def regret(self, X: Any) -> Any:
+        """Regret of each row in nats, by the fitted estimator."""
+        X = self._checked(X)
+        return self.estimator_.regret(X)
+
+    def trusted(self, X: Any, level: float = 0.99) -> Any:
+        """Whether each row's regret is as small as those of training rows."""
+        X = self._checked(X)
+        return self.estimator_.trusted(X, level=level)
+
+    def explain(self, X: Any) -> Any:
+        """Share of each feature in the leverage of each row, by the fitted estimator."""
+        X = self._checked(X)
+        return self.estimator_.explain(X)
+
+    @property
+    def loo_(self) -> LeaveOneOut:
+        """Leave-one-out of the fitted estimator on the rows it was fitted to."""
+        check_is_fitted(self)
+        loo: LeaveOneOut = self.estimator_.loo_
+        return loo
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        refuse_nonfinite(self, X)  # here the columns still have their names
+        return X
+
+
+def _refuse_unfit_for_jackknife(estimator: Any) -> None:
+    if not isinstance(estimator, PNMLRegressor):
+        raise InputError(
+            f'method="jackknife+" works with PNMLRegressor, but estimator is a '
+            f'{type(estimator).__name__}; use method="split" for it.'
+        )
+    if check_number_or_loo("alpha", estimator.alpha, positive=False) is None:
+        raise InputError(
+            'method="jackknife+" needs a penalty fixed beforehand, but the estimator has '
+            'alpha="loo", which would void the guarantee; pass a number or use method="split".'
+        )

@@ -1,0 +1,61 @@
+"""The regret as the difficulty of a row, for the conformal libraries around us."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from pnml.core.errors import InputError
+from pnml.estimators.regressor import PNMLRegressor
+
+
+class RegretDifficulty(BaseEstimator):
+    """How hard each row is to predict: exp(regret / 2), the spread of a Bayesian prediction.
+
+    crepes takes it as ``de``, MAPIE as the ``residual_estimator`` of a ``ResidualNormalisedScore``
+    with ``prefit=True``. The model whose residuals are scaled may be any other.
+
+    Parameters
+    ----------
+    estimator : a regressor of this library, default=PNMLRegressor()
+        One that is already fitted goes in a ``sklearn.frozen.FrozenEstimator``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3))
+    >>> easy, hard = (
+    ...     RegretDifficulty()
+    ...     .fit(X, X[:, 0] + rng.normal(size=50))
+    ...     .apply([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]])
+    ... )
+    >>> bool(1 <= easy < hard)
+    True
+    """
+
+    def __init__(self, estimator: Any = None) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows X (n, n_features) and targets y (n,), which calibration must not use."""
+        estimator = PNMLRegressor() if self.estimator is None else clone(self.estimator)
+        if not hasattr(estimator, "regret"):
+            raise InputError(
+                f"estimator is a {type(estimator).__name__}, which has no regret to tell hard "
+                "rows by; pass one of pnml's regressors, for instance PNMLRegressor()."
+            )
+        self.estimator_ = estimator.fit(X, y)
+        self.n_features_in_ = self.estimator_.n_features_in_
+        return self
+
+    def apply(self, X: Any) -> Any:
+        """Difficulty (n,) of rows, ≥ 1; infinite where the regret is."""
+        check_is_fitted(self)
+        return np.exp(self.estimator_.regret(X) / 2)
+
+    def predict(self, X: Any) -> Any:
+        """Difficulty of rows, under the name that MAPIE calls."""
+        return self.apply(X)

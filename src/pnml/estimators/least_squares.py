@@ -1,0 +1,106 @@
+"""From rows or a stream to a fitted least-squares learner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from pnml.core import attribution, gaussian, leave_one_out, luckiness
+from pnml.core.arrays import FloatArray
+from pnml.core.factor import Factor
+from pnml.core.gram import Gram
+from pnml.core.leave_one_out import NOISE_FLOOR, Learner, folds_of
+from pnml.core.predictive import Predictive
+from pnml.core.spectrum import Spectrum
+from pnml.estimators.selection import Choice, select
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows whose folds are looked at: all of them, or a stream's sample."""
+
+    X: FloatArray  # (n, d)
+    y: FloatArray  # (n,)
+    weights: FloatArray  # (n,)
+
+    @classmethod
+    def of_sample(cls, gram: Gram) -> Rows:
+        """The rows that a stream has kept."""
+        rows = gram.sample.rows
+        return cls(rows[:, :-2], rows[:, -2], rows[:, -1])
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner: how its folds are judged, and what it says of new rows."""
+
+    folds: Learner
+    predictive: Callable[[Spectrum, FloatArray, float, float], Predictive]
+
+
+ORDINARY = Method(leave_one_out.PNML, gaussian.predictive)
+LUCKY = Method(leave_one_out.LUCKINESS, luckiness.predictive)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A fitted learner: the geometry, and the penalty and noise chosen on it."""
+
+    method: Method
+    spectrum: Spectrum
+    choice: Choice
+
+    @property
+    def slopes(self) -> FloatArray:
+        """Slopes (d,) of the ridge fit."""
+        return self.spectrum.coefficients(self.choice.alpha)[:, 0]
+
+    def predictive(self, X: FloatArray) -> Predictive:
+        """Distribution of the labels of rows."""
+        return self.method.predictive(
+            self.spectrum, X, self.choice.alpha, self.choice.noise_variance
+        )
+
+    def regret(self, X: FloatArray) -> FloatArray:
+        """Regret of rows, in nats."""
+        return self.predictive(X).regret
+
+    def explain(self, X: FloatArray) -> FloatArray:
+        """Share of each feature in the leverage of rows."""
+        return attribution.explain(self.spectrum, X, self.choice.alpha)
+
+
+def solve(
+    statistic: Factor | Gram,
+    rows: Rows,
+    method: Method,
+    alpha: float | None,
+    noise_variance: float | None,
+    *,
+    intercept: bool,
+) -> Solution:
+    """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
+    unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
+    if isinstance(statistic, Factor):
+        spectrum = Spectrum.of_factor(statistic, intercept=intercept, unit_columns=unit_columns)
+        y_squares = float(np.sum(statistic.R[:, -1] ** 2))
+    else:
+        spectrum = Spectrum.of_gram(statistic, intercept=intercept, unit_columns=unit_columns)
+        y_squares = float(statistic.yy[0, 0])
+    # for pNML the pooled noise is the mean squared residual, which no sample needs to estimate
+    unweighted = statistic.weight == statistic.rows
+    choice = select(
+        partial(folds_of, spectrum, rows.X, rows.y, rows.weights),
+        method.folds,
+        alpha,
+        noise_variance,
+        h2=spectrum.h2,
+        freedom=statistic.rows - len(spectrum.h2) - int(intercept),
+        floor=NOISE_FLOOR * y_squares / statistic.weight,
+        exact_noise=spectrum.mean_square if method is ORDINARY and unweighted else None,
+    )
+    spectrum.warn_if_lossy(choice.alpha)
+    return Solution(method, spectrum, choice)

@@ -1,0 +1,124 @@
+"""Least squares over all models, each weighted by how lucky its norm would be."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
+
+from pnml.core.errors import InputError
+from pnml.core.factor import Factor
+from pnml.estimators.lasso import solve_lasso
+from pnml.estimators.least_squares import LUCKY
+from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.validation import check_training_rows, refuse_too_little
+
+
+def _streams(estimator: LpNMLRegressor) -> bool:
+    if estimator.penalty == "l1":
+        raise AttributeError(
+            'partial_fit is not there with penalty="l1", whose path needs all rows at once; '
+            'call fit, or use penalty="l2".'
+        )
+    return True
+
+
+class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
+    """Luckiness regression: between Bayes and pNML in width, and at home with many features.
+
+    Parameters
+    ----------
+    penalty : "l2" or "l1", default="l2"
+        The luckiness of a model with slopes θ: ``exp(−alpha ‖θ‖₂² / 2σ²)`` or
+        ``exp(−alpha ‖θ‖₁ / σ²)``. The fit at its centre is ridge regression or the lasso, whose
+        ``alpha`` is that of scikit-learn's ``Ridge``, and n times that of its ``Lasso``.
+    alpha : float or "loo", default="loo"
+        The weight of the norm. ``"loo"`` takes the one with the smallest pooled leave-one-out
+        log-loss; where there are no more rows than features, the largest within one standard
+        error of it. With ``"l1"`` at most 200 rows are left out, drawn evenly.
+    fit_intercept : bool, default=True
+        Fit an intercept, to which the norm does not apply.
+    noise_variance : float or "loo", default="loo"
+        As in PNMLRegressor.
+
+    Attributes
+    ----------
+    coef_, intercept_ : slopes (n_features,) and intercept of the ridge or lasso fit
+    alpha_, noise_variance_ : the weight of the norm and the noise in use
+    loo_ : leave-one-out residuals, sds, regrets, log-losses, and the path where alpha="loo"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20, 30))
+    >>> model = LpNMLRegressor().fit(X, X[:, 0] + 0.1 * rng.normal(size=20))
+    >>> model.predict_interval(X[:2]).shape
+    (2, 2)
+    >>> bool(model.regret(10 * X[:1])[0] > model.regret(X[:1])[0])
+    True
+    """
+
+    _method = LUCKY
+
+    def __init__(
+        self,
+        *,
+        penalty: str = "l2",
+        alpha: Any = "loo",
+        fit_intercept: bool = True,
+        noise_variance: Any = "loo",
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.noise_variance = noise_variance
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows in memory, to full accuracy.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            How many copies of each row to count; with ``penalty="l2"`` only.
+        """
+        self._check_penalty()
+        if self.penalty == "l2":
+            return self._fit_rows(X, y, sample_weight)
+        if sample_weight is not None:
+            raise InputError(
+                'sample_weight was passed, but penalty="l1" counts every row once; '
+                'repeat rows instead, or use penalty="l2".'
+            )
+        alpha, noise_variance = self._settings()
+        X, y = check_training_rows(self, X, y)
+        for name, value in (("noise_variance", noise_variance), ("alpha", alpha)):
+            if value is None:
+                refuse_too_little(y, None, name)
+        self._statistic = Factor.of(X, y)
+        self._solution = solve_lasso(
+            self._statistic, X, y, alpha, noise_variance, intercept=self.fit_intercept
+        )
+        return self
+
+    @available_if(_streams)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from more rows; only their moments and a sample of them are kept.
+
+        With ``penalty="l2"`` only: the lasso's path needs all rows at once.
+        """
+        self._check_penalty()
+        return self._add_rows(X, y, sample_weight)
+
+    def _hides_nonfinite(self) -> bool:
+        return self.penalty == "l1"  # the lasso may ignore the feature
+
+    def _check_penalty(self) -> None:
+        if self.penalty not in ("l2", "l1"):
+            raise InputError(
+                f"penalty is {self.penalty!r}, which is not known here; "
+                'pass penalty="l2" or penalty="l1".'
+            )

@@ -1,0 +1,68 @@
+"""Penalty and noise by pooled leave-one-out log-loss: one rule for every learner here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnml.core import leave_one_out
+from pnml.core.arrays import FloatArray
+from pnml.core.leave_one_out import FoldBlocks, Learner, LeaveOneOut
+
+_PENALTIES = 100
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The penalty and the noise in use, and what leave-one-out has shown at them."""
+
+    alpha: float
+    noise_variance: float
+    loo: LeaveOneOut
+
+
+def select(
+    folds: Callable[[FloatArray], FoldBlocks],
+    learner: Learner,
+    alpha: float | None,
+    noise_variance: float | None,
+    *,
+    h2: FloatArray,
+    freedom: int,
+    floor: float,
+    exact_noise: Callable[[float], float] | None = None,
+) -> Choice:
+    """Choose what is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
+
+    The penalty is that of least loss; where no degree of freedom is left, so that the rows can be
+    interpolated and the loss says little about small penalties, the cautious one.
+
+    `h2` are the eigenvalues that set the scale of the penalties, `freedom` the residual degrees
+    of freedom, `floor` the least noise variance; `exact_noise`, where there is one, gives the
+    pooled optimum at a penalty without looking at rows.
+    """
+    path = None
+    if alpha is None:
+        path = leave_one_out.pooled(folds(penalties(h2)), learner, noise_variance, floor)
+        best = path.best()
+        if freedom <= 0:
+            at = folds(path.alphas[[best]])
+            loo = leave_one_out.leave_one_out(at, learner, float(path.noise_variance[best]))
+            best = path.cautious(loo.standard_error)
+        alpha = float(path.alphas[best])
+    if noise_variance is None and exact_noise is not None:
+        noise_variance = max(exact_noise(alpha), floor)
+    elif noise_variance is None:
+        at_alpha = leave_one_out.pooled(folds(np.array([alpha])), learner, None, floor)
+        noise_variance = float(at_alpha.noise_variance[0])
+    loo = leave_one_out.leave_one_out(folds(np.array([alpha])), learner, noise_variance, path)
+    return Choice(alpha, noise_variance, loo)
+
+
+def penalties(h2: FloatArray) -> FloatArray:
+    """Grid of penalties from all but none to all but everything, in the spectrum's own units."""
+    largest, smallest = float(h2.max(initial=0.0)) or 1.0, float(h2.min(initial=np.inf))
+    low = min(max(1e-3 * smallest, 1e-10 * largest), largest)
+    return np.geomspace(low, 1e2 * largest, _PENALTIES)

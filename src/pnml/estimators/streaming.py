@@ -1,0 +1,138 @@
+"""Least-squares estimators: rows in memory by SVD, streams by a Gram, one face for both."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.factor import Factor
+from pnml.core.gram import Gram, sample_rows
+from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.predictive import Predictive
+from pnml.core.spectrum import Spectrum
+from pnml.estimators.lasso import LassoSolution
+from pnml.estimators.least_squares import Method, Rows, Solution, solve
+from pnml.estimators.mixin import RegretRegressorMixin
+from pnml.estimators.validation import (
+    check_number_or_loo,
+    check_training_rows,
+    check_weights,
+    like_input,
+    refuse_too_little,
+)
+
+
+class LeastSquaresMixin(RegretRegressorMixin):
+    """What estimators of one penalty, one noise and one spectrum share."""
+
+    _method: ClassVar[Method]
+    alpha: Any
+    fit_intercept: bool
+    noise_variance: Any
+    _solution: Solution | LassoSolution | None
+
+    def _settings(self) -> tuple[float | None, float | None]:
+        alpha = check_number_or_loo("alpha", self.alpha, positive=False)
+        return alpha, check_number_or_loo("noise_variance", self.noise_variance, positive=True)
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        alpha, noise_variance = self._settings()
+        X, y = check_training_rows(self, X, y)
+        weights = check_weights(sample_weight, X)
+        if noise_variance is None:
+            refuse_too_little(y, weights, "noise_variance")
+        if alpha is None:
+            refuse_too_little(y, weights, "alpha")
+        factor = Factor.of(X, y, weights)
+        w = np.ones(len(X)) if weights is None else weights
+        rows = Rows(X, y, w)
+        self._solution = solve(
+            factor, rows, self._method, alpha, noise_variance, intercept=self.fit_intercept
+        )
+        self._statistic: Factor | Gram = factor
+        self._sample = sample_rows(X, y[:, None], w)
+        return self
+
+    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self._settings()
+        first = not hasattr(self, "_statistic")
+        X, y = check_training_rows(self, X, y, reset=first)
+        weights = check_weights(sample_weight, X)
+        if first:
+            seen = Gram.empty(X.shape[1], 1)
+        elif isinstance(self._statistic, Factor):
+            seen = self._statistic.gram(self._sample)
+        else:
+            seen = self._statistic
+        self._statistic = seen.plus_rows(X, y, weights)
+        self._solution = None  # found again when next asked for
+        return self
+
+    def _solved(self) -> Solution | LassoSolution:
+        if self._solution is None:
+            gram = cast(Gram, self._statistic)  # rows in memory are solved as they come
+            alpha, noise_variance = self._settings()
+            rows = Rows.of_sample(gram)
+            if noise_variance is None:
+                refuse_too_little(rows.y, rows.weights, "noise_variance")
+            if alpha is None:
+                refuse_too_little(rows.y, rows.weights, "alpha")
+            self._solution = solve(
+                gram,
+                rows,
+                self._method,
+                alpha,
+                noise_variance,
+                intercept=self.fit_intercept,
+            )
+        return self._solution
+
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Singular directions of the training rows."""
+        return self._solved().spectrum
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty in use."""
+        return self._solved().choice.alpha
+
+    @property
+    def noise_variance_(self) -> float:
+        """The noise variance in use."""
+        return self._solved().choice.noise_variance
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Slopes of the fit, (n_features,)."""
+        return self._solved().slopes
+
+    @property
+    def intercept_(self) -> float:
+        """Prediction of the fit at the origin."""
+        spectrum = self.spectrum_
+        return float(spectrum.y_mean[0] - spectrum.center @ self.coef_)
+
+    def _leave_one_out(self) -> LeaveOneOut:
+        return self._solved().choice.loo
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_statistic")
+
+    def explain(self, X: Any) -> Any:
+        """Share of each feature in the leverage of each row: (n, n_features), ≥ 0.
+
+        The rows sum to the leverage ``K − 1`` less the intercept's ``1/n``; for ordinary and ridge
+        pNML ``K = exp(regret)``. Where the regret is infinite, the features that carry the row
+        outside the training span are infinite.
+        """
+        X = self._checked(X)
+        return like_input(self._looked_at(X, self._solved().explain), X)
+
+    def _distribution(self, X: FloatArray) -> Predictive:
+        return self._solved().predictive(X)
+
+    def _regret(self, X: FloatArray) -> FloatArray:
+        return self._solved().regret(X)

@@ -1,0 +1,146 @@
+"""Several model classes at once, at a price of at most the log of their number."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metaestimators import _BaseComposition
+
+from pnml.core import universality
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.piecewise import PiecewiseLogQuadratic
+from pnml.core.predictive import Normal
+from pnml.estimators.luckiness import LpNMLRegressor
+from pnml.estimators.mixin import RegretRegressorMixin
+from pnml.estimators.regressor import PNMLRegressor
+from pnml.estimators.validation import check_training_rows, like_input
+
+
+class UniversalRegressor(RegretRegressorMixin, _BaseComposition):
+    """One distribution that follows whichever of several classes explains the label best.
+
+    Its density is the largest of the classes' densities, normalised. Whatever the label turns out
+    to be, its log-loss is at most that of the best class plus the log of the normaliser, which is
+    at most the log of the number of classes.
+
+    Parameters
+    ----------
+    estimators : list of (name, estimator), optional
+        Regressors of this library with Gaussian predictions. By default ordinary pNML, ridge pNML
+        and luckiness, the last two with penalties chosen by leave-one-out.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted regressors
+    named_estimators_ : the same, by name
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(30, 3))
+    >>> model = UniversalRegressor().fit(X, X[:, 0] + rng.normal(size=30))
+    >>> model.predict_interval(X[:2], coverage=0.9).shape
+    (2, 2)
+    """
+
+    def __init__(self, estimators: list[tuple[str, Any]] | None = None) -> None:
+        self.estimators = estimators
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of this estimator and, if deep, of its classes as ``name__parameter``."""
+        params: dict[str, Any] = self._get_params("estimators", deep=deep)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters as ``estimators=…``, ``name=…`` or ``name__parameter=…``."""
+        self._set_params("estimators", **params)
+        return self
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit every class to rows X (n, n_features) and targets y (n,)."""
+        classes = self._classes()
+        X, y = check_training_rows(self, X, y)
+        self.estimators_ = [clone(estimator).fit(X, y) for _, estimator in classes]
+        self.named_estimators_ = dict(
+            zip((name for name, _ in classes), self.estimators_, strict=True)
+        )
+        for name, estimator in self.named_estimators_.items():
+            _refuse_other_than_gaussian(name, estimator, X[:1])
+        self._loo = self._left_out(y)
+        return self
+
+    def explain(self, X: Any) -> Any:
+        """Share of each feature in the leverage of each row: (n, n_features), ≥ 0.
+
+        The mean of the classes' own explanations, each weighted by the probability of the labels
+        that its class explains best. Eq. (U5).
+        """
+        X = self._checked(X)
+        means, stds, _ = self._parts(X)
+        weights = universality.class_shares(means, stds)
+        total = np.zeros(X.shape)
+        for weight, estimator in zip(weights.T, self.estimators_, strict=True):
+            part = np.asarray(estimator.explain(X), dtype=float)
+            total += np.where(weight[:, None] > 0, part, 0.0) * weight[:, None]
+        return like_input(total, X)
+
+    def _classes(self) -> list[tuple[str, Any]]:
+        if self.estimators is None:
+            return [
+                ("ordinary", PNMLRegressor()),
+                ("ridge", PNMLRegressor(alpha="loo")),
+                ("luckiness", LpNMLRegressor()),
+            ]
+        classes = list(self.estimators)
+        if not classes:
+            raise InputError(
+                "estimators is an empty list, but there must be a class to follow; pass a list of "
+                "(name, estimator) pairs, or None for the default."
+            )
+        self._validate_names([name for name, _ in classes])
+        return classes
+
+    def _parts(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Means, standard deviations and regrets of the classes, (n, m) each."""
+        parts = [estimator.predict_dist(X) for estimator in self.estimators_]
+        return (
+            np.column_stack([dist.mean for dist in parts]),
+            np.column_stack([dist.std for dist in parts]),
+            np.column_stack([dist.regret for dist in parts]),
+        )
+
+    def _distribution(self, X: FloatArray) -> PiecewiseLogQuadratic:
+        return universality.envelope(*self._parts(X))
+
+    def _left_out(self, y: FloatArray) -> LeaveOneOut:
+        """The same combination of what each class says of each row without it."""
+        folds = [estimator.loo_ for estimator in self.estimators_]
+        means = y[:, None] - np.column_stack([fold.residuals for fold in folds])
+        stds = np.column_stack([fold.sds for fold in folds])
+        regrets = np.column_stack([fold.regrets for fold in folds])
+        dist = universality.envelope(np.where(np.isfinite(means), means, 0.0), stds, regrets)
+        return LeaveOneOut(y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(y)))
+
+    def _leave_one_out(self) -> LeaveOneOut:
+        return self._loo
+
+    def _hides_nonfinite(self) -> bool:
+        return True  # the classes would name their own columns, which have no names
+
+
+def _refuse_other_than_gaussian(name: str, estimator: Any, row: FloatArray) -> None:
+    if not hasattr(estimator, "predict_dist"):
+        raise InputError(
+            f"estimator {name!r} is a {type(estimator).__name__}, which predicts no distribution; "
+            "pass regressors of pnml with Gaussian predictions, such as PNMLRegressor."
+        )
+    if not isinstance(estimator.predict_dist(row), Normal):
+        raise InputError(
+            f"estimator {name!r} ({type(estimator).__name__}) predicts a distribution that is not "
+            "Gaussian, which the exact envelope needs; use PNMLRegressor, KernelPNMLRegressor or "
+            'LpNMLRegressor(penalty="l2").'
+        )

@@ -1,0 +1,191 @@
+"""Input at the border: scikit-learn's checks, and one sentence that says what to do."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+
+_DTYPES = (np.float64, np.float32)
+
+
+def check_training_rows(
+    estimator: Any, X: Any, y: Any, *, reset: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Rows (n, d) and targets (n,) to learn from, as finite float64 arrays."""
+    X = _rows(estimator, X, reset=reset)
+    y = _targets(estimator, y)
+    if len(X) != len(y):
+        raise InputError(
+            f"X has {len(X)} rows but y has {len(y)} values; pass exactly one target per row."
+        )
+    refuse_nonfinite(estimator, X)
+    return np.asarray(X, dtype=np.float64), y
+
+
+def check_rows(estimator: Any, X: Any) -> Any:
+    """Rows (n, d) to score, float64 or float32.
+
+    Finiteness is left to `refuse_nonfinite` on the result, which a NaN or inf in a row always
+    reaches: looking at n results is cheaper than looking at n·d inputs.
+    """
+    return _rows(estimator, X, reset=False)
+
+
+def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X") -> None:
+    """Raise if the input holds NaN or inf; does not look where a result made of it has none."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if np.all(np.isfinite(X.sum() if result is None else result)):
+            return
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    row, *column = (int(i) for i in np.argwhere(bad)[0])
+    where = f"row {row}" + (f", column {_column_name(estimator, column[0])}" if column else "")
+    what, cure = (
+        ("NaN", "fill it in, for instance with sklearn.impute.SimpleImputer, or drop such rows")
+        if np.isnan(X[(row, *column)])
+        else ("infinity or a value too large for dtype('float64')", "replace it or drop such rows")
+    )
+    raise InputError(
+        f"Input {name} contains {what} ({where}), which {type(estimator).__name__} cannot weigh; "
+        f"{cure} first."
+    )
+
+
+def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
+    """Row weights (n,), at least one of them positive; None stays None."""
+    if sample_weight is None:
+        return None
+    nothing = "sample_weight is zero for every row; give some row a positive weight."
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    except ValueError as error:
+        raise InputError(nothing if "non-zero" in str(error) else str(error)) from error
+    if not np.any(weights):
+        raise InputError(nothing)  # older releases of scikit-learn let this pass
+    if np.any(weights < 0):
+        raise InputError(
+            f"sample_weight has a negative value ({weights.min():g}), but weights count copies of "
+            "a row; pass weights of 0 or more."
+        )
+    checked: FloatArray = weights
+    return checked
+
+
+def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | None:
+    """A float, or None for "loo"."""
+    if isinstance(value, str) and value == "loo":
+        return None
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not np.isfinite(value) or value < 0 or (positive and value == 0):
+        least = "greater than 0" if positive else "of at least 0"
+        raise InputError(
+            f'{name} is {value!r}, but it must be a finite number {least} or "loo"; '
+            f'pass {name}="loo" to have it chosen by leave-one-out.'
+        )
+    return float(value)
+
+
+def refuse_too_little(y: FloatArray, weights: FloatArray | None, wanted: str) -> None:
+    """Raise where one row, or constant targets, must yield an estimate of `wanted`."""
+    used = y if weights is None else y[weights > 0]
+    if len(used) == 1:
+        raise InputError(
+            f"There is only one sample (n_samples=1), from which {wanted} cannot be estimated; "
+            f"add rows or pass {wanted} as a number."
+        )
+    if np.all(used == used[0]):
+        raise InputError(
+            f"y is constant ({used[0]:g} in all {len(used)} rows), so {wanted} cannot be "
+            f"estimated from it; check the target column or pass {wanted} as a number."
+        )
+
+
+def like_input(result: FloatArray, X: Any) -> Any:
+    """Results in the dtype of the rows: float32 rows get float32 answers."""
+    return result.astype(X.dtype, copy=False)
+
+
+def _rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    try:
+        return validate_data(
+            estimator, X, reset=reset, dtype=list(_DTYPES), ensure_all_finite=False
+        )
+    except ValueError as error:
+        raise _advised(error, "X", X, type(estimator).__name__) from error
+
+
+def _targets(estimator: Any, y: Any) -> FloatArray:
+    if y is None:
+        raise InputError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; "
+            "pass one number per row."
+        )
+    try:
+        target = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False)
+    except ValueError as error:
+        raise _advised(error, "y", y, type(estimator).__name__) from error
+    if target.ndim == 2 and target.shape[1] == 1:
+        _warn_column()
+        target = target[:, 0]
+    if target.ndim != 1:
+        raise InputError(
+            f"y should be a 1d array, got an array of shape {target.shape} instead: "
+            f"{type(estimator).__name__} learns one target; use "
+            "sklearn.multioutput.MultiOutputRegressor for several."
+        )
+    refuse_nonfinite(estimator, target, name="y")
+    checked: FloatArray = target
+    return checked
+
+
+def _warn_column() -> None:
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected; it was read as 1d, "
+        "pass y.ravel() to say so.",
+        DataConversionWarning,
+        stacklevel=4,
+    )
+
+
+def _advised(error: ValueError, name: str, X: Any, estimator: str) -> InputError:
+    """The error in one sentence that also says what to do."""
+    text = str(error)
+    if "could not convert string" in text:
+        value = text.split(":", 1)[-1].strip()
+        return InputError(
+            f"{name} holds text ({value}), but {estimator} needs numbers; encode such columns "
+            "first, for instance with sklearn.preprocessing.OneHotEncoder."
+        )
+    if "Expected 2D array" in text:
+        shape = np.shape(X)
+        return InputError(
+            f"Expected 2D array, but {name} has shape {shape}: {estimator} wants a row per sample "
+            "and a column per feature. Reshape your data with .reshape(-1, 1) if it is one feature "
+            "or .reshape(1, -1) if it is one row."
+        )
+    for sign, advice in _ADVICE.items():
+        if sign in text:
+            return InputError(f"{text.rstrip().rstrip('.')}{advice}")
+    return InputError(text)
+
+
+_ADVICE = {
+    "0 sample(s)": "; pass at least one row.",
+    "0 feature(s)": ". Pass at least one column.",
+    "is expecting": "; pass the same columns as in fit.",
+    "feature names should match": ".\nPass the same columns, in the same order, as in fit.",
+}
+
+
+def _column_name(estimator: Any, index: int) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    return str(index) if names is None else repr(str(names[index]))

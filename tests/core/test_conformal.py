@@ -1,0 +1,89 @@
+"""Conformal intervals: closed forms against refits, coverage by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import oracle
+from pnml import ConformalRegressor, InputError, LpNMLRegressor, PNMLRegressor
+from pnml.core import conformal
+
+
+def jackknife_plus(X, y, x, alpha, intercept, coverage):
+    """The definition: refit without each row, then take order statistics of the end points."""
+    n = len(X)
+    lower, upper = np.empty(n), np.empty(n)
+    full = oracle.ridge_fit(X, y, alpha, intercept)
+    e = y - oracle.design(X, intercept) @ full
+    for i in range(n):
+        rest = np.delete(np.arange(n), i)
+        theta = oracle.ridge_fit(X[rest], y[rest], alpha, intercept)
+        centre = oracle.design(x[None], intercept)[0] @ theta
+        A = oracle.design(X[rest], intercept)
+        penalty = alpha * np.eye(A.shape[1])
+        penalty[0, 0] = 0.0 if intercept else alpha
+        v = oracle.design(x[None], intercept)[0]
+        K = 1 + v @ np.linalg.solve(A.T @ A + penalty, v)
+        lower[i], upper[i] = centre - abs(e[i]) * K, centre + abs(e[i]) * K
+    rank = int(np.ceil((n + 1) * coverage - 1e-9))
+    return np.sort(lower)[n - rank], np.sort(upper)[rank - 1]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_jackknife_plus_equals_its_refits(alpha, intercept, rng):
+    X, y = rng.normal(size=(25, 3)) + 1, rng.normal(size=25)
+    inner = PNMLRegressor(alpha=alpha, fit_intercept=intercept)
+    model = ConformalRegressor(inner, method="jackknife+").fit(X, y)
+    for x in rng.normal(size=(4, 3)) * 2:
+        for coverage in (0.8, 0.9):
+            expected = jackknife_plus(X, y, x, alpha, intercept, coverage)
+            np.testing.assert_allclose(
+                model.predict_interval(x[None], coverage)[0], expected, rtol=1e-9
+            )
+
+
+def coverage_by_regret(method, rounds, seed):
+    """Coverage of nominal 90 % intervals on all rows, and on the fifth with the largest regret."""
+    rng = np.random.default_rng(seed)
+    hits, top = [], []
+    for _ in range(rounds):
+        X, x = rng.standard_t(4, size=(60, 5)), rng.standard_t(4, size=(100, 5))
+        theta = rng.normal(size=5)
+        y, truth = X @ theta + rng.normal(size=60), x @ theta + rng.normal(size=100)
+        model = ConformalRegressor(PNMLRegressor(), method=method, random_state=0).fit(X, y)
+        low, high = model.predict_interval(x, 0.9).T
+        inside = (low <= truth) & (truth <= high)
+        hits.append(inside.mean())
+        top.append(inside[np.argsort(model.regret(x))[-20:]].mean())
+    return np.mean(hits), np.mean(top), np.std(hits) / np.sqrt(rounds)
+
+
+@pytest.mark.parametrize("method", ["split", "jackknife+"])
+def test_coverage_holds_over_all_rows_and_where_the_regret_is_high(method):
+    covered, where_high, error = coverage_by_regret(method, rounds=150, seed=1)
+    assert covered > 0.9 - 3 * error
+    assert where_high > 0.87
+    assert covered < 0.96  # not bought by useless width
+
+
+def test_too_few_scores_for_the_coverage_give_the_whole_line():
+    interval = conformal.split_interval(np.zeros(1), np.zeros(1), np.ones(5), 0.9)
+    assert np.isinf(interval).all()
+
+
+def test_scores_are_ranked_without_round_off():
+    """(n+1)·coverage = 18 exactly must take the 18th score, not the 19th."""
+    interval = conformal.split_interval(np.zeros(1), np.zeros(1), np.arange(1.0, 20.0), 0.9)
+    np.testing.assert_array_equal(interval, [[-18.0, 18.0]])
+
+
+def test_what_jackknife_plus_cannot_use_is_refused(rng):
+    X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    with pytest.raises(InputError, match=r"estimator is a LpNMLRegressor; use method=\"split\""):
+        ConformalRegressor(LpNMLRegressor(), method="jackknife+").fit(X, y)
+    with pytest.raises(InputError, match="would void the guarantee"):
+        ConformalRegressor(PNMLRegressor(alpha="loo"), method="jackknife+").fit(X, y)
+    with pytest.raises(InputError, match=r"method is 'cv'.*pass method"):
+        ConformalRegressor(method="cv").fit(X, y)

@@ -1,0 +1,54 @@
+"""scikit-learn's own contract, with nothing expected to fail."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pnml import (
+    ConformalRegressor,
+    KernelPNMLRegressor,
+    LpNMLRegressor,
+    NormBallRegressor,
+    PNMLRegressor,
+    UniversalRegressor,
+)
+
+ESTIMATORS = [
+    PNMLRegressor(),
+    PNMLRegressor(alpha="loo"),
+    LpNMLRegressor(),
+    NormBallRegressor(),
+    KernelPNMLRegressor(),
+    UniversalRegressor(),
+    ConformalRegressor(),
+    ConformalRegressor(method="jackknife+"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator_keeps_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def weights_are_refused(estimator):
+    """The lasso counts every row once, and says so."""
+    names = (
+        "check_sample_weights_pandas_series",
+        "check_sample_weights_not_an_array",
+        "check_sample_weights_list",
+        "check_all_zero_sample_weights_error",
+        "check_sample_weights_shape",
+        "check_sample_weights_not_overwritten",
+        "check_sample_weight_equivalence_on_dense_data",
+    )
+    return dict.fromkeys(names, "sample_weight is refused with penalty='l1'")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [LpNMLRegressor(penalty="l1", alpha=1.0)], expected_failed_checks=weights_are_refused
+)
+def test_the_lasso_keeps_it_but_for_weights(estimator, check):
+    check(estimator)
