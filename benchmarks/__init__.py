@@ -1,0 +1,1 @@
+"""Ratios against peers and against the bare matrix product, measured in one run."""

@@ -1,0 +1,144 @@
+"""The benchmarks run, compare like with like, and meet their targets when given time."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pnml import NormBallRegressor, PNMLRegressor
+from pnml.core import leave_one_out
+from pnml.core.factor import Factor
+from pnml.core.spectrum import Spectrum
+
+ROOT = Path(__file__).parents[1]
+
+
+def benchmark(*options, file):
+    """Rows of a run in a fresh process, which sets its threads before it loads numpy."""
+    command = [sys.executable, "-m", "benchmarks", "linear", *options, "--json", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert file.exists(), done.stderr
+    return done, json.loads(file.read_text())
+
+
+@pytest.fixture
+def rivals(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    return pytest.importorskip("benchmarks.rivals")
+
+
+@pytest.fixture
+def timing(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    return pytest.importorskip("benchmarks.timing")
+
+
+def test_a_quick_run_prints_and_stores_every_row(tmp_path):
+    done, run = benchmark("--quick", "--rounds", "2", file=tmp_path / "quick.json")
+    assert done.returncode == 0, done.stderr
+    jobs = " | ".join(row["job"] for row in run["rows"])
+    wanted = [
+        "leave-one-out",
+        "norm-ball",
+        "fit",
+        "partial_fit",
+        "regret",
+        "memory",
+        "intervals",
+        "import",
+    ]
+    assert [word for word in wanted if word not in jobs] == []
+    assert run["rounds"] == 2
+    assert run["quick"]
+    for row in run["rows"]:
+        assert row["job"] in done.stdout
+        assert row["passed"] is None  # small sizes have no targets
+        skipped = row["note"].startswith("skipped")
+        assert skipped or (0 < row["low"] <= row["result"] <= row["high"] < math.inf)
+
+
+def test_the_rivals_of_leave_one_out_find_the_same_folds(rivals, rng):
+    X, y, alphas = rng.normal(size=(40, 5)), rng.normal(size=40), np.array([0.1, 3.0])
+    spectrum = Spectrum.of_factor(Factor.of(X, y), intercept=True, unit_columns=False)
+    ours = leave_one_out.all_learners(spectrum, X, y, alphas)
+    for folds in (
+        rivals.refits(X, y, alphas, 40),
+        rivals.downdates(X, y, alphas, 40),
+        rivals.downdates_at_once(X, y, alphas),
+    ):
+        residual, K, B, C = np.moveaxis(folds, -1, 0)  # (L, n) each
+        a = alphas[:, None]
+        shifted = residual + a * K * B / (1 + a * C)
+        noise = {
+            "ridge": np.mean(residual**2, axis=1),
+            "bayes": np.mean(residual**2 / K, axis=1),
+            "pnml": np.mean((residual / K) ** 2, axis=1),
+            "luckiness": np.mean(shifted**2 * (1 + a * C) / K**2, axis=1),
+        }
+        for name, path in ours.items():
+            np.testing.assert_allclose(path.noise_variance, noise[name], rtol=1e-9)
+
+
+def test_the_rival_of_the_norm_ball_finds_the_same_regret(rivals, rng):
+    X, y, new = rng.normal(size=(8, 20)), rng.normal(size=8), rng.normal(size=(3, 20))
+    ours = NormBallRegressor(noise_variance=0.05).fit(X, y).regret(new)
+    theirs = [rivals.norm_ball_regret(X, y, x, 0.05) for x in new]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-7)
+
+
+def test_contenders_take_turns_and_neither_is_always_first(timing):
+    calls = []
+
+    def contender(name):
+        def call():
+            calls.append(name)
+            start = time.process_time()
+            while time.process_time() < start + 0.06:  # long enough for one call to be a sample
+                pass
+
+        return call
+
+    duel = timing.duel(contender("ours"), contender("rival"), rounds=3)
+    warm_up, turns = calls[:2], calls[2:]
+    assert warm_up == ["ours", "rival"]
+    assert turns == ["ours", "rival", "rival", "ours", "ours", "rival"]
+    np.testing.assert_allclose(duel.ratios, 1.0, rtol=0.1)
+
+
+def test_extra_memory_is_what_a_call_holds_at_once(timing):
+    size = 8 * 10**6
+    assert timing.extra_memory(lambda: np.ones(10**6)) == pytest.approx(size, rel=0.01)
+    one_by_one = timing.extra_memory(lambda: [np.ones(10**6).sum() for _ in range(5)])
+    assert one_by_one <= 2.01 * size
+
+
+@pytest.mark.parametrize("answer", ["regret", "predict", "trusted"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dead", [False, True], ids=["full rank", "dead column"])
+def test_scoring_holds_less_than_half_of_its_input_besides_it(answer, dtype, dead, rng):
+    X = rng.normal(size=(200_000, 50)).astype(dtype)
+    X[:, -1] *= not dead
+    model = PNMLRegressor().fit(X[:1000], X[:1000, 0] + rng.normal(size=1000))
+    tracemalloc.start()
+    try:
+        getattr(model, answer)(X)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < X.nbytes / 2
+
+
+@pytest.mark.slow
+def test_every_target_is_met(tmp_path):
+    done, run = benchmark("--rounds", "7", file=tmp_path / "full.json")
+    held = [row for row in run["rows"] if row["target"] is not None]
+    assert len(held) == 8
+    assert [row for row in held if not row["passed"]] == [], done.stdout
