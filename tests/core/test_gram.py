@@ -68,6 +68,9 @@ def test_subtracting_what_was_added_gives_back_the_rest(rng):
 def test_grams_of_other_columns_are_refused_in_one_sentence(rng):
     with pytest.raises(InputError, match=r"4 features and 0 targets.*3 features and 0 targets"):
         Gram.of(rng.normal(size=(5, 3))) + Gram.of(rng.normal(size=(5, 4)))
+    many = Gram.of(rng.normal(size=(9000, 3)))
+    with pytest.raises(InputError, match=r"9000 rows that keeps 4096.*keep=9000"):
+        many - many
     with pytest.raises(InputError, match="6 rows from a Gram of 5 rows"):
         Gram.of(rng.normal(size=(5, 3))) - Gram.of(rng.normal(size=(6, 3)))
 
@@ -75,7 +78,8 @@ def test_grams_of_other_columns_are_refused_in_one_sentence(rng):
 def test_adding_rows_to_a_gram_is_adding_their_gram(rng):
     X, y = rng.normal(size=(9000, 2)), rng.normal(size=9000)
     start = Gram.of(X[:5000], y[:5000])
-    quick, plain = start.plus_rows(X[5000:], y[5000:]), start + Gram.of(X[5000:], y[5000:])
+    quick = start.plus_rows(X[5000:], y[5000:])
+    plain = start + Gram.of(X[5000:], y[5000:], seen=5000)
     np.testing.assert_array_equal(quick.xx, plain.xx)
     np.testing.assert_array_equal(quick.sample.keys, plain.sample.keys)
     np.testing.assert_array_equal(quick.sample.rows, plain.sample.rows)
@@ -102,3 +106,24 @@ def test_the_same_rows_always_give_the_same_sample(rng):
     np.testing.assert_array_equal(first.rows, again.rows)
     assert len(first.rows) == sample_size(2) == 4096
     assert sample_size(10**6) == 256
+
+
+def test_subtracting_keeps_a_uniform_sample_of_what_is_left(rng):
+    X = np.arange(10_000.0)[:, None]
+    rest = Gram.of(X) - Gram.of(X[:7000], keep=7000)
+    index = rest.sample.rows[:, 0]
+    assert (index >= 7000).all()
+    # 4096 of 10,000 were kept, so about 41 % of those that stay
+    assert abs(len(index) - 3000 * 0.4096) < 5 * np.sqrt(3000 * 0.41 * 0.59)
+    again = rest.plus_rows(X[:7000] + 20_000)
+    fresh = (again.sample.rows[:, 0] >= 20_000).mean()
+    assert fresh == pytest.approx(0.7, abs=0.05)
+
+
+def test_equal_rows_that_come_one_by_one_are_sampled_evenly(rng):
+    values = rng.integers(0, 2, size=9000).astype(float)
+    gram = Gram.empty(1, 0)
+    for value in values:
+        gram = gram.plus_rows(np.array([[value]]))
+    assert len(gram.sample.rows) == 4096
+    assert gram.sample.rows[:, 0].mean() == pytest.approx(values.mean(), abs=0.05)

@@ -190,10 +190,16 @@ def test_a_large_penalty_leaves_the_row_to_itself():
     assert below < 0
 
 
-def test_a_fit_with_dependent_columns_is_no_place_to_start():
-    X = np.ones((3, 3))
-    with pytest.raises(InputError, match="depend"):
-        Start.of(X.T @ X, X.T @ np.ones(3), 0.1, np.full(3, 0.3))
+def test_a_fit_may_start_spread_over_copies_of_a_column():
+    X, x = np.column_stack([np.arange(1.0, 6.0)] * 3), np.array([1.0, 1.0, 1.0])
+    gram, moment = X.T @ X, X.T @ np.ones(5)
+    alone = fit(gram, moment, 0.5)
+    paths = [
+        genie_path(Start.of(gram, moment, 0.5, theta), x)
+        for theta in (alone, np.full(3, alone.sum() / 3))
+    ]
+    np.testing.assert_allclose(paths[0].edges, paths[1].edges)
+    np.testing.assert_allclose(paths[0].residual_slope, paths[1].residual_slope)
 
 
 @pytest.mark.parametrize("depth", [20.0, 45.0])

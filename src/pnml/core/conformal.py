@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.leave_one_out import ALONE
 from pnml.core.spectrum import Spectrum
 
 # Pairs of a new row and a training row are worked off in blocks of about this many.
@@ -54,7 +55,7 @@ class RidgeFolds:
         """Folds of training rows X (n, d), y (n,)."""
         U = spectrum.components(X) / np.sqrt(spectrum.h2 + alpha)
         hat = spectrum.intercept_share + np.sum(U * U, axis=1)
-        slack = np.where(hat > 1 - 1e-11, 0.0, 1 - hat)
+        slack = np.where(hat > 1 - ALONE, 0.0, 1 - hat)
         return cls(spectrum, alpha, U, y - spectrum.fitted(X, alpha), slack)
 
     def interval(self, X: FloatArray, coverage: float) -> FloatArray:
@@ -74,7 +75,8 @@ class RidgeFolds:
         alone = self.slack == 0
         g = np.where(alone, 1.0, self.slack)
         centre = spectrum.fitted(X, self.alpha)[:, None] - cross * (self.residuals / g)
-        half = np.abs(self.residuals) * (K[:, None] + cross**2 / g)
+        with np.errstate(invalid="ignore"):  # 0 · inf, settled below
+            half = np.abs(self.residuals) * (K[:, None] + cross**2 / g)
         # a row that alone holds a direction says nothing of where the fit would be without it
         half = np.where(alone | np.isinf(K)[:, None], np.inf, half)
         rank = _rank(n, coverage)

@@ -26,6 +26,8 @@ class Factor:
     weight: float
     x_mean: FloatArray  # (d,)
     y_mean: FloatArray  # (k,)
+    rounding: float  # relative round-off of the rows as they came
+    whole: bool  # whether every row counts as at least one copy of itself
     R: FloatArray  # (min(n, d+k), d+k) upper triangular, RᵀR = Σ w [x−x̄, y−ȳ][x−x̄, y−ȳ]ᵀ
 
     @classmethod
@@ -36,7 +38,7 @@ class Factor:
         Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
         total = float(len(X)) if weights is None else float(weights.sum())
         if weights is None:
-            x_mean, y_mean = X.mean(axis=0), Y.mean(axis=0)
+            x_mean, y_mean = X.mean(axis=0, dtype=float), Y.mean(axis=0)
         else:
             x_mean, y_mean = weights @ X / total, weights @ Y / total
         d, k = X.shape[1], Y.shape[1]
@@ -53,7 +55,8 @@ class Factor:
             if weights is not None:
                 fresh *= np.sqrt(weights[part])[:, None]
             R = _triangle(block)
-        return cls(len(X), total, x_mean, y_mean, R)
+        whole = weights is None or bool(np.all(weights >= 1))
+        return cls(len(X), total, x_mean, y_mean, float(np.finfo(X.dtype).eps), whole, R)
 
     def gram(self, sample: RowSample) -> Gram:
         """The Gram of the same rows, to go on with as a stream."""
@@ -64,6 +67,8 @@ class Factor:
             self.weight,
             self.x_mean,
             self.y_mean,
+            self.rounding,
+            self.whole,
             S[:d, :d],
             S[:d, d:],
             S[d:, d:],

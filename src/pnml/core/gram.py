@@ -31,6 +31,8 @@ class Gram:
     weight: float  # sum of the row weights; equals rows when there are none
     x_mean: FloatArray  # (d,)
     y_mean: FloatArray  # (k,)  k = 0 when the rows carry no target
+    rounding: float  # relative round-off of the rows as they came
+    whole: bool  # whether every row counts as at least one copy of itself
     xx: FloatArray  # (d, d)  Σ w (x−x̄)(x−x̄)ᵀ
     xy: FloatArray  # (d, k)
     yy: FloatArray  # (k, k)
@@ -45,10 +47,12 @@ class Gram:
         *,
         keep: int | None = None,
         below: float = 1.0,
+        seen: int = 0,
     ) -> Gram:
         """Count rows X (n, d) with targets Y (n,) or (n, k) and weights (n,).
 
-        `keep` bounds the sample; rows with sampling keys from `below` up are not wanted in it.
+        `keep` bounds the sample; rows with sampling keys from `below` up are not wanted in it;
+        `seen` rows came before, so that equal blocks of one stream draw different keys.
         """
         Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
         w = np.ones(len(X)) if weights is None else weights
@@ -66,8 +70,9 @@ class Gram:
             xx += Xc.T @ Xc  # BLAS sees one symmetric product, at half the price
             xy += Xc.T @ Yc
             yy += Yc.T @ Yc
-        sample = sample_rows(X, Y, w, keep, below)
-        return cls(len(X), total, x_mean, y_mean, xx, xy, yy, sample)
+        sample = sample_rows(X, Y, w, keep, below, seen)
+        rounding, whole = float(np.finfo(X.dtype).eps), bool(np.all(w >= 1))
+        return cls(len(X), total, x_mean, y_mean, rounding, whole, xx, xy, yy, sample)
 
     @classmethod
     def empty(cls, features: int, targets: int, keep: int | None = None) -> Gram:
@@ -78,7 +83,10 @@ class Gram:
         self, X: FloatArray, Y: FloatArray | None = None, weights: FloatArray | None = None
     ) -> Gram:
         """Add rows: `self + Gram.of(X, Y)` without copying rows that the sample would drop."""
-        return self + Gram.of(X, Y, weights, keep=self.sample.size, below=self.sample.threshold)
+        sample = self.sample
+        return self + Gram.of(
+            X, Y, weights, keep=sample.size, below=sample.threshold, seen=self.rows
+        )
 
     def __add__(self, other: Gram) -> Gram:
         """Count the rows of both. Eq. (G2)."""
@@ -94,6 +102,8 @@ class Gram:
             weight,
             self.x_mean + share * dx,
             self.y_mean + share * dy,
+            max(self.rounding, other.rounding),
+            self.whole and other.whole,
             self.xx + other.xx + pull * np.outer(dx, dx),
             self.xy + other.xy + pull * np.outer(dx, dy),
             self.yy + other.yy + pull * np.outer(dy, dy),
@@ -108,6 +118,12 @@ class Gram:
                 f"Cannot subtract a Gram of {other.rows} rows from a Gram of {self.rows} rows. "
                 "Subtract only rows that were added before."
             )
+        if len(other.sample.rows) < other.rows:
+            raise InputError(
+                f"Cannot subtract a Gram of {other.rows} rows that keeps {len(other.sample.rows)} "
+                f"of them, for it cannot tell which rows leave the sample; build it with "
+                f"keep={other.rows}."
+            )
         if other.rows == self.rows:
             return Gram.empty(len(self.x_mean), len(self.y_mean), self.sample.size)
         weight = self.weight - other.weight
@@ -121,6 +137,8 @@ class Gram:
             weight,
             x_mean,
             y_mean,
+            self.rounding,
+            self.whole,
             self.xx - other.xx - pull * np.outer(dx, dx),
             self.xy - other.xy - pull * np.outer(dx, dy),
             self.yy - other.yy - pull * np.outer(dy, dy),
@@ -140,13 +158,19 @@ def _width(gram: Gram) -> str:
 
 
 def sample_rows(
-    X: FloatArray, Y: FloatArray, w: FloatArray, keep: int | None = None, below: float = 1.0
+    X: FloatArray,
+    Y: FloatArray,
+    w: FloatArray,
+    keep: int | None = None,
+    below: float = 1.0,
+    seen: int = 0,
 ) -> RowSample:
-    """Sample rows [X Y w]; the keys depend on the rows alone, so the same rows sample alike."""
-    ends = np.concatenate([X[:1].ravel(), X[-1:].ravel(), Y.sum(axis=0), [len(X)]])
+    """Sample rows [X Y w]; the keys depend on the rows alone, so the same stream samples alike."""
+    ends = np.concatenate([X[:1].ravel(), X[-1:].ravel(), Y.sum(axis=0), [len(X), seen]])
     seed = int.from_bytes(hashlib.blake2b(ends.tobytes(), digest_size=8).digest(), "little")
     size = sample_size(X.shape[1]) if keep is None else keep
     index = np.arange(len(X), dtype=float)[:, None]
     chosen = RowSample.of(index, seed, size, below)
     picked = chosen.rows[:, 0].astype(int)
-    return RowSample(chosen.keys, np.column_stack([X[picked], Y[picked], w[picked]]), size)
+    rows = np.column_stack([X[picked], Y[picked], w[picked]]).astype(float, copy=False)
+    return RowSample(chosen.keys, rows, size, chosen.bound)

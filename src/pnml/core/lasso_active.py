@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +64,8 @@ class ActiveSet:
         image = part.dot(rows)
         lacking = wanted - image[index]
         if lacking.dot(lacking) > _DRIFTED**2 * wanted.dot(wanted):
-            self.inverse = np.asarray(np.linalg.inv(rows[:, index]), dtype=np.float64)
+            with suppress(np.linalg.LinAlgError):  # singular to round-off: nothing better is known
+                self.inverse = np.asarray(np.linalg.inv(rows[:, index]), dtype=np.float64)
         correction = self.inverse.dot(lacking)
         theta = np.zeros(len(rhs))
         theta[index] = part + correction
@@ -94,13 +96,17 @@ class ActiveSet:
     def leave(self, j: int) -> None:
         """Give up column j; the last column takes its place."""
         at, index = int((self.index == j).argmax()), self.index.copy()
+        index[at] = index[-1]
+        self.index = index[:-1]
+        self.rows = self.gram.take(self.index, axis=0)
         column = self.inverse[at]
+        if not column[at] > 0:  # no inverse of a positive block any more
+            self.inverse = np.asarray(np.linalg.pinv(self.rows[:, self.index]), dtype=np.float64)
+            return
         shrunk = self.inverse - np.dot(column[:, None], column[None] / column[at])
         shrunk[at] = shrunk[-1]
         shrunk[:, at] = shrunk[:, -1]
-        index[at] = index[-1]
-        self.inverse, self.index = shrunk[:-1, :-1], index[:-1]
-        self.rows = self.gram.take(self.index, axis=0)
+        self.inverse = shrunk[:-1, :-1]
 
     def exchange(self, out: int, into: int, combination: FloatArray) -> None:
         """Put column `into`, which depends on S by `combination`, in the place of `out`."""
@@ -127,3 +133,13 @@ def slide(active: ActiveSet, j: int, combination: FloatArray, sign: float) -> Di
     coef[active.index] = np.where(part**2 > pivot, -sign * part, 0.0)
     coef[j] = sign
     return Direction(coef, np.zeros_like(coef), 0.0, j)
+
+
+def in_range(
+    active: ActiveSet, j: int, combination: FloatArray, gain: float, leverage: float
+) -> bool:
+    """Whether round-off alone explains that dependent column j gains by moving. Eq. (L7).
+
+    `leverage` is eᵀd at the direction d of S.
+    """
+    return gain**2 <= active.round_off(j, combination) * leverage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.lasso_active import TIE, ActiveSet, Direction, slide
+from pnml.core.lasso_active import TIE, ActiveSet, Direction, in_range, slide
 
 
 def cone_direction(
@@ -39,22 +39,23 @@ class _Cone:
 
     def direction(self) -> Direction:
         """The minimiser, or the slide along which the objective falls without end. Eq. (L7)."""
-        while True:
+        for _ in range(10 + 5 * len(self.waiting)):  # round-off could make it go round for ever
             j, gain = self._keenest()
             if j < 0:
-                return Direction(self.d, self.image, 1.0)
+                break
             combination, rest = self.active.outside(j)
             self.waiting.remove(j)
             if rest > 0:
                 self.active.enter(j, combination, rest)
             else:
-                blur = self.active.round_off(j, combination) * float(self.e @ self.d)
-                if self.penalty_drift != 0 or gain**2 <= blur:
-                    continue  # e is in the range of A, as far as the Gram can tell: no slide
+                leverage = float(self.e @ self.d)
+                if self.penalty_drift != 0 or in_range(self.active, j, combination, gain, leverage):
+                    continue  # it keeps up with the others by itself
                 move = slide(self.active, j, combination, float(self.signs[j]))
                 if not self._give_way(move, combination):
                     return move
             self._descend(j)
+        return Direction(self.d, self.image, 1.0)
 
     def _keenest(self) -> tuple[int, float]:
         """The resting column that gains most by moving, and its gain; −1 when none does."""

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
-from pnml.core.lasso_active import TIE, ActiveSet, slide
+from pnml.core.lasso_active import TIE, ActiveSet, Direction, in_range, slide
 from pnml.core.lasso_walk import Stretch, Walk
 
 
@@ -53,7 +53,7 @@ class Start:
     penalty: float
     coef: FloatArray  # (M,)
     residual: float  # of the moving row at this fit
-    slack: int  # a column of the fit that depends on the rest of it in A, or −1
+    dependent: list[int]  # columns of the fit that depend on its others in A
 
     @classmethod
     def of(
@@ -67,26 +67,25 @@ class Start:
     ) -> Start:
         """Start at `coef`, which minimises ½θᵀAθ − (b + x·residual)ᵀθ + τ‖θ‖₁ for the moving x."""
         active = ActiveSet(gram, np.diagonal(gram).copy() if magnitude is None else magnitude)
-        slack = active.hold(np.flatnonzero(coef))
-        if len(slack) > 1:
-            raise InputError(
-                f"The lasso fit uses {len(slack)} columns that depend on its others: "
-                "start from a fit that `lasso` returned."
-            )
-        return cls(active, moment, penalty, coef, residual, slack[0] if slack else -1)
+        dependent = active.hold(np.flatnonzero(coef))
+        return cls(active, moment, penalty, coef, residual, dependent)
 
     def walk(self, row: FloatArray, side: float) -> Iterator[Stretch]:
         """Walk towards larger labels (side 1), or smaller ones with label and row mirrored (−1)."""
-        active, drift = self.active.copy(), side * row
-        direction = None
-        if self.slack >= 0:
-            combination, _ = active.outside(self.slack)
-            direction = slide(active, self.slack, combination, 1.0)
-            if drift @ direction.coef < 0:
-                direction = slide(active, self.slack, combination, -1.0)
-        position = side * self.residual
+        active, drift, position = self.active.copy(), side * row, side * self.residual
         walk = Walk(active, self.moment, drift, self.penalty, 0.0, position, self.coef)
-        return walk.stretches(direction)
+        return walk.stretches(self._slide(active, drift))
+
+    def _slide(self, active: ActiveSet, drift: FloatArray) -> Direction | None:
+        """The slide amid which the fit lies, if it does. Eq. (L8)."""
+        if len(self.dependent) != 1:
+            return None
+        j = self.dependent[0]
+        combination, _ = active.outside(j)
+        gain = float(drift[j] - combination @ drift)
+        if in_range(active, j, combination, gain, float(drift @ active.solve(drift)[0])):
+            return None
+        return slide(active, j, combination, 1.0 if gain > 0 else -1.0)
 
 
 @dataclass(frozen=True)

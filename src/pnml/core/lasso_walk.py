@@ -43,7 +43,7 @@ class Walk:
     ) -> None:
         self.active = active  # the columns of `coef`
         self.linear, self.drift = linear, drift  # (M,)  b, q
-        self.penalty, self.penalty_drift = penalty, penalty_drift  # at position 0; τ'
+        self.penalty, self.penalty_drift = penalty, penalty_drift  # where it stands; τ'
         self.position, self.coef = position, coef
         self.signs: FloatArray = np.sign(coef)  # of coefficients in use or about to be
         self.correlation: FloatArray = np.zeros_like(coef)
@@ -54,13 +54,13 @@ class Walk:
         tied: list[int] = []
         if direction is None:
             direction, tied = self._turn(-1)
-        for _ in range(10_000 + 1_000 * len(self.coef)):
+        for _ in range(2_000 + 200 * len(self.coef)):
             length, hit = self._next_event(direction, tied)
-            penalty = self.penalty + self.penalty_drift * self.position
-            yield Stretch(self.position, penalty, self.coef, self.signs, direction, length)
+            yield Stretch(self.position, self.penalty, self.coef, self.signs, direction, length)
             if hit < 0:
                 return
             self.position += length * direction.speed
+            self.penalty += length * direction.speed * self.penalty_drift
             if direction.sliding < 0:
                 direction, tied = self._simple_turn(hit, direction) or self._turn(hit)
                 continue
@@ -69,18 +69,18 @@ class Walk:
                 self.active.exchange(hit, direction.sliding, combination)
             direction, tied = self._turn(hit)
         raise InputError(
-            "The lasso path has too many kinks to follow: some columns are nearly dependent; "
-            "drop one of each such group or raise the penalty."
+            "The lasso path has too many kinks to follow: some columns are nearly equal, or one "
+            "row dwarfs all others; drop one of each such group or that row, or raise the penalty."
         )
 
     def _simple_turn(self, hit: int, before: Direction) -> tuple[Direction, list[int]] | None:
         """Turn where one column comes or goes and no other is near a change; None elsewhere."""
         active, signs = self.active.copy(), self.signs.copy()
-        linear, penalty, size = self._here()
+        linear, size = self._here()
         leaving = before.coef[hit] != 0
         if leaving:
             active.leave(hit)
-        coef, image = active.solve(linear - penalty * signs)  # exactly zero at `hit`
+        coef, image = active.solve(linear - self.penalty * signs)  # exactly zero at `hit`
         if not leaving:
             combination, rest = active.outside(hit)
             if rest == 0:
@@ -90,7 +90,7 @@ class Walk:
         pace, pace_image = active.solve(self.drift - self.penalty_drift * signs)
         correlation = linear - image
         noise = self._noise(size, coef)
-        unsettled = np.abs(correlation) >= penalty - noise
+        unsettled = np.abs(correlation) >= self.penalty - noise
         unsettled[active.index] = (signs * coef * active.magnitude <= noise)[active.index]
         unsettled[hit] = not leaving and signs[hit] * pace[hit] <= 0
         if np.count_nonzero(unsettled):
@@ -101,12 +101,12 @@ class Walk:
     def _turn(self, hit: int) -> tuple[Direction, list[int]]:
         """Turn at any kink; also returns the zero coefficients at the edge of moving. Eq. (L6)."""
         active = self.active
-        linear, penalty, size = self._here()
+        linear, size = self._here()
         tied = {hit} - {-1}
         if hit in active.index.tolist():
             active.leave(hit)
         while True:
-            coef, image = active.solve(linear - penalty * self.signs)
+            coef, image = active.solve(linear - self.penalty * self.signs)
             noise = self._noise(size, coef)
             small = (self.signs * coef * active.magnitude <= noise)[active.index]
             if not small.any():
@@ -115,7 +115,7 @@ class Walk:
                 active.leave(j)
                 tied.add(j)
         self.coef, self.correlation = coef, linear - image
-        near = np.abs(self.correlation) >= penalty - noise
+        near = np.abs(self.correlation) >= self.penalty - noise
         near[active.index] = False
         waiting = list(tied.union(near.nonzero()[0].tolist()))
         signs = self.signs.copy()
@@ -123,11 +123,10 @@ class Walk:
         self.signs = signs
         return cone_direction(active, self.drift, self.penalty_drift, signs, waiting), waiting
 
-    def _here(self) -> tuple[FloatArray, float, FloatArray]:
-        """Linear term and penalty at this position, and the size of the terms of the former."""
+    def _here(self) -> tuple[FloatArray, FloatArray]:
+        """Linear term at this position, and the size of its terms."""
         size = self._sizes[0] + self._sizes[1] * abs(self.position)
-        penalty = self.penalty + self.penalty_drift * self.position
-        return self.linear + self.drift * self.position, penalty, size
+        return self.linear + self.drift * self.position, size
 
     def _noise(self, size: FloatArray, coef: FloatArray) -> FloatArray:
         """What counts as zero beside terms size_j and Σ_i |A_ji coef_i|, (M,)."""
@@ -166,7 +165,6 @@ class Walk:
         approaching[self.active.index] = False
         for j in tied:
             approaching[j] &= self.signs[j] != side[j]
-        penalty = self.penalty + self.penalty_drift * self.position
         until = np.full(len(rate), np.inf)
-        np.divide(penalty - side * self.correlation, rate, out=until, where=approaching)
+        np.divide(self.penalty - side * self.correlation, rate, out=until, where=approaching)
         np.minimum(distance[:-1], until, out=distance[:-1])

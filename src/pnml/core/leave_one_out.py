@@ -17,7 +17,7 @@ from pnml.core.spectrum import Spectrum
 # The noise is never taken to be smaller than a thousandth of the spread of the targets. Eq. (V4).
 NOISE_FLOOR = 1e-6
 # A row with less than this left outside the other rows' span is told by nothing else.
-_ALONE = 1e-11
+ALONE = 1e-11
 # Folds are worked off in blocks of about this many numbers.
 _BLOCK_NUMBERS = 2**17
 
@@ -54,7 +54,7 @@ class Folds:
     def _room(self) -> FloatArray:
         """1 − c·hat at penalty 0, (n,); 0 for a row that the fit to all rows meets exactly."""
         room = 1.0 - self.copies[:, 0] * (self.intercept_share + np.sum(self._U2, axis=1))
-        return np.where(room < _ALONE, 0.0, room)
+        return np.where(room < ALONE, 0.0, room)
 
     @cached_property
     def residual(self) -> FloatArray:
@@ -101,11 +101,10 @@ class Folds:
 
     @cached_property
     def widen(self) -> FloatArray | float:
-        """K of the fold times g; exactly 1 where a full copy is left out."""
+        """K of the fold times g, which is g + hat; exactly 1 where a full copy is left out."""
         if bool(np.all(self.copies == 1.0)):
             return 1.0
-        c = np.where(self.copies > 0, self.copies, 1.0)
-        return self.slack + (1 - self.slack) / c
+        return self.slack + self.intercept_share + self._U2 @ (1 - self._shrink)
 
 
 FoldBlocks = Iterable[Folds]
@@ -246,13 +245,15 @@ class LeaveOneOut:
 
     @property
     def log_loss(self) -> float:
-        """Mean log-loss over the rows, in nats."""
-        return float(np.average(self.log_losses, weights=self.weights))
+        """Mean log-loss over the rows, in nats; NaN where no row was left out."""
+        weight = float(self.weights.sum())
+        return float(self.weights @ self.log_losses) / weight if weight > 0 else float("nan")
 
     @property
     def standard_error(self) -> float:
         """Standard error of that mean."""
-        spread = np.average((self.log_losses - self.log_loss) ** 2, weights=self.weights)
+        with np.errstate(invalid="ignore"):
+            spread = np.average((self.log_losses - self.log_loss) ** 2, weights=self.weights)
         return float(np.sqrt(spread / self.weights.sum()))
 
     def threshold(self, level: float) -> float:

@@ -28,7 +28,7 @@ class RidgeTerms:
         pull = alpha * shrunk / (h2 + alpha)
         terms = np.empty((4, len(X)))
         for part in spectrum.blocks(len(X)):
-            a, outside = spectrum.coordinates(np.asarray(X[part], dtype=float))
+            a, outside = spectrum.coordinates(X[part])
             a2, b2 = a * a, np.sum(outside * outside, axis=1)
             with np.errstate(divide="ignore", invalid="ignore"):
                 beyond = np.where(b2 > 0, b2 / alpha, 0.0)  # +inf at alpha = 0

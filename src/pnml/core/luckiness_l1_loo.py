@@ -71,18 +71,20 @@ class L1Folds:
         self, rows: npt.NDArray[np.intp], spread: float, depth: float
     ) -> Iterator[tuple[int, Profile]]:
         for i in rows.tolist():
-            gram, moment, magnitude = self._without(i)
+            start, reach = self._start(i, depth)
             row, y_mean = self.X[i] / self.weight, self.y[i] * (1 - 1 / self.weight)
-            root = np.sqrt(self.weight)
-            residual = float(self.y[i] - self.X[i] @ self.coef) / root
-            if self._on_path(gram, moment + self.X[i] / root * residual, magnitude):
-                start = Start.of(gram, moment, self.penalty, self.coef, residual, magnitude)
-                horizon = Horizon(spread, depth, self.weight)
-            else:
-                coef = lasso(gram, moment, np.array([self.penalty]))[0]
-                start = Start.of(gram, moment, self.penalty, coef)
-                horizon = Horizon(spread, DENSITY_DEPTH, self.weight)
-            yield i, Profile.of(start, row, y_mean, horizon)
+            yield i, Profile.of(start, row, y_mean, Horizon(spread, reach, self.weight))
+
+    def _start(self, i: int, depth: float) -> tuple[Start, float]:
+        """Where fold i's path is entered, and how deep it must go to meet the row's own label."""
+        gram, moment, magnitude = self._without(i)
+        root = np.sqrt(self.weight)
+        residual = float(self.y[i] - self.X[i] @ self.coef) / root
+        if self._on_path(gram, moment + self.X[i] / root * residual, magnitude):
+            start = Start.of(gram, moment, self.penalty, self.coef, residual, magnitude)
+            return start, depth
+        coef = lasso(gram, moment, np.array([self.penalty]))[0]
+        return Start.of(gram, moment, self.penalty, coef), DENSITY_DEPTH
 
     def _without(self, i: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Gram and moment of the other rows about their mean, and the size of the Gram's sums."""

@@ -15,7 +15,7 @@ from pnml.core.errors import InputError
 from pnml.core.predictive import RandomState, check_coverage, check_levels
 from pnml.core.quadratics import Monotone, Quadratics
 
-_CHUNK = 4_000_000  # numbers held at once while moments are integrated
+_CHUNK = 4_000  # pieces whose moments are integrated at once: they fit in the cache
 
 
 @dataclass(frozen=True)
@@ -84,20 +84,17 @@ class PiecewiseLogQuadratic:
 
     @cached_property
     def _mean_and_std(self) -> tuple[FloatArray, FloatArray]:
-        n_rows, n_pieces = self.pieces.near.shape
-        mean, std = self.mode.copy(), np.full(n_rows, np.inf)
-        step = max(1, _CHUNK // (48 * n_pieces))
-        proper = np.flatnonzero(~self._spread_out)
-        for begin in range(0, len(proper), step):
-            rows = proper[begin : begin + step]
-            p = self.pieces
-            u_mean, u_variance = integral.moments(p.width[rows], p.slope[rows], p.curve[rows])
-            share, mode = self._shares[rows], self.mode[rows][:, None]
-            centres = p.near[rows] - mode + p.side[rows] * u_mean  # from the mode: no cancellation
-            shift = np.sum(share * centres, axis=1, keepdims=True)
-            mean[rows] = (mode + shift)[:, 0]
-            std[rows] = np.sqrt(np.sum(share * (u_variance + (centres - shift) ** 2), axis=1))
-        return mean, std
+        p, share, mode = self.pieces, self._shares, self.mode[:, None]
+        u_mean, u_variance = np.zeros_like(share), np.zeros_like(share)
+        used = np.argwhere(share > 0)
+        for begin in range(0, len(used), _CHUNK):
+            at = tuple(used[begin : begin + _CHUNK].T)
+            u_mean[at], u_variance[at] = integral.moments(p.width[at], p.slope[at], p.curve[at])
+        centres = p.near - mode + p.side * u_mean  # from the mode: no cancellation
+        shift = np.sum(share * centres, axis=1, keepdims=True)
+        variance = np.sum(share * (u_variance + (centres - shift) ** 2), axis=1)
+        std = np.where(self._spread_out, np.inf, np.sqrt(variance))
+        return (mode + shift)[:, 0], std
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
         """Log-density of the labels y, which broadcast against (T,). Eq. (Q6)."""

@@ -33,6 +33,7 @@ class RowSample:
     keys: FloatArray  # (m,) sorted
     rows: FloatArray  # (m, d)
     size: int
+    bound: float = 1.0  # rows with keys from here up have been let go
 
     @classmethod
     def of(cls, rows: FloatArray, seed: int, size: int, below: float = 1.0) -> RowSample:
@@ -42,21 +43,22 @@ class RowSample:
         if len(wanted) > size:
             wanted = wanted[np.argpartition(keys[wanted], size - 1)[:size]]
         wanted = wanted[np.argsort(keys[wanted])]
-        return cls(keys[wanted], rows[wanted], size)
+        bound = float(keys[wanted[-1]]) if len(wanted) == size < len(rows) else below
+        return cls(keys[wanted], rows[wanted], size, bound)
 
     @property
     def threshold(self) -> float:
         """Rows with a key of this or more would not enter the sample."""
-        return float(self.keys[-1]) if len(self.keys) == self.size else 1.0
+        return min(float(self.keys[-1]), self.bound) if len(self.keys) == self.size else self.bound
 
     def __add__(self, other: RowSample) -> RowSample:
         """Sample of the union of the rows of both."""
-        if len(other.keys) == 0:
-            return self
         keys = np.concatenate([self.keys, other.keys])
-        size = min(self.size, other.size)
+        size, bound = min(self.size, other.size), min(self.threshold, other.threshold)
         first = np.argsort(keys, kind="stable")[:size]
-        return RowSample(keys[first], np.concatenate([self.rows, other.rows])[first], size)
+        first = first[keys[first] <= bound]  # above it, one of the parts has let rows go
+        rows = np.concatenate([self.rows, other.rows])[first]
+        return RowSample(keys[first], rows, size, bound)
 
     def __sub__(self, other: RowSample) -> RowSample:
         """Sample of the rows left when those of `other` go: equal rows cancel one for one."""
@@ -67,4 +69,4 @@ class RowSample:
             if leaving[key] > 0:
                 leaving[key] -= 1
                 stays[i] = False
-        return RowSample(self.keys[stays], self.rows[stays], self.size)
+        return RowSample(self.keys[stays], self.rows[stays], self.size, self.threshold)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from array_api_compat import array_namespace, is_numpy_array
-from array_api_compat import device as device_of
+from scipy.linalg import lapack
 
 from pnml.core.arrays import EPS, Array, FloatArray
 from pnml.core.errors import ConditionWarning
 from pnml.core.factor import Factor
 from pnml.core.gram import Gram
+from pnml.core.span import SAFETY, Span, leak, like, rounding_of, unit_scale
 
-# The one constant behind the rank cut and the out-of-span test. Eq. (S3).
-_SAFETY = 10.0
 # A block of about this many numbers stays in cache through centring, product and reduction.
 _BLOCK_NUMBERS = 2**14
+# Column norms that differ by more than this factor are worth a more careful SVD.
+_GRADED = 100.0
 # Streams whose Gram leaves fewer than 6 digits of the leverage are worth a warning.
 _WANTED_ACCURACY = 1e-6
 
@@ -38,7 +38,7 @@ class Spectrum:
     """
 
     center: FloatArray  # (d,)  x̄ with an intercept, else 0
-    scale: FloatArray  # (d,)  units of the columns; 1 unless they were asked to have unit norm
+    scale: FloatArray  # (d,)  units of the columns: their norms, or 1
     V: FloatArray  # (d, r)
     h2: FloatArray  # (r,)  eigenvalues of X̃ᵀX̃, largest first
     z: FloatArray  # (r, k)  UᵀY
@@ -46,8 +46,7 @@ class Spectrum:
     unexplained: FloatArray  # (k,)  Σ w (Y − UUᵀY)²
     weight: float  # total weight of the rows
     intercept_share: float  # leverage of the intercept: 1/weight, or 0 without one
-    tolerance: float  # relative round-off of a row
-    absent: float  # size up to which a direction of the training rows counts as absent
+    span: Span
     squared_condition: float  # what a Gram has squared; 1 for rows in memory, which lose nothing
 
     @classmethod
@@ -58,18 +57,21 @@ class Spectrum:
         if not intercept:
             mean = np.concatenate([factor.x_mean, factor.y_mean])
             R = np.vstack([R, np.sqrt(factor.weight) * mean])
-        tolerance = _SAFETY * max(factor.rows, d) * EPS
+        tolerance = SAFETY * max(factor.rows, d) * EPS
         norms = np.linalg.norm(R[:, :d], axis=0)
         raw = np.hypot(norms, np.sqrt(factor.weight) * factor.x_mean)
-        scale = _unit_scale(norms, raw, tolerance) if unit_columns else np.ones(d)
+        scale = unit_scale(norms, raw, max(tolerance, SAFETY * factor.rounding))
+        noise = SAFETY * factor.rounding * raw / scale
         U, h, Vt = _svd(R[:, :d] / scale)
-        keep, absent = _cut(h, tolerance, raw / scale)
-        U, h, Vt = U[:, keep], h[keep], Vt[keep]
+        cut = tolerance * h.max(initial=0.0)
+        keep = h > cut + float(np.linalg.norm(noise))
+        dropped = float(np.linalg.norm(h[~keep]))
+        U, h, V = U[:, keep], h[keep], np.ascontiguousarray(Vt[keep].T)
         z = U.T @ R[:, d:]
         unexplained = np.sum((R[:, d:] - U @ z) ** 2, axis=0)
-        return cls._assemble(
-            factor, intercept, scale, Vt.T, h**2, z, unexplained, tolerance, absent, 1.0
-        )
+        span = Span(scale, V, tolerance, cut + dropped + leak(V, noise))
+        unit = cls._unit(factor, intercept, span, h**2, z, unexplained, 1.0)
+        return unit if unit_columns else unit.in_raw_units()
 
     @classmethod
     def of_gram(cls, gram: Gram, *, intercept: bool, unit_columns: bool) -> Spectrum:
@@ -79,69 +81,80 @@ class Spectrum:
         S = np.block([[gram.xx, gram.xy], [gram.xy.T, gram.yy]])
         if not intercept:
             S = S + gram.weight * np.outer(mean, mean)
-        # a Gram keeps half the digits, so directions are told from round-off at half as many
-        tolerance = float(np.sqrt(_SAFETY * max(d, np.sqrt(gram.rows)) * EPS))
+        loss = SAFETY * max(d, np.sqrt(gram.rows)) * EPS  # of an eigenvalue, relative to the first
         norms = np.sqrt(np.maximum(np.diagonal(S)[:d], 0.0))
         raw = np.sqrt(np.diagonal(gram.xx) + gram.weight * gram.x_mean**2)
-        scale = _unit_scale(norms, raw, tolerance**2) if unit_columns else np.ones(d)
+        scale = unit_scale(norms, raw, max(loss, SAFETY * gram.rounding))
+        noise = SAFETY * gram.rounding * raw / scale
         h2, V = np.linalg.eigh(S[:d, :d] / scale / scale[:, None])
         h2, V = h2[::-1], V[:, ::-1]
-        keep, absent = _cut(np.sqrt(np.maximum(h2, 0.0)), tolerance, raw / scale)
-        told_apart = h2[h2 > EPS * d * h2.max(initial=0.0)]  # below: round-off of a dependence
+        first = float(h2.max(initial=0.0))
+        keep = h2 > (np.sqrt(loss * first) + float(np.linalg.norm(noise))) ** 2
+        told_apart = h2[h2 > EPS * d * first]  # below: round-off of a dependence, or more
         condition = float(told_apart[0] / told_apart[-1]) if len(told_apart) else 1.0
         h2, V = h2[keep], np.ascontiguousarray(V[:, keep])
         z = V.T @ (S[:d, d:] / scale[:, None]) / np.sqrt(h2)[:, None]
         unexplained = np.maximum(np.diagonal(S)[d:] - np.sum(z**2, axis=0), 0.0)
-        return cls._assemble(
-            gram, intercept, scale, V, h2, z, unexplained, tolerance, absent, condition
-        )
+        # the span is off by the loss over the gap; a direction cut by mistake must not be hidden
+        tolerance = min(np.sqrt(loss), loss * first / h2[-1]) if len(h2) else loss
+        span = Span(scale, V, float(tolerance), leak(V, noise))
+        unit = cls._unit(gram, intercept, span, h2, z, unexplained, condition)
+        return unit if unit_columns else unit.in_raw_units()
 
     @classmethod
-    def _assemble(
+    def _unit(
         cls,
         rows: Factor | Gram,
         intercept: bool,
-        scale: FloatArray,
-        V: FloatArray,
+        span: Span,
         h2: FloatArray,
         z: FloatArray,
         unexplained: FloatArray,
-        tolerance: float,
-        absent: float,
         squared_condition: float,
     ) -> Spectrum:
-        center = rows.x_mean if intercept else np.zeros_like(rows.x_mean)
-        y_mean = rows.y_mean if intercept else np.zeros_like(rows.y_mean)
-        share = 1.0 / rows.weight if intercept else 0.0
+        """Spectrum in the coordinates of its span: columns of unit norm."""
         return cls(
-            center,
-            scale,
-            V,
-            h2,
-            z,
-            y_mean,
-            unexplained,
-            rows.weight,
-            share,
-            tolerance,
-            absent,
-            squared_condition,
+            center=rows.x_mean if intercept else np.zeros_like(rows.x_mean),
+            scale=span.scale,
+            V=span.V,
+            h2=h2,
+            z=z,
+            y_mean=rows.y_mean if intercept else np.zeros_like(rows.y_mean),
+            unexplained=unexplained,
+            weight=rows.weight,
+            intercept_share=1.0 / rows.weight if intercept else 0.0,
+            span=span,
+            squared_condition=squared_condition,
         )
+
+    def in_raw_units(self) -> Spectrum:
+        """The same rows in the user's own units, in which a penalty is meant. Eq. (S7).
+
+        The rank is that of the unit columns: units must not decide what is a direction.
+        """
+        left, h, V = _graded_svd(self.scale, self.V, np.sqrt(self.h2))
+        return replace(self, scale=np.ones_like(self.scale), V=V, h2=h**2, z=left.T @ self.z)
 
     @property
     def condition(self) -> float:
         """Ratio of the largest to the smallest singular value kept."""
         return float(np.sqrt(self.h2[0] / self.h2[-1])) if len(self.h2) else 1.0
 
-    def warn_if_lossy(self, alpha: float) -> None:
-        """Warn where squaring the condition number has cost digits that matter. Eq. (S5)."""
-        largest = self.h2[0] if len(self.h2) else 1.0
+    def warn_if_lossy(self, alpha: float, rows: FloatArray) -> None:
+        """Warn where squaring the condition number has cost digits that matter. Eq. (S5).
+
+        Where some of the stream's own `rows` are outside the span, a direction of theirs was lost.
+        """
+        largest = float(np.max(self.h2, initial=0.0)) or 1.0
         squared = (largest + alpha) / (largest / self.squared_condition + alpha)
-        if squared * EPS > _WANTED_ACCURACY:
+        lost = alpha == 0 and bool(np.isinf(self.leverage(rows, 0.0)).any())
+        if squared * EPS > _WANTED_ACCURACY or lost:
+            told = squared * EPS > _WANTED_ACCURACY
+            size = f"{np.sqrt(squared):.1e}" + " or more" * lost if told else "above 1e+08"
             warnings.warn(
-                f"The streamed rows have condition number {np.sqrt(squared):.1e} and their Gram "
-                f"squares it, so regrets may be off by a relative {squared * EPS:.0e}: fit the "
-                "rows in memory with fit(), drop near-duplicate columns, or raise alpha.",
+                f"The streamed rows have condition number {size} and their Gram squares it, so "
+                "regrets may be far off, or infinite where a direction was lost: fit the rows in "
+                "memory with fit(), drop near-duplicate columns, or raise alpha.",
                 ConditionWarning,
                 stacklevel=2,
             )
@@ -176,20 +189,21 @@ class Spectrum:
         What is outside by no more than round-off is exactly 0. Eq. (S3).
         """
         xp = array_namespace(X)
-        center, scale, V = (_like(xp, part, X) for part in (self.center, self.scale, self.V))
-        rows = (X - center) / scale
+        center, scale, V = (like(xp, part, X) for part in (self.center, self.scale, self.V))
+        values = xp.astype(X, xp.float64)
+        centred = values - center
+        rows = centred / scale
         a = rows @ V
         if self.spans_everything:
             return a, xp.zeros_like(rows)
         outside = rows - a @ V.T
-        size, b = (xp.sqrt(xp.linalg.vecdot(part, part)) for part in (rows, outside))
-        seen = b <= self.absent + self.tolerance * size
-        return a, xp.where(seen[:, None], xp.zeros_like(outside), outside)
+        inside = self.span.holds(centred, rounding_of(X) * xp.abs(values))
+        return a, xp.where(inside[:, None], xp.zeros_like(outside), outside)
 
     @property
     def spans_everything(self) -> bool:
         """Whether the training rows span all directions, so that no row can be outside."""
-        return bool(self.V.shape[0] == self.V.shape[1])
+        return self.span.whole
 
     def leverage(self, X: Array, alpha: float) -> Array:
         """How much each row would pull its own prediction: K − 1. Eq. (S2).
@@ -197,21 +211,19 @@ class Spectrum:
         Infinite for rows outside the span of the training rows at alpha = 0. Tensors come back
         as tensors of their own dtype and carry gradients; the sums are in float64.
         """
-        if not is_numpy_array(X):
-            xp = array_namespace(X)
-            rows = xp.astype(X, xp.float64)
-            return xp.astype(self._leverage_of(rows, alpha)(rows), X.dtype)
         of = self._leverage_of(X, alpha)
+        if not is_numpy_array(X):
+            return array_namespace(X).astype(of(X), X.dtype)
         out = np.empty(len(X))
         for part in self.blocks(len(X)):
-            out[part] = of(np.asarray(X[part], dtype=float))
+            out[part] = of(X[part])
         return out
 
     def _leverage_of(self, X: Array, alpha: float) -> Callable[[Array], Array]:
         """Leverage of a block of rows of the same kind as X."""
         xp = array_namespace(X)
-        whiten, center = _like(xp, self._whiten(alpha), X), _like(xp, self.center, X)
-        units = _like(xp, np.sqrt(self.h2 + alpha), X)
+        whiten, center = like(xp, self._whiten(alpha), X), like(xp, self.center, X)
+        units = like(xp, np.sqrt(self.h2 + alpha), X)
 
         def inside(rows: Array) -> Array:
             w = (rows - center) @ whiten
@@ -240,12 +252,6 @@ class Spectrum:
         return (slice(start, start + step) for start in range(0, n, step))
 
 
-def _like(xp: Array, values: FloatArray, X: Array) -> Array:
-    if is_numpy_array(X):
-        return values
-    return xp.asarray(values.copy(), dtype=X.dtype, device=device_of(X))
-
-
 def _svd(A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     if 0 in A.shape:
         return np.zeros((A.shape[0], 0)), np.zeros(0), np.zeros((0, A.shape[1]))
@@ -253,21 +259,21 @@ def _svd(A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return U, h, Vt
 
 
-def _cut(
-    h: FloatArray, tolerance: float, raw_norms: FloatArray
-) -> tuple[npt.NDArray[np.bool_], float]:
-    """Which directions are kept, and up to what size a row's component is absent. Eq. (S3).
+def _graded_svd(
+    scale: FloatArray, V: FloatArray, h: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """SVD of diag(h) Vᵀ diag(scale): left vectors (r, r), values (r,), right vectors (d, r).
 
-    Rows were rounded when their columns still had norms `raw_norms`, which may dwarf what
-    centring has left of them. What a training row has in the dropped directions is absent too.
+    Columns of very different size need Jacobi's method, which keeps the digits of the small ones.
     """
-    cut = tolerance * h.max(initial=0.0) + _SAFETY * EPS * float(np.linalg.norm(raw_norms))
-    keep = h > cut
-    return keep, cut + float(np.linalg.norm(h[~keep]))
-
-
-def _unit_scale(norms: FloatArray, raw_norms: FloatArray, tolerance: float) -> FloatArray:
-    """Column norms; a column that is constant up to round-off must not be blown up to norm 1."""
-    constant = norms <= tolerance * raw_norms
-    scale = np.where(constant, raw_norms, norms)
-    return np.where(scale > 0, scale, 1.0)
+    A = scale[:, None] * V * h
+    if len(h) == 0 or scale.max() <= _GRADED * scale.min():
+        right, values, left = _svd(A)
+        return left.T, values, right
+    values, right, left, work, _, failed = lapack.dgejsv(
+        np.asfortranarray(A), joba=2, jobu=0, jobv=0, jobr=0, jobp=0
+    )
+    if failed:
+        right, values, left = _svd(A)
+        return left.T, values, right
+    return left, values * (work[0] / work[1]), np.ascontiguousarray(right)

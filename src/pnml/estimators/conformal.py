@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +19,7 @@ from pnml.estimators.validation import (
     check_number_or_loo,
     check_rows,
     check_training_rows,
+    is_number,
     like_input,
     refuse_nonfinite,
 )
@@ -45,7 +47,6 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 3))
     >>> y = X[:, 0] + rng.standard_t(4, size=200)
@@ -74,7 +75,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 f"method is {self.method!r}, which is not known here; "
                 'pass method="split" or method="jackknife+".'
             )
-        estimator = PNMLRegressor() if self.estimator is None else clone(self.estimator)
+        estimator = PNMLRegressor() if self.estimator is None else clone(self.estimator, safe=False)
         if not hasattr(estimator, "regret"):
             raise InputError(
                 f"estimator is a {type(estimator).__name__}, which has no regret to scale its "
@@ -88,7 +89,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return self
 
     def _fit_split(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:
-        if not 0 < self.calibration_size < 1:
+        if not is_number(self.calibration_size) or not 0 < self.calibration_size < 1:
             raise InputError(
                 f"calibration_size is {self.calibration_size!r}, but it is a share of the rows; "
                 "pass a number strictly between 0 and 1."
@@ -98,17 +99,25 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 f"X has {len(X)} rows (n_samples={len(X)}), too few to hold some back for "
                 'calibration; pass at least 4, or use method="jackknife+".'
             )
+        held = int(np.ceil(self.calibration_size * len(X)))
+        if len(X) - held < 2:
+            raise InputError(
+                f"calibration_size is {self.calibration_size!r}, which leaves {len(X) - held} of "
+                f"{len(X)} rows to fit; pass a smaller share."
+            )
         parts = train_test_split(
             X, y, test_size=self.calibration_size, random_state=self.random_state
         )
         X_proper, X_held, y_proper, y_held = parts
         self.estimator_ = estimator.fit(X_proper, y_proper)
         dist = self.estimator_.predict_dist(X_held)
-        self._scores = conformal.split_scores(y_held - dist.mean, dist.regret)
+        self._calibration: FloatArray | conformal.RidgeFolds = conformal.split_scores(
+            y_held - dist.mean, dist.regret
+        )
 
     def _fit_jackknife(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:
         self.estimator_ = estimator.fit(X, y)
-        self._folds = conformal.RidgeFolds.of(
+        self._calibration = conformal.RidgeFolds.of(
             self.estimator_.spectrum_, X, y, self.estimator_.alpha_
         )
 
@@ -121,11 +130,11 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """Interval (n, 2) for each label, valid at the rate `coverage` (see `method`)."""
         coverage = check_coverage(coverage)
         X = self._checked(X)
-        if self.method == "split":
-            dist = self.estimator_.predict_dist(X)
-            interval = conformal.split_interval(dist.mean, dist.regret, self._scores, coverage)
+        if isinstance(self._calibration, conformal.RidgeFolds):
+            interval = self._calibration.interval(X, coverage)
         else:
-            interval = self._folds.interval(X, coverage)
+            dist = self.estimator_.predict_dist(X)
+            interval = conformal.split_interval(dist.mean, dist.regret, self._calibration, coverage)
         return like_input(interval, X)
 
     def regret(self, X: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from pnml.core import attribution, gaussian
 from pnml.core.arrays import EPS, FloatArray
@@ -20,6 +20,7 @@ from pnml.estimators.selection import select
 from pnml.estimators.validation import (
     check_number_or_loo,
     check_training_rows,
+    is_number,
     like_input,
     refuse_too_little,
 )
@@ -86,9 +87,9 @@ class KernelPNMLRegressor(RegretRegressorMixin, BaseEstimator):
         alpha = check_number_or_loo("alpha", self.alpha, positive=True)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
         X, y = check_training_rows(self, X, y)
-        for name, value in (("noise_variance", noise), ("alpha", alpha)):
-            if value is None:
-                refuse_too_little(y, None, name)
+        refuse_too_little(y, {"noise_variance": noise, "alpha": alpha})
+        X = np.asarray(X, dtype=float)
+        self._check_kernel()
         self.gamma_ = self._width(X)
         self.X_fit_ = X
         self._center(self._kernel(X, X))
@@ -120,7 +121,7 @@ class KernelPNMLRegressor(RegretRegressorMixin, BaseEstimator):
             alpha,
             noise,
             h2=self._h2,
-            freedom=len(y) - len(self._h2) - int(self.fit_intercept),
+            interpolates=True,  # or nearly so: a rich kernel has directions down to round-off
             floor=NOISE_FLOOR * float(np.var(y)),
         )
         self.alpha_, self.noise_variance_ = choice.alpha, choice.noise_variance
@@ -130,27 +131,40 @@ class KernelPNMLRegressor(RegretRegressorMixin, BaseEstimator):
     def explain(self, X: Any) -> Any:
         """Share of each feature in the leverage of each row: (n, n_features), ≥ 0. Eq. (A5).
 
-        The leverage without the intercept's part is shared in proportion to how far it falls when
-        the feature is set to its training mean.
+        The leverage without the intercept's part is shared in proportion to what the feature adds
+        to it, first alone and then beside all others, its absence being its training mean.
         """
         X = self._checked(X)
         leverage = self._leverage(X)
         means = self.X_fit_.mean(axis=0)
+        at_mean = self._leverage(means[None])
         drops = np.empty(X.shape)
         for j in range(X.shape[1]):
-            moved = np.array(X, dtype=float)
-            moved[:, j] = means[j]
-            drops[:, j] = np.maximum(leverage - self._leverage(moved), 0.0)
+            without, alone = np.array(X, dtype=float), np.tile(means, (len(X), 1))
+            without[:, j], alone[:, j] = means[j], X[:, j]
+            gain = leverage - self._leverage(without) + self._leverage(alone) - at_mean
+            drops[:, j] = np.maximum(gain, 0.0)
         return like_input(attribution.shares(drops, leverage - self._intercept_share), X)
+
+    def _check_kernel(self) -> None:
+        known = sorted(name for name in PAIRWISE_KERNEL_FUNCTIONS)
+        if isinstance(self.kernel, str) and self.kernel not in known:
+            raise InputError(
+                f"kernel is {self.kernel!r}, which is not known here; pass a function, a kernel of "
+                f"sklearn.gaussian_process, or one of {', '.join(known)}."
+            )
 
     def _width(self, X: FloatArray) -> float:
         if isinstance(self.gamma, str) and self.gamma == "scale":
             spread = float(X.var())
             return 1 / (X.shape[1] * spread) if spread > 0 else 1.0
-        gamma = check_number_or_loo("gamma", self.gamma, positive=True)
-        if gamma is None:
-            raise InputError('gamma is "loo", but it is not chosen here; pass a number or "scale".')
-        return gamma
+        if not is_number(self.gamma) or self.gamma <= 0:
+            raise InputError(
+                f"gamma is {self.gamma!r}, but it must be a finite number greater than 0 or "
+                '"scale"; '
+                'pass gamma="scale" to have it follow the spread of X.'
+            )
+        return float(self.gamma)
 
     def _kernel(self, A: FloatArray, B: FloatArray) -> FloatArray:
         if isinstance(self.kernel, Kernel):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pnml.core import attribution
 from pnml.core.arrays import FloatArray
@@ -17,9 +16,10 @@ from pnml.core.luckiness_l1 import L1Fit
 from pnml.core.luckiness_l1_loo import L1Folds
 from pnml.core.piecewise import PiecewiseLogQuadratic
 from pnml.core.spectrum import Spectrum
-from pnml.estimators.selection import Choice
+from pnml.estimators.selection import Choice, some_rows
 
-_PENALTIES, _SMALLEST_PENALTY = 16, 1e-3  # the latter relative to the one that empties the model
+# Penalties run from the one that empties the model to a share of the median feature's own.
+_PENALTIES, _MOST_PENALTIES, _SMALLEST_PENALTY = 16, 40, 1e-3
 # Noise variances run from the floor to this many mean squared residuals, and at least to a tenth
 # of the variance of y: walks are the longer, the larger the largest.
 _NOISES, _RESIDUALS, _LEAST_REACH = 60, 4.0, 0.1
@@ -94,8 +94,8 @@ def solve_lasso(
     rows = _Centred(X - spectrum.center, y - spectrum.y_mean[0], intercept)
     path = None
     if alpha is None:
-        freedom = len(X) - len(spectrum.h2) - int(intercept)
-        path, alpha = _choose(rows, noise_variance, freedom)
+        interpolates = len(X) <= len(spectrum.h2) + int(intercept)
+        path, alpha = _choose(rows, noise_variance, interpolates)
     gram, moment = rows.X.T @ rows.X, rows.X.T @ rows.y
     omega = 1 / (1 + spectrum.intercept_share)
     y_mean = float(spectrum.y_mean[0])
@@ -103,12 +103,16 @@ def solve_lasso(
     return LassoSolution(spectrum, fit, _summarise(rows, fit, alpha, noise_variance, path))
 
 
-def _choose(rows: _Centred, noise_variance: float | None, freedom: int) -> tuple[Path, float]:
+def _choose(rows: _Centred, noise_variance: float | None, interpolates: bool) -> tuple[Path, float]:
     """Penalty of least pooled loss over the grid, or the cautious one. Eq. (V3)."""
     gram, moment = rows.X.T @ rows.X, rows.X.T @ rows.y
-    largest = float(np.abs(moment).max()) or 1.0
-    penalties = np.geomspace(largest, _SMALLEST_PENALTY * largest, _PENALTIES)
-    some = _spaced(len(rows.X), _PATH_ROWS)
+    entries = np.abs(moment)[np.diagonal(gram) > 0]  # penalties at which features enter alone
+    largest = float(entries.max(initial=0.0)) or 1.0
+    least = max(_SMALLEST_PENALTY * float(np.median(entries)), 1e-9 * largest)
+    per_decade = _PENALTIES / -np.log10(_SMALLEST_PENALTY)
+    count = max(_PENALTIES, int(per_decade * np.log10(largest / least)))
+    penalties = np.geomspace(largest, least, min(count, _MOST_PENALTIES))
+    some = some_rows(len(rows.X), _PATH_ROWS)
     coefs = lasso(gram, moment, penalties)
     found = []
     for penalty, coef in zip(penalties, coefs, strict=True):
@@ -119,7 +123,7 @@ def _choose(rows: _Centred, noise_variance: float | None, freedom: int) -> tuple
         found.append((float(noises[best]), float(losses[:, best].mean()), error))
     noise, loss, errors = (np.array(column) for column in zip(*found, strict=True))
     path = Path(penalties, noise, loss)
-    at = path.best() if freedom > 0 else path.cautious(float(errors[path.best()]))
+    at = path.cautious(float(errors[path.best()])) if interpolates else path.best()
     return path, float(penalties[at])
 
 
@@ -131,7 +135,7 @@ def _summarise(
         nothing = np.zeros(0)
         loo = LeaveOneOut(nothing, nothing, nothing, nothing, nothing, path)
         return Choice(alpha, float(noise_variance or 0.0), loo)
-    folds, some = rows.folds(alpha, fit.coef), _spaced(len(rows.X), _SUMMARY_ROWS)
+    folds, some = rows.folds(alpha, fit.coef), some_rows(len(rows.X), _SUMMARY_ROWS)
     if noise_variance is None:
         noises = rows.noises(fit.coef)
         losses, _ = folds.losses(some, noises)
@@ -142,8 +146,3 @@ def _summarise(
         y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(some)), path
     )
     return Choice(alpha, noise_variance, loo)
-
-
-def _spaced(n: int, most: int) -> npt.NDArray[np.intp]:
-    """Up to `most` of n rows, evenly spaced."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))

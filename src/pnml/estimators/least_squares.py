@@ -17,6 +17,8 @@ from pnml.core.predictive import Predictive
 from pnml.core.spectrum import Spectrum
 from pnml.estimators.selection import Choice, select
 
+_NOTHING = 1e-20  # share of the targets' squares that is left where rows are interpolated
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -90,17 +92,19 @@ def solve(
     else:
         spectrum = Spectrum.of_gram(statistic, intercept=intercept, unit_columns=unit_columns)
         y_squares = float(statistic.yy[0, 0])
-    # for pNML the pooled noise is the mean squared residual, which no sample needs to estimate
-    unweighted = statistic.weight == statistic.rows
+    unexplained = float(spectrum.unexplained[0])
+    full = len(spectrum.h2) + int(intercept) >= statistic.rows
     choice = select(
         partial(folds_of, spectrum, rows.X, rows.y, rows.weights),
         method.folds,
         alpha,
         noise_variance,
         h2=spectrum.h2,
-        freedom=statistic.rows - len(spectrum.h2) - int(intercept),
+        interpolates=full or unexplained <= _NOTHING * y_squares,
         floor=NOISE_FLOOR * y_squares / statistic.weight,
-        exact_noise=spectrum.mean_square if method is ORDINARY and unweighted else None,
+        # for pNML the pooled noise is the mean squared residual, which no sample need estimate
+        exact_noise=spectrum.mean_square if method is ORDINARY and statistic.whole else None,
     )
-    spectrum.warn_if_lossy(choice.alpha)
+    if isinstance(statistic, Gram):
+        spectrum.warn_if_lossy(choice.alpha, rows.X)
     return Solution(method, spectrum, choice)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from pnml.core.errors import InputError
 from pnml.core.factor import Factor
-from pnml.estimators.lasso import solve_lasso
+from pnml.core.gram import sample_rows
+from pnml.estimators.lasso import LassoSolution, solve_lasso
 from pnml.estimators.least_squares import LUCKY
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.estimators.validation import check_training_rows, refuse_too_little
@@ -50,7 +52,6 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20, 30))
     >>> model = LpNMLRegressor().fit(X, X[:, 0] + 0.1 * rng.normal(size=20))
@@ -93,15 +94,12 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
                 'sample_weight was passed, but penalty="l1" counts every row once; '
                 'repeat rows instead, or use penalty="l2".'
             )
-        alpha, noise_variance = self._settings()
+        alpha, noise, intercept = self._asked = self._settings()
         X, y = check_training_rows(self, X, y)
-        for name, value in (("noise_variance", noise_variance), ("alpha", alpha)):
-            if value is None:
-                refuse_too_little(y, None, name)
+        refuse_too_little(y, {"noise_variance": noise, "alpha": alpha})
         self._statistic = Factor.of(X, y)
-        self._solution = solve_lasso(
-            self._statistic, X, y, alpha, noise_variance, intercept=self.fit_intercept
-        )
+        self._sample = sample_rows(X, y[:, None], np.ones(len(X)))
+        self._solution = solve_lasso(self._statistic, X, y, alpha, noise, intercept=intercept)
         return self
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
@@ -114,7 +112,7 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
         return self._add_rows(X, y, sample_weight)
 
     def _hides_nonfinite(self) -> bool:
-        return self.penalty == "l1"  # the lasso may ignore the feature
+        return isinstance(self._solution, LassoSolution)  # which may ignore the feature
 
     def _check_penalty(self) -> None:
         if self.penalty not in ("l2", "l1"):

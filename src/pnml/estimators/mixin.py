@@ -14,7 +14,13 @@ from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.predictive import Predictive
-from pnml.estimators.validation import check_rows, like_input, refuse_nonfinite
+from pnml.estimators.validation import (
+    check_rows,
+    is_number,
+    like_input,
+    refuse_extreme,
+    refuse_nonfinite,
+)
 
 
 class RegretRegressorMixin(RegressorMixin):
@@ -82,7 +88,7 @@ class RegretRegressorMixin(RegressorMixin):
         A row is trusted if its regret does not pass the `level` quantile of the finite
         leave-one-out regrets of the training rows. An infinite regret is never trusted.
         """
-        if not 0 < level <= 1:
+        if not is_number(level) or not 0 < level <= 1:
             raise InputError(
                 f"level is {level!r}, but it is a quantile of the training regrets; "
                 "pass a number above 0 and at most 1, for instance level=0.99."
@@ -112,4 +118,5 @@ class RegretRegressorMixin(RegressorMixin):
         X = check_rows(self, X)
         if self._hides_nonfinite():
             refuse_nonfinite(self, X)
+            refuse_extreme("X", X)
         return X

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -19,9 +18,11 @@ from pnml.core.norm_ball.folds import Folds
 from pnml.core.norm_ball.predictive import NormBallPredictive
 from pnml.core.spectrum import Spectrum
 from pnml.estimators.mixin import RegretRegressorMixin
+from pnml.estimators.selection import some_rows
 from pnml.estimators.validation import (
     check_number_or_loo,
     check_training_rows,
+    is_number,
     like_input,
     refuse_too_little,
 )
@@ -49,8 +50,8 @@ class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
     noise_variance : float or "loo", default="loo"
         Variance of the noise. ``"loo"`` minimises the pooled leave-one-out log-loss over a grid
         from a millionth to ten times the variance of y; an interpolating fit leaves no residual
-        to estimate it from. At most 200 rows are left out, drawn evenly, fewer for more than 300
-        directions.
+        to estimate it from. At most 200 rows are left out, drawn at random with a fixed seed,
+        fewer for more than 300 directions.
 
     Attributes
     ----------
@@ -80,8 +81,7 @@ class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
         radius = _check_radius(self.radius)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
         X, y = check_training_rows(self, X, y)
-        if noise is None:
-            refuse_too_little(y, None, "noise_variance")
+        refuse_too_little(y, {"noise_variance": noise})
         factor = Factor.of(X, y)
         self.spectrum_ = Spectrum.of_factor(
             factor, intercept=self.fit_intercept, unit_columns=False
@@ -107,7 +107,7 @@ class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
     ) -> None:
         rank = max(len(self.spectrum_.h2), 1)
         most = int(np.clip(_FOLD_OPERATIONS / (20 * rank**3), _FEWEST_FOLDS, _MOST_FOLDS))
-        rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), most)).astype(int))
+        rows = some_rows(len(X), most)
         folds = Folds.of(self.spectrum_, X[rows], y[rows], radius)
         if noise is None:
             grid = np.geomspace(*_NOISE_RANGE, _NOISE_GRID) * float(np.var(y))
@@ -130,7 +130,7 @@ class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
         return like_input(attribution.explain_regret(self.spectrum_, X, self._regret(X)), X)
 
     def _coordinates(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        a, outside = self.spectrum_.coordinates(np.asarray(X, dtype=float))
+        a, outside = self.spectrum_.coordinates(X)
         return a, np.linalg.norm(outside, axis=1)
 
     def _distribution(self, X: FloatArray) -> NormBallPredictive:
@@ -146,8 +146,7 @@ class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
 def _check_radius(radius: Any) -> float | None:
     if isinstance(radius, str) and radius == "min-norm":
         return None
-    number = isinstance(radius, numbers.Real) and not isinstance(radius, bool)
-    if not number or not np.isfinite(radius) or radius <= 0:
+    if not is_number(radius) or radius <= 0:
         raise InputError(
             f"radius is {radius!r}, but it must be a finite number greater than 0 or "
             '"min-norm"; pass radius="min-norm" for the norm of the least-squares fit.'

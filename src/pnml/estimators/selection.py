@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from pnml.core import leave_one_out
 from pnml.core.arrays import FloatArray
@@ -30,24 +31,26 @@ def select(
     noise_variance: float | None,
     *,
     h2: FloatArray,
-    freedom: int,
+    interpolates: bool,
     floor: float,
     exact_noise: Callable[[float], float] | None = None,
 ) -> Choice:
     """Choose what is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
 
-    The penalty is that of least loss; where no degree of freedom is left, so that the rows can be
-    interpolated and the loss says little about small penalties, the cautious one.
+    The penalty is that of least loss; where the class `interpolates` the rows, so that the loss
+    says little about small penalties, the cautious one.
 
-    `h2` are the eigenvalues that set the scale of the penalties, `freedom` the residual degrees
-    of freedom, `floor` the least noise variance; `exact_noise`, where there is one, gives the
-    pooled optimum at a penalty without looking at rows.
+    `h2` are the eigenvalues that set the scale of the penalties, `floor` the least noise
+    variance; `exact_noise`, where there is one, gives the pooled optimum at a penalty without
+    looking at rows.
     """
     path = None
     if alpha is None:
-        path = leave_one_out.pooled(folds(penalties(h2)), learner, noise_variance, floor)
+        path = leave_one_out.pooled(
+            folds(penalties(h2, interpolates)), learner, noise_variance, floor
+        )
         best = path.best()
-        if freedom <= 0:
+        if interpolates:
             at = folds(path.alphas[[best]])
             loo = leave_one_out.leave_one_out(at, learner, float(path.noise_variance[best]))
             best = path.cautious(loo.standard_error)
@@ -61,8 +64,17 @@ def select(
     return Choice(alpha, noise_variance, loo)
 
 
-def penalties(h2: FloatArray) -> FloatArray:
+def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:
     """Grid of penalties from all but none to all but everything, in the spectrum's own units."""
-    largest, smallest = float(h2.max(initial=0.0)) or 1.0, float(h2.min(initial=np.inf))
-    low = min(max(1e-3 * smallest, 1e-10 * largest), largest)
+    largest = float(h2.max(initial=0.0)) or 1.0
+    smallest = min(float(h2.min(initial=np.inf)), largest)
+    # interpolation goes on until the noise meets its floor, but below round-off folds are noise
+    low = max(1e-6 * smallest, 1e-12 * largest) if interpolates else 1e-3 * smallest
     return np.geomspace(low, 1e2 * largest, _PENALTIES)
+
+
+def some_rows(n: int, most: int) -> npt.NDArray[np.intp]:
+    """Up to `most` of n rows, drawn with a fixed seed: tables are often sorted."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, size=most, replace=False))

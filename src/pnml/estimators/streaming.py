@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
 from pnml.core.factor import Factor
@@ -21,6 +22,7 @@ from pnml.estimators.validation import (
     check_weights,
     like_input,
     refuse_too_little,
+    refuse_unspread,
 )
 
 
@@ -33,30 +35,27 @@ class LeastSquaresMixin(RegretRegressorMixin):
     noise_variance: Any
     _solution: Solution | LassoSolution | None
 
-    def _settings(self) -> tuple[float | None, float | None]:
+    def _settings(self) -> tuple[float | None, float | None, bool]:
+        """Penalty and noise, None where they are to be chosen; whether there is an intercept."""
         alpha = check_number_or_loo("alpha", self.alpha, positive=False)
-        return alpha, check_number_or_loo("noise_variance", self.noise_variance, positive=True)
+        noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
+        return alpha, noise, bool(self.fit_intercept)
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        alpha, noise_variance = self._settings()
+        alpha, noise, intercept = self._asked = self._settings()
         X, y = check_training_rows(self, X, y)
         weights = check_weights(sample_weight, X)
-        if noise_variance is None:
-            refuse_too_little(y, weights, "noise_variance")
-        if alpha is None:
-            refuse_too_little(y, weights, "alpha")
-        factor = Factor.of(X, y, weights)
-        w = np.ones(len(X)) if weights is None else weights
-        rows = Rows(X, y, w)
+        refuse_too_little(y, {"noise_variance": noise, "alpha": alpha}, weights)
+        self._statistic: Factor | Gram = Factor.of(X, y, weights)
+        rows = Rows(X, y, np.ones(len(X)) if weights is None else weights)
+        self._sample = sample_rows(X, y[:, None], rows.weights)
         self._solution = solve(
-            factor, rows, self._method, alpha, noise_variance, intercept=self.fit_intercept
+            self._statistic, rows, self._method, alpha, noise, intercept=intercept
         )
-        self._statistic: Factor | Gram = factor
-        self._sample = sample_rows(X, y[:, None], w)
         return self
 
     def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        self._settings()
+        self._asked = self._settings()
         first = not hasattr(self, "_statistic")
         X, y = check_training_rows(self, X, y, reset=first)
         weights = check_weights(sample_weight, X)
@@ -71,21 +70,16 @@ class LeastSquaresMixin(RegretRegressorMixin):
         return self
 
     def _solved(self) -> Solution | LassoSolution:
+        check_is_fitted(self)
         if self._solution is None:
             gram = cast(Gram, self._statistic)  # rows in memory are solved as they come
-            alpha, noise_variance = self._settings()
-            rows = Rows.of_sample(gram)
-            if noise_variance is None:
-                refuse_too_little(rows.y, rows.weights, "noise_variance")
-            if alpha is None:
-                refuse_too_little(rows.y, rows.weights, "alpha")
+            alpha, noise, intercept = self._asked
+            mean = float(gram.y_mean[0])
+            constant = bool(gram.yy[0, 0] <= 1e-24 * gram.weight * mean**2)
+            wanted = {"noise_variance": noise, "alpha": alpha}
+            refuse_unspread(gram.rows, constant, mean, wanted)
             self._solution = solve(
-                gram,
-                rows,
-                self._method,
-                alpha,
-                noise_variance,
-                intercept=self.fit_intercept,
+                gram, Rows.of_sample(gram), self._method, alpha, noise, intercept=intercept
             )
         return self._solution
 

@@ -96,6 +96,11 @@ class UniversalRegressor(RegretRegressorMixin, _BaseComposition):
                 ("luckiness", LpNMLRegressor()),
             ]
         classes = list(self.estimators)
+        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in classes):
+            raise InputError(
+                f"estimators is {self.estimators!r}, but each class needs a name; pass a list of "
+                '(name, estimator) pairs such as [("ridge", PNMLRegressor(alpha=1.0))].'
+            )
         if not classes:
             raise InputError(
                 "estimators is an empty list, but there must be a class to follow; pass a list of "

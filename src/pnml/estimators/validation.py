@@ -14,12 +14,16 @@ from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 
 _DTYPES = (np.float64, np.float32)
+_LARGEST = 1e100
 
 
 def check_training_rows(
     estimator: Any, X: Any, y: Any, *, reset: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows (n, d) and targets (n,) to learn from, as finite float64 arrays."""
+    """Rows (n, d), float64 or float32, and targets (n,) to learn from; all of them finite.
+
+    Their squares must be finite too, or every sum of them would be lost.
+    """
     X = _rows(estimator, X, reset=reset)
     y = _targets(estimator, y)
     if len(X) != len(y):
@@ -27,7 +31,19 @@ def check_training_rows(
             f"X has {len(X)} rows but y has {len(y)} values; pass exactly one target per row."
         )
     refuse_nonfinite(estimator, X)
-    return np.asarray(X, dtype=np.float64), y
+    refuse_extreme("X", X)
+    refuse_extreme("y", y)
+    return X, y
+
+
+def refuse_extreme(name: str, values: Any) -> None:
+    """Raise where squares of the values would overflow, or all of them underflow."""
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        raise InputError(
+            f"{name} has values up to {largest:.0e}, whose squares leave the range of floats; "
+            "rescale it, for instance with sklearn.preprocessing.StandardScaler."
+        )
 
 
 def check_rows(estimator: Any, X: Any) -> Any:
@@ -68,7 +84,8 @@ def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     except ValueError as error:
-        raise InputError(nothing if "non-zero" in str(error) else str(error)) from error
+        text = f"sample_weight cannot be used ({error}); pass one number of 0 or more per row."
+        raise InputError(nothing if "non-zero" in str(error) else text) from error
     if not np.any(weights):
         raise InputError(nothing)  # older releases of scikit-learn let this pass
     if np.any(weights < 0):
@@ -84,8 +101,7 @@ def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | Non
     """A float, or None for "loo"."""
     if isinstance(value, str) and value == "loo":
         return None
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value < 0 or (positive and value == 0):
+    if not is_number(value) or value < 0 or (positive and value == 0):
         least = "greater than 0" if positive else "of at least 0"
         raise InputError(
             f'{name} is {value!r}, but it must be a finite number {least} or "loo"; '
@@ -94,24 +110,41 @@ def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | Non
     return float(value)
 
 
-def refuse_too_little(y: FloatArray, weights: FloatArray | None, wanted: str) -> None:
-    """Raise where one row, or constant targets, must yield an estimate of `wanted`."""
+def is_number(value: Any) -> bool:
+    """Whether a parameter is a finite real number, which True is not meant to be."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    return real and bool(np.isfinite(value))
+
+
+def refuse_too_little(
+    y: FloatArray, wanted: dict[str, float | None], weights: FloatArray | None = None
+) -> None:
+    """Raise where one row, or constant targets, must yield an estimate of what is None."""
     used = y if weights is None else y[weights > 0]
-    if len(used) == 1:
-        raise InputError(
-            f"There is only one sample (n_samples=1), from which {wanted} cannot be estimated; "
-            f"add rows or pass {wanted} as a number."
-        )
-    if np.all(used == used[0]):
-        raise InputError(
-            f"y is constant ({used[0]:g} in all {len(used)} rows), so {wanted} cannot be "
-            f"estimated from it; check the target column or pass {wanted} as a number."
-        )
+    refuse_unspread(len(used), bool(np.all(used == used[0])), float(used[0]), wanted)
+
+
+def refuse_unspread(
+    rows: int, constant: bool, value: float, wanted: dict[str, float | None]
+) -> None:
+    """The same from what is known of the targets of a stream."""
+    for name in (name for name, given in wanted.items() if given is None):
+        if rows == 1:
+            raise InputError(
+                f"There is only one sample (n_samples=1), from which {name} cannot be estimated; "
+                f"add rows or pass {name} as a number."
+            )
+        if constant:
+            raise InputError(
+                f"y is constant ({value:g} in all {rows} rows), so {name} cannot be estimated "
+                f"from it; check the target column or pass {name} as a number."
+            )
 
 
 def like_input(result: FloatArray, X: Any) -> Any:
     """Results in the dtype of the rows: float32 rows get float32 answers."""
-    return result.astype(X.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        return result.astype(X.dtype, copy=False)
 
 
 def _rows(estimator: Any, X: Any, *, reset: bool) -> Any:

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.leave_one_out import ALONE, LeaveOneOut
 from pnml.core.norm_ball.ball import Ball, constrained_multiplier
 from pnml.core.norm_ball.predictive import NormBallPredictive
 from pnml.core.norm_ball.regret import regret_path
 from pnml.core.spectrum import Spectrum
-
-# A row that leaves less than this share of itself to the others is alone in its direction.
-_ALONE = 1e-11
 
 
 @dataclass(frozen=True)
@@ -79,19 +76,18 @@ def _fold(spectrum: Spectrum, a: FloatArray, y: float, radius: float | None) -> 
     u = np.sqrt(shift) * a / h
     size = float(np.linalg.norm(u))
     left = max(1 - size**2, 0.0)
-    c = np.sqrt(left) if left > _ALONE else 0.0
+    c = np.sqrt(left) if left > ALONE else 0.0
     direction = u / size if size > 0 else u
     R = np.diag(h) - (1 - c) * np.outer(direction, direction * h)
     targets = spectrum.z[:, 0] - np.sqrt(shift) * y * u
     along = float(direction @ targets)
     targets = targets + direction * (along / c - along if c > 0 else -along)
     U, singular, Vt = np.linalg.svd(R)
-    keep = singular > spectrum.tolerance * singular.max(initial=0.0) + spectrum.absent
-    U, singular, Vt = U[:, keep], singular[keep], Vt[keep]
+    rank = len(h) - (c == 0.0)  # a row that is alone takes its direction with it
+    U, singular, Vt = U[:, :rank], singular[:rank], Vt[:rank]
     x = shift * a
     inside = Vt @ x
-    outside = float(np.linalg.norm(x - Vt.T @ inside))
-    b = outside if outside > spectrum.absent + spectrum.tolerance * np.linalg.norm(x) else 0.0
+    b = float(np.linalg.norm(x - Vt.T @ inside)) if c == 0.0 else 0.0
     omega = 1 - 1 / n if intercept and n > 1 else 1.0
     mean = float(spectrum.y_mean[0]) - (y / (n - 1) if intercept and n > 1 else 0.0)
     h2, t = singular**2, (U.T @ targets) / singular
@@ -111,7 +107,7 @@ def _genie_residuals(
     lam = constrained_multiplier(spectrum.h2, z / h, radii)[:, None]
     with np.errstate(invalid="ignore"):
         left = np.where(np.isinf(lam), 1.0, lam / (spectrum.h2 + lam))
-    fitted_exactly = np.sum(U * U, axis=1) + spectrum.intercept_share > 1 - _ALONE
+    fitted_exactly = np.sum(U * U, axis=1) + spectrum.intercept_share > 1 - ALONE
     rest = np.where(fitted_exactly, 0.0, y - U @ z)
     residual: FloatArray = rest + np.sum(U * left * z, axis=1)
     return residual

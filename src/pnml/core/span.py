@@ -1,0 +1,74 @@
+"""Which directions the training rows have, and what of a new row is outside of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import device as device_of
+
+from pnml.core.arrays import EPS, Array, FloatArray
+
+# The one constant behind the rank cut and the out-of-span test. Eq. (S3).
+SAFETY = 10.0
+
+
+@dataclass(frozen=True)
+class Span:
+    """The span of the centred training rows, in columns scaled to unit norm.
+
+    Only there does round-off have one size: what is small in a column of timestamps is large in a
+    column of fractions.
+    """
+
+    scale: FloatArray  # (d,)  norms of the columns
+    V: FloatArray  # (d, r)  orthonormal
+    tolerance: float  # round-off of a row, relative to its norm
+    absent: FloatArray  # (d,)  what the training rows themselves may have outside
+
+    @property
+    def whole(self) -> bool:
+        """Whether the rows span all directions, so that no row can be outside."""
+        return bool(self.V.shape[0] == self.V.shape[1])
+
+    def holds(self, centred: Array, rounding: Array) -> Array:
+        """Which rows (n, d) are inside up to round-off; `rounding` is that of each entry. Eq. (S3).
+
+        Components of the difference are compared one by one, so that a column of large offset
+        does not hide what happens in another.
+        """
+        xp = array_namespace(centred)
+        scale, V, absent = (like(xp, part, centred) for part in (self.scale, self.V, self.absent))
+        rows = centred / scale
+        outside = rows - (rows @ V) @ V.T
+        size = xp.sqrt(xp.linalg.vecdot(rows, rows))[:, None]
+        noise = rounding / scale
+        limit = absent + self.tolerance * size + noise + (noise @ xp.abs(V)) @ xp.abs(V).T
+        return xp.all(xp.abs(outside) <= limit, axis=1)
+
+
+def unit_scale(norms: FloatArray, raw_norms: FloatArray, tolerance: float) -> FloatArray:
+    """Column norms; a column that is constant up to round-off must not be blown up to norm 1."""
+    constant = norms <= tolerance * raw_norms
+    scale = np.where(constant, raw_norms, norms)
+    return np.where(scale > 0, scale, 1.0)
+
+
+def leak(V: FloatArray, noise: FloatArray) -> FloatArray:
+    """Bound (d,) on what round-off of the entries (d,) leaves outside the span."""
+    spread: FloatArray = noise + np.abs(V) @ (np.abs(V).T @ noise)
+    return spread
+
+
+def rounding_of(X: Array) -> float:
+    """Relative round-off of what a row's dtype can hold; float64 has been allowed for."""
+    eps = float(array_namespace(X).finfo(X.dtype).eps)
+    return eps if eps > EPS else 0.0
+
+
+def like(xp: Array, values: FloatArray, X: Array) -> Array:
+    """Our own float64 constants as arrays of X's kind, on its device."""
+    if is_numpy_array(X):
+        return values
+    return xp.asarray(values.copy(), dtype=xp.float64, device=device_of(X))
