@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pnml.estimators.norm_ball import NormBallRegressor
     from pnml.estimators.regressor import PNMLRegressor
     from pnml.estimators.universal import UniversalRegressor
+    from pnml.io.model_file import load, save
 
 # Loaded on first use: scikit-learn takes over a second to import, and loads pandas.
 _HOMES = {
@@ -25,6 +26,8 @@ _HOMES = {
     "PNMLRegressor": "pnml.estimators.regressor",
     "RegretDifficulty": "pnml.estimators.difficulty",
     "UniversalRegressor": "pnml.estimators.universal",
+    "load": "pnml.io.model_file",
+    "save": "pnml.io.model_file",
 }
 
 __all__ = [
@@ -37,6 +40,8 @@ __all__ = [
     "PNMLRegressor",
     "RegretDifficulty",
     "UniversalRegressor",
+    "load",
+    "save",
 ]
 __version__ = "0.1.0"
 

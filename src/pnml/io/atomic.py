@@ -1,0 +1,58 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from pnml.core.errors import InputError
+
+# What file systems answer that cannot bring a folder to disk on demand.
+_NOT_OFFERED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
+
+
+def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """Put pieces into a file; whatever happens, a file that was there is whole, old or new.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "greeting"), [b"good ", b"day"])
+    ...     Path(folder, "greeting").read_bytes()
+    b'good day'
+    """
+    path = Path(os.path.realpath(path))  # through a link, to the file it stands for
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a file; name a file to write to.")
+    # In the same folder: only within one file system can a file take the place of another.
+    temporary = path.with_name(f".pnml-{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            if path.exists():
+                shutil.copymode(path, temporary)
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new name to disk, where the system offers it."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NOT_OFFERED:
+            raise
+    finally:
+        os.close(handle)
