@@ -69,14 +69,45 @@ def test_coverage_holds_over_all_rows_and_where_the_regret_is_high(method):
 
 
 def test_too_few_scores_for_the_coverage_give_the_whole_line():
-    interval = conformal.split_interval(np.zeros(1), np.zeros(1), np.ones(5), 0.9)
-    assert np.isinf(interval).all()
+    dist = conformal.split_distribution(np.zeros(1), np.zeros(1), np.ones(5))
+    assert np.isinf(dist.interval(0.9)).all()
 
 
 def test_scores_are_ranked_without_round_off():
     """(n+1)·coverage = 18 exactly must take the 18th score, not the 19th."""
-    interval = conformal.split_interval(np.zeros(1), np.zeros(1), np.arange(1.0, 20.0), 0.9)
-    np.testing.assert_array_equal(interval, [[-18.0, 18.0]])
+    dist = conformal.split_distribution(np.zeros(1), np.zeros(1), np.arange(1.0, 20.0))
+    np.testing.assert_array_equal(dist.interval(0.9), [[-18.0, 18.0]])
+
+
+def test_the_calibrated_distribution_is_one_and_its_intervals_are_conformal(rng):
+    X, y = rng.normal(size=(120, 3)), rng.standard_t(4, size=120)
+    model = ConformalRegressor(random_state=0).fit(X, y)
+    x = rng.normal(size=(4, 3)) * 2
+    dist = model.predict_dist(x)
+    for coverage in (0.5, 0.8, 0.9):
+        np.testing.assert_array_equal(dist.interval(coverage), model.predict_interval(x, coverage))
+    for i in range(4):
+        edges = dist.mean[i] + dist.scale[i] * np.concatenate([-dist.scores[::-1], dist.scores])
+        far = 60 * dist.std[i]
+        grid = np.unique(np.concatenate([edges, np.linspace(-far, far, 4001) + dist.mean[i]]))
+        middle = (grid[1:] + grid[:-1]) / 2
+        mass = np.sum(np.exp(dist.log_prob(middle[:, None])[:, i]) * np.diff(grid))
+        assert mass == pytest.approx(1, abs=1e-3)
+        below = np.exp(dist.log_prob(middle[:, None])[:, i]) * np.diff(grid)
+        at = len(grid) // 3
+        assert dist.cdf(grid[at])[i] == pytest.approx(below[:at].sum(), abs=1e-3)
+    assert np.all(np.diff(dist.ppf(np.array([[0.1], [0.4], [0.6], [0.9]])), axis=0) > 0)
+    draws = dist.sample(4000, random_state=0)
+    np.testing.assert_allclose(draws.std(axis=1), dist.std, rtol=0.1)
+    np.testing.assert_array_equal(model.predict(x, return_std=True)[1], dist.std)
+
+
+def test_jackknife_plus_offers_no_distribution(rng):
+    X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    model = ConformalRegressor(method="jackknife+").fit(X, y)
+    assert not hasattr(model, "predict_dist")
+    std = model.predict(X, return_std=True)[1]
+    np.testing.assert_array_equal(std, model.estimator_.predict(X, return_std=True)[1])
 
 
 def test_what_jackknife_plus_cannot_use_is_refused(rng):

@@ -126,7 +126,7 @@ def test_a_coverage_that_is_no_probability_is_refused(estimator, Xy, coverage):
         model.predict_interval(Xy[0], coverage=coverage)
 
 
-@pytest.mark.parametrize("level", [0, 1.2, -1])
+@pytest.mark.parametrize("level", [0, 1.2, -1, "a", None])
 def test_a_level_that_is_no_quantile_is_refused(estimator, Xy, level):
     model = estimator.fit(*Xy)
     with pytest.raises(InputError, match=r"level is .*quantile of the training regrets"):
@@ -153,6 +153,41 @@ def test_an_impossible_noise_is_refused(estimator_class, noise, Xy):
 def test_an_unknown_penalty_kind_is_refused(Xy):
     with pytest.raises(InputError, match=r"penalty is 'l3'.*penalty=\"l2\" or penalty=\"l1\""):
         LpNMLRegressor(penalty="l3").fit(*Xy)
+
+
+@pytest.mark.parametrize(
+    "estimator_class", [PNMLRegressor, LpNMLRegressor, NormBallRegressor, KernelPNMLRegressor]
+)
+def test_an_intercept_is_wanted_or_not(estimator_class, Xy):
+    with pytest.raises(InputError, match=r"fit_intercept is 'no'.*True or False"):
+        estimator_class(fit_intercept="no").fit(*Xy)
+
+
+def test_dates_and_complex_numbers_are_refused(estimator, Xy):
+    X, y = Xy
+    dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=20), "x": X[:, 0]})
+    with pytest.raises(InputError, match=r"turn dates and other objects into numbers"):
+        estimator.fit(dates, y)
+    with pytest.raises(InputError, match=r"Complex data.*pass real numbers"):
+        estimator.fit(X + 1j, y)
+
+
+def test_a_kernel_that_is_not_known_is_refused_with_those_that_are(Xy):
+    for kernel in ("foo", "precomputed"):
+        with pytest.raises(InputError, match=rf"kernel is '{kernel}'.*rbf"):
+            KernelPNMLRegressor(kernel=kernel).fit(*Xy)
+    with pytest.raises(InputError, match=r"gamma is 'auto'.*gamma=\"scale\""):
+        KernelPNMLRegressor(gamma="auto").fit(*Xy)
+
+
+def test_classes_without_names_and_things_that_are_no_estimators_are_refused(Xy):
+    with pytest.raises(InputError, match=r"each class needs a name"):
+        UniversalRegressor([PNMLRegressor()]).fit(*Xy)
+    with pytest.raises(InputError, match=r"estimator is a str, which has no regret"):
+        ConformalRegressor("abc").fit(*Xy)
+    for size in ("a", 0, 1.0, 0.99):
+        with pytest.raises(InputError, match=r"calibration_size is"):
+            ConformalRegressor(calibration_size=size).fit(*Xy)
 
 
 @pytest.mark.parametrize("radius", [-1.0, "max", 0.0, np.inf])

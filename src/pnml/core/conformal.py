@@ -9,6 +9,7 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.core.leave_one_out import ALONE
 from pnml.core.spectrum import Spectrum
+from pnml.core.tabulated import Tabulated
 
 # Pairs of a new row and a training row are worked off in blocks of about this many.
 _BLOCK_PAIRS = 2**20
@@ -19,20 +20,15 @@ def split_scores(residuals: FloatArray, regrets: FloatArray) -> FloatArray:
     return np.sort(np.abs(residuals) * np.exp(-regrets / 2))
 
 
-def split_interval(
-    mean: FloatArray, regrets: FloatArray, scores: FloatArray, coverage: float
-) -> FloatArray:
-    """ŷ ± q̂√K, (n, 2); the whole line where too few rows were held back. Eq. (C1).
+def split_distribution(mean: FloatArray, regrets: FloatArray, scores: FloatArray) -> Tabulated:
+    """Labels that scatter as the scores did; its intervals are ŷ ± q̂√K. Eqs. (C1) and (C3).
 
-    >>> scores = np.arange(1.0, 20.0)
-    >>> split_interval(np.zeros(1), np.zeros(1), scores, coverage=0.9)
+    >>> dist = split_distribution(np.zeros(1), np.zeros(1), np.arange(1.0, 20.0))
+    >>> dist.interval(0.9)
     array([[-18.,  18.]])
     """
-    rank = _rank(len(scores), coverage)
-    q = scores[rank - 1] if rank <= len(scores) else np.inf
-    with np.errstate(invalid="ignore"):
-        half = np.where(np.isinf(regrets), np.inf, q * np.exp(regrets / 2))
-    return np.stack([mean - half, mean + half], axis=-1)
+    with np.errstate(over="ignore"):
+        return Tabulated(mean, np.exp(regrets / 2), regrets, scores)
 
 
 def _rank(n: int, coverage: float) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
@@ -60,11 +60,6 @@ class Normal:
     def cdf(self, y: Any) -> FloatArray:
         """Probability of a label of at most y."""
         out: FloatArray = ndtr((np.asarray(y, dtype=float) - self.mean) / self.std)
-        return out
-
-    def log_cdf(self, y: Any) -> FloatArray:
-        """Log of the probability of a label of at most y; accurate far in the tail."""
-        out: FloatArray = log_ndtr((np.asarray(y, dtype=float) - self.mean) / self.std)
         return out
 
     def ppf(self, q: Any) -> FloatArray:

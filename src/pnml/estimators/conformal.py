@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core import conformal
@@ -23,6 +24,16 @@ from pnml.estimators.validation import (
     like_input,
     refuse_nonfinite,
 )
+
+
+def _has_distribution(model: ConformalRegressor) -> bool:
+    calibration = getattr(model, "_calibration", None)
+    if model.method == "jackknife+" or isinstance(calibration, conformal.RidgeFolds):
+        raise AttributeError(
+            'method="jackknife+" gives intervals and no distribution; use method="split", or '
+            "estimator_.predict_dist for the estimator's own."
+        )
+    return True
 
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -43,7 +54,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : the fitted regressor; its ``predict_dist`` gives densities
+    estimator_ : the fitted regressor
 
     Examples
     --------
@@ -121,10 +132,29 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             self.estimator_.spectrum_, X, y, self.estimator_.alpha_
         )
 
-    def predict(self, X: Any) -> Any:
-        """Predicted label of each row, by the fitted estimator."""
+    @available_if(_has_distribution)  # type: ignore[untyped-decorator]
+    def predict_dist(self, X: Any) -> Any:
+        """Distribution of the label of each row whose intervals are the conformal ones.
+
+        With ``method="split"`` only; it has the methods of every predictive value here.
+        """
+        dist = self.estimator_.predict_dist(self._checked(X))
+        scores = cast(FloatArray, self._calibration)
+        return conformal.split_distribution(dist.mean, dist.regret, scores)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predicted label of each row, by the fitted estimator.
+
+        With `return_std` also the standard deviation: of the calibrated distribution where there
+        is one, else the estimator's own.
+        """
         X = self._checked(X)
-        return self.estimator_.predict(X)
+        mean = self.estimator_.predict(X)
+        if not return_std:
+            return mean
+        split = not isinstance(self._calibration, conformal.RidgeFolds)
+        dist = self.predict_dist(X) if split else self.estimator_.predict_dist(X)
+        return mean, like_input(dist.std, X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Interval (n, 2) for each label, valid at the rate `coverage` (see `method`)."""
@@ -133,8 +163,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         if isinstance(self._calibration, conformal.RidgeFolds):
             interval = self._calibration.interval(X, coverage)
         else:
-            dist = self.estimator_.predict_dist(X)
-            interval = conformal.split_interval(dist.mean, dist.regret, self._calibration, coverage)
+            interval = self.predict_dist(X).interval(coverage)
         return like_input(interval, X)
 
     def regret(self, X: Any) -> Any:

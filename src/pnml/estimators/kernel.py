@@ -18,6 +18,7 @@ from pnml.core.predictive import Normal
 from pnml.estimators.mixin import RegretRegressorMixin
 from pnml.estimators.selection import select
 from pnml.estimators.validation import (
+    check_flag,
     check_number_or_loo,
     check_training_rows,
     is_number,
@@ -86,6 +87,7 @@ class KernelPNMLRegressor(RegretRegressorMixin, BaseEstimator):
         """Learn from rows X (n, n_features) and targets y (n,)."""
         alpha = check_number_or_loo("alpha", self.alpha, positive=True)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
+        check_flag("fit_intercept", self.fit_intercept)
         X, y = check_training_rows(self, X, y)
         refuse_too_little(y, {"noise_variance": noise, "alpha": alpha})
         X = np.asarray(X, dtype=float)

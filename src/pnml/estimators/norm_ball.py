@@ -20,6 +20,7 @@ from pnml.core.spectrum import Spectrum
 from pnml.estimators.mixin import RegretRegressorMixin
 from pnml.estimators.selection import some_rows
 from pnml.estimators.validation import (
+    check_flag,
     check_number_or_loo,
     check_training_rows,
     is_number,
@@ -80,6 +81,7 @@ class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
         """Learn from rows X (n, n_features) and targets y (n,)."""
         radius = _check_radius(self.radius)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
+        check_flag("fit_intercept", self.fit_intercept)
         X, y = check_training_rows(self, X, y)
         refuse_too_little(y, {"noise_variance": noise})
         factor = Factor.of(X, y)

@@ -17,6 +17,7 @@ from pnml.estimators.lasso import LassoSolution
 from pnml.estimators.least_squares import Method, Rows, Solution, solve
 from pnml.estimators.mixin import RegretRegressorMixin
 from pnml.estimators.validation import (
+    check_flag,
     check_number_or_loo,
     check_training_rows,
     check_weights,
@@ -39,7 +40,7 @@ class LeastSquaresMixin(RegretRegressorMixin):
         """Penalty and noise, None where they are to be chosen; whether there is an intercept."""
         alpha = check_number_or_loo("alpha", self.alpha, positive=False)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
-        return alpha, noise, bool(self.fit_intercept)
+        return alpha, noise, check_flag("fit_intercept", self.fit_intercept)
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         alpha, noise, intercept = self._asked = self._settings()

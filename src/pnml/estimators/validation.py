@@ -97,6 +97,13 @@ def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
     return checked
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that merely looks like it."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is {value!r}, but it must be True or False; pass one of them.")
+    return bool(value)
+
+
 def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | None:
     """A float, or None for "loo"."""
     if isinstance(value, str) and value == "loo":
@@ -152,7 +159,7 @@ def _rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         return validate_data(
             estimator, X, reset=reset, dtype=list(_DTYPES), ensure_all_finite=False
         )
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise _advised(error, "X", X, type(estimator).__name__) from error
 
 
@@ -189,7 +196,7 @@ def _warn_column() -> None:
     )
 
 
-def _advised(error: ValueError, name: str, X: Any, estimator: str) -> InputError:
+def _advised(error: ValueError | TypeError, name: str, X: Any, estimator: str) -> InputError:
     """The error in one sentence that also says what to do."""
     text = str(error)
     if "could not convert string" in text:
@@ -208,6 +215,15 @@ def _advised(error: ValueError, name: str, X: Any, estimator: str) -> InputError
     for sign, advice in _ADVICE.items():
         if sign in text:
             return InputError(f"{text.rstrip().rstrip('.')}{advice}")
+    if "Complex data" in text:
+        return InputError(f"{name} holds Complex data not supported here; pass real numbers.")
+    if isinstance(error, TypeError):
+        if "DType" not in text and "datetime" not in text.lower():
+            raise error  # sparse matrices and odd objects, which scikit-learn words well
+        return InputError(
+            f"{name} mixes numbers with dates or other objects, which {estimator} cannot add up; "
+            "turn dates and other objects into numbers first."
+        )
     return InputError(text)
 
 
