@@ -27,8 +27,9 @@ from pnml.estimators.validation import (
 
 
 def _has_distribution(model: ConformalRegressor) -> bool:
-    calibration = getattr(model, "_calibration", None)
-    if model.method == "jackknife+" or isinstance(calibration, conformal.RidgeFolds):
+    calibration = getattr(model, "_calibration", None)  # what was fitted counts, then what is asked
+    fitted = isinstance(calibration, conformal.RidgeFolds)
+    if fitted or (calibration is None and model.method == "jackknife+"):
         raise AttributeError(
             'method="jackknife+" gives intervals and no distribution; use method="split", or '
             "estimator_.predict_dist for the estimator's own."
