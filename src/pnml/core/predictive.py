@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -72,14 +73,19 @@ class Normal:
 
     def interval(self, coverage: float) -> FloatArray:
         """Central interval (n, 2) that holds the label with this probability."""
-        tail = (1 - check_coverage(coverage)) / 2
-        return np.stack([self.ppf(tail), self.ppf(1 - tail)], axis=-1)
+        return central_interval(self.ppf, coverage)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
         """Draw labels (n, n_samples)."""
         rng = np.random.default_rng(random_state)
         noise = rng.standard_normal((len(self.mean), n_samples))
         return self.mean[:, None] + self.std[:, None] * noise
+
+
+def central_interval(ppf: Callable[[FloatArray], FloatArray], coverage: float) -> FloatArray:
+    """Interval (n, 2) that leaves the same probability on either side."""
+    tail = (1 - check_coverage(coverage)) / 2
+    return ppf(np.array([[tail], [1 - tail]])).T
 
 
 def check_coverage(coverage: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.predictive import RandomState, check_coverage, check_levels
+from pnml.core.predictive import RandomState, central_interval, check_levels
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,7 @@ class Tabulated:
 
     def interval(self, coverage: float) -> FloatArray:
         """Central interval (n, 2); covers at this rate if rows are exchangeable. Eq. (C1)."""
-        tail = (1 - check_coverage(coverage)) / 2
-        return np.stack([self.ppf(tail), self.ppf(1 - tail)], axis=-1)
+        return central_interval(self.ppf, coverage)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
         """Draw labels (n, n_samples): scores of the table with either sign."""

@@ -15,7 +15,7 @@ from pnml.core.norm_ball.genie import told_residual
 from pnml.core.norm_ball.grid import IntArray, curves
 from pnml.core.norm_ball.regret import regret
 from pnml.core.norm_ball.table import Table
-from pnml.core.predictive import RandomState, check_coverage, check_levels
+from pnml.core.predictive import RandomState, central_interval, check_levels
 
 # Labels are worked off in blocks of about this many numbers.
 _BLOCK_NUMBERS = 2**20
@@ -106,8 +106,7 @@ class NormBallPredictive:
 
     def interval(self, coverage: float) -> FloatArray:
         """Central interval (T, 2) that holds the label with this probability."""
-        tail = (1 - check_coverage(coverage)) / 2
-        return self.ppf(np.array([[tail], [1 - tail]])).T
+        return central_interval(self.ppf, coverage)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
         """Draw labels (T, n_samples)."""
