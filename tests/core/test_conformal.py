@@ -118,3 +118,16 @@ def test_what_jackknife_plus_cannot_use_is_refused(rng):
         ConformalRegressor(PNMLRegressor(alpha="loo"), method="jackknife+").fit(X, y)
     with pytest.raises(InputError, match=r"method is 'cv'.*pass method"):
         ConformalRegressor(method="cv").fit(X, y)
+
+
+def test_a_row_of_infinite_regret_gets_the_whole_line(rng):
+    """Held-back rows of infinite regret score 0, which must not shrink the others' intervals."""
+    X, x = rng.normal(size=(40, 60)), rng.normal(size=(5, 60))
+    model = ConformalRegressor(PNMLRegressor(noise_variance=1.0), random_state=0)
+    model.fit(X, X[:, 0] + rng.normal(size=40))
+    dist = model.predict_dist(x)
+    assert np.isinf(dist.regret).all()
+    np.testing.assert_array_equal(dist.interval(0.9), np.tile([-np.inf, np.inf], (5, 1)))
+    assert np.isinf(dist.std).all()
+    assert np.isinf(dist.sample(3, random_state=0)).all()
+    np.testing.assert_array_equal(dist.cdf(0.0), 0.5)

@@ -127,3 +127,12 @@ def test_equal_rows_that_come_one_by_one_are_sampled_evenly(rng):
         gram = gram.plus_rows(np.array([[value]]))
     assert len(gram.sample.rows) == 4096
     assert gram.sample.rows[:, 0].mean() == pytest.approx(values.mean(), abs=0.05)
+
+
+def test_rows_of_weight_zero_are_not_there(rng):
+    X, y, w = rng.normal(size=(6, 2)), rng.normal(size=6), np.array([1.0, 1, 1, 0, 0, 0])
+    whole, part = Gram.of(X, y, w), Gram.of(X[:3], y[:3])
+    assert whole.rows == part.rows == Factor.of(X, y, w).rows == 3
+    np.testing.assert_allclose(whole.xx, part.xx)
+    assert (whole - part).rows == 0
+    assert (Gram.of(X, y, 0 * w) + whole).rows == 3

@@ -195,3 +195,50 @@ def test_no_warning_leaks_from_small_tables(rng):
                 _ = model.loo_.standard_error
             jackknife = ConformalRegressor(PNMLRegressor(), method="jackknife+")
             assert jackknife.fit(X, y).predict_interval(X).shape == (n, 2)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("alpha", [1e-14, 1e-6, 1.0])
+def test_ridge_on_columns_of_any_units_is_least_squares_with_pseudo_rows(alpha, intercept):
+    """The same fit in unit columns: √α e_j appended as rows, the intercept by centring."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        units = 10.0 ** rng.integers(-9, 10, size=5)
+        Z, y = rng.normal(size=(30, 5)), rng.normal(size=30)
+        Zc, yc = (Z - Z.mean(0), y - y.mean()) if intercept else (Z, y)
+        A = np.vstack([Zc, np.diag(np.sqrt(alpha) / units)])
+        theta = np.linalg.lstsq(A, np.append(yc, np.zeros(5)), rcond=None)[0]
+        model = PNMLRegressor(alpha=alpha, fit_intercept=intercept).fit(Z * units, y)
+        np.testing.assert_allclose(model.coef_ * units, theta, rtol=1e-8, atol=1e-10)
+        z = rng.normal(size=5)
+        d = z - Z.mean(0) if intercept else z
+        leverage = d @ np.linalg.solve(A.T @ A, d) + (1 / 30 if intercept else 0)
+        regret = model.regret((z * units)[None])[0]
+        assert regret == pytest.approx(np.log1p(leverage), rel=1e-7)
+
+
+def test_large_columns_leave_no_round_off_outside_the_span(rng):
+    """Nanosecond timestamps beside a dummy trap: b is of the dummies alone."""
+    colour = rng.integers(0, 3, 200)
+    X = np.column_stack([1.7e18 + rng.uniform(0, 1e17, 200), np.eye(3)[colour]])
+    model = PNMLRegressor(alpha=1.0).fit(X, colour + rng.normal(size=200))
+    x = np.array([[1.75e18, 0, 0, 0], [1.7001e18, 1, 1, 0]])
+    with mp.workdps(60):
+        A = mp.matrix(X.tolist())
+        mean = [mp.fsum(A[:, j]) / 200 for j in range(4)]
+        C = mp.matrix([[A[i, j] - mean[j] for j in range(4)] for i in range(200)])
+        G = C.T * C + mp.eye(4)
+        for row, regret in zip(x, model.regret(x), strict=True):
+            v = mp.matrix([mp.mpf(float(row[j])) - mean[j] for j in range(4)])
+            truth = mp.log(1 + mp.mpf(1) / 200 + (v.T * mp.lu_solve(G, v))[0])
+            assert regret == pytest.approx(float(truth), rel=0.02)
+
+
+@pytest.mark.parametrize("estimator", [PNMLRegressor, LpNMLRegressor])
+def test_repeated_rows_choose_alike_in_streams_and_with_an_offset(estimator):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = np.repeat(rng.normal(size=(10, 30)), 2, 0), np.repeat(rng.normal(size=10), 2)
+        memory = estimator(alpha="loo").fit(X, y).alpha_
+        assert estimator(alpha="loo").partial_fit(X, y).alpha_ == pytest.approx(memory, rel=1e-3)
+        assert estimator(alpha="loo").fit(X, y + 1e5).alpha_ == pytest.approx(memory, rel=1e-3)

@@ -35,6 +35,9 @@ class Factor:
         cls, X: FloatArray, Y: FloatArray | None = None, weights: FloatArray | None = None
     ) -> Factor:
         """Factorise rows X (n, d) with targets Y (n,) or (n, k) and weights (n,)."""
+        if weights is not None and not np.all(weights > 0):  # rows that count nothing
+            used = weights > 0
+            X, Y, weights = X[used], None if Y is None else Y[used], weights[used]
         Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
         total = float(len(X)) if weights is None else float(weights.sum())
         if weights is None:

@@ -54,6 +54,9 @@ class Gram:
         `keep` bounds the sample; rows with sampling keys from `below` up are not wanted in it;
         `seen` rows came before, so that equal blocks of one stream draw different keys.
         """
+        if weights is not None and not np.all(weights > 0):  # rows that count nothing
+            used = weights > 0
+            X, Y, weights = X[used], None if Y is None else Y[used], weights[used]
         Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
         w = np.ones(len(X)) if weights is None else weights
         total = float(w.sum())

@@ -197,6 +197,7 @@ class Spectrum:
         if self.spans_everything:
             return a, xp.zeros_like(rows)
         outside = rows - a @ V.T
+        outside = outside - (outside @ V) @ V.T  # again: large columns leave their round-off
         inside = self.span.holds(centred, rounding_of(X) * xp.abs(values))
         return a, xp.where(inside[:, None], xp.zeros_like(outside), outside)
 
@@ -276,4 +277,7 @@ def _graded_svd(
     if failed:
         right, values, left = _svd(A)
         return left.T, values, right
-    return left, values * (work[0] / work[1]), np.ascontiguousarray(right)
+    values = values * (work[0] / work[1])
+    if len(h) == len(scale):  # every entry accurate, not only the norm: from A⁻ᵀ = S⁻¹Vh⁻¹
+        right = ((V / h) @ left * values) / scale[:, None]
+    return left, values, np.ascontiguousarray(right)

@@ -35,7 +35,7 @@ class Tabulated:
     @property
     def std(self) -> FloatArray:
         """Root mean square of the scores, times the row's scale."""
-        return self.scale * float(np.sqrt(np.mean(self.scores**2)))
+        return self._times(float(np.sqrt(np.mean(self.scores**2))))
 
     @property
     def _knots(self) -> FloatArray:
@@ -76,10 +76,14 @@ class Tabulated:
         m = len(self.scores)
         rank = np.ceil((m + 1) * np.abs(2 * q - 1) - 1e-9).astype(int)
         table = np.concatenate([[0.0], self.scores, [np.inf]])
-        with np.errstate(invalid="ignore"):
-            half = np.where(rank == 0, 0.0, table[np.minimum(rank, m + 1)] * self.scale)
-        out: FloatArray = self.mean + np.sign(q - 0.5) * np.nan_to_num(half, posinf=np.inf)
+        half = np.where(rank == 0, 0.0, self._times(table[np.minimum(rank, m + 1)]))
+        out: FloatArray = self.mean + np.where(q < 0.5, -half, half)
         return out
+
+    def _times(self, score: Any) -> FloatArray:
+        """Scores in the row's scale: where that is infinite no score is small, not even 0."""
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isinf(self.scale), np.inf, score * self.scale)
 
     def interval(self, coverage: float) -> FloatArray:
         """Central interval (n, 2); covers at this rate if rows are exchangeable. Eq. (C1)."""
@@ -89,6 +93,6 @@ class Tabulated:
         """Draw labels (n, n_samples): scores of the table with either sign."""
         rng = np.random.default_rng(random_state)
         shape = (len(self.mean), n_samples)
-        drawn = rng.choice(self.scores, size=shape) * rng.choice([-1.0, 1.0], size=shape)
-        out: FloatArray = self.mean[:, None] + self.scale[:, None] * drawn
+        size = self._times(rng.choice(self.scores, size=shape).T).T
+        out: FloatArray = self.mean[:, None] + size * rng.choice([-1.0, 1.0], size=shape)
         return out

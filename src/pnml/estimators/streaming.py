@@ -49,7 +49,8 @@ class LeastSquaresMixin(RegretRegressorMixin):
         refuse_too_little(y, {"noise_variance": noise, "alpha": alpha}, weights)
         self._statistic: Factor | Gram = Factor.of(X, y, weights)
         rows = Rows(X, y, np.ones(len(X)) if weights is None else weights)
-        self._sample = sample_rows(X, y[:, None], rows.weights)
+        used = rows.weights > 0
+        self._sample = sample_rows(X[used], y[used, None], rows.weights[used])
         self._solution = solve(
             self._statistic, rows, self._method, alpha, noise, intercept=intercept
         )
