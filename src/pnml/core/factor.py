@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pnml.core.arrays import FloatArray
-from pnml.core.gram import Gram
+from pnml.core.gram import Gram, counted_rows
 from pnml.core.sample import RowSample
 
 # Blocks this high stay in cache; higher ones made the factorisation slower.
@@ -35,10 +35,7 @@ class Factor:
         cls, X: FloatArray, Y: FloatArray | None = None, weights: FloatArray | None = None
     ) -> Factor:
         """Factorise rows X (n, d) with targets Y (n,) or (n, k) and weights (n,)."""
-        if weights is not None and not np.all(weights > 0):  # rows that count nothing
-            used = weights > 0
-            X, Y, weights = X[used], None if Y is None else Y[used], weights[used]
-        Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
+        X, Y, weights = counted_rows(X, Y, weights)
         total = float(len(X)) if weights is None else float(weights.sum())
         if weights is None:
             x_mean, y_mean = X.mean(axis=0, dtype=float), Y.mean(axis=0)

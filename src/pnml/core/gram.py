@@ -54,10 +54,7 @@ class Gram:
         `keep` bounds the sample; rows with sampling keys from `below` up are not wanted in it;
         `seen` rows came before, so that equal blocks of one stream draw different keys.
         """
-        if weights is not None and not np.all(weights > 0):  # rows that count nothing
-            used = weights > 0
-            X, Y, weights = X[used], None if Y is None else Y[used], weights[used]
-        Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
+        X, Y, weights = counted_rows(X, Y, weights)
         w = np.ones(len(X)) if weights is None else weights
         total = float(w.sum())
         safe = total if total > 0 else 1.0  # no rows, no mean
@@ -158,6 +155,20 @@ class Gram:
 
 def _width(gram: Gram) -> str:
     return f"{len(gram.x_mean)} features and {len(gram.y_mean)} targets"
+
+
+def counted_rows(
+    X: FloatArray, Y: FloatArray | None, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Rows (n, d), targets (n, k), k = 0 without any, and weights (n,): those that count at all.
+
+    A row of weight 0 must not add to the number of rows, on which tolerances depend.
+    """
+    Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
+    if weights is None or np.all(weights > 0):
+        return X, Y, weights
+    used = weights > 0
+    return X[used], Y[used], weights[used]
 
 
 def sample_rows(
