@@ -402,3 +402,37 @@ def envelope_log_mass(means, stds, cuts):
     z = (y[..., None] - means) / stds
     heights = np.max(np.exp(-0.5 * z * z) / stds, axis=-1) / np.sqrt(2 * np.pi)
     return float(np.log(np.sum(half[:, None] * weights * heights)))
+
+
+def class_probabilities_in_digits(logits):
+    """Softmax of logits as mpmath numbers of the precision in use."""
+    import mpmath as mp
+
+    z = [mp.mpf(float(v)) if np.isfinite(v) else mp.mpf("-inf") for v in logits]
+    powers = [mp.exp(v - max(z)) for v in z]
+    return [e / sum(powers) for e in powers]
+
+
+def single_layer_genies(p, pull):
+    """p / (p + p^pull (1 − p)): each class once the single-layer genie was told it."""
+    return [0 * q if q == 0 and pull < 1 else 1 / (1 + q ** (pull - 1) * (1 - q)) for q in p]
+
+
+def single_layer_regret(logits, leverage, digits=60):
+    """log Σ genies for a row of logits and its leverage, to full float64 accuracy."""
+    import mpmath as mp
+
+    with mp.workdps(digits + 400):  # the sum is 1 plus what may be as small as 1e-300
+        h = mp.mpf(float(leverage)) if np.isfinite(leverage) else None
+        pull = mp.mpf(1) if h is None else h / (1 + h)
+        return float(
+            mp.log(mp.fsum(single_layer_genies(class_probabilities_in_digits(logits), pull)))
+        )
+
+
+def pull_by_refit(X, x, alpha, intercept, weights=None):
+    """How far a row's own label takes its prediction: refit with the row at 1, all others at 0."""
+    w = np.append(np.ones(len(X)) if weights is None else weights, 1.0)
+    labels = np.append(np.zeros(len(X)), 1.0)
+    theta = ridge_fit(np.vstack([X, x]), labels, alpha, intercept, w)
+    return float(design(np.asarray(x)[None], intercept)[0] @ theta)

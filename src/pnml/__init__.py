@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pnml.core.errors import ConditionWarning, InputError
 
 if TYPE_CHECKING:
+    from pnml.estimators.classifier import PNMLClassifier
     from pnml.estimators.conformal import ConformalRegressor
     from pnml.estimators.difficulty import RegretDifficulty
     from pnml.estimators.kernel import KernelPNMLRegressor
@@ -23,6 +24,7 @@ _HOMES = {
     "KernelPNMLRegressor": "pnml.estimators.kernel",
     "LpNMLRegressor": "pnml.estimators.luckiness",
     "NormBallRegressor": "pnml.estimators.norm_ball",
+    "PNMLClassifier": "pnml.estimators.classifier",
     "PNMLRegressor": "pnml.estimators.regressor",
     "RegretDifficulty": "pnml.estimators.difficulty",
     "UniversalRegressor": "pnml.estimators.universal",
@@ -37,6 +39,7 @@ __all__ = [
     "KernelPNMLRegressor",
     "LpNMLRegressor",
     "NormBallRegressor",
+    "PNMLClassifier",
     "PNMLRegressor",
     "RegretDifficulty",
     "UniversalRegressor",

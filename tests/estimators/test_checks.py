@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pnml import (
@@ -10,6 +11,7 @@ from pnml import (
     KernelPNMLRegressor,
     LpNMLRegressor,
     NormBallRegressor,
+    PNMLClassifier,
     PNMLRegressor,
     UniversalRegressor,
 )
@@ -23,6 +25,9 @@ ESTIMATORS = [
     UniversalRegressor(),
     ConformalRegressor(),
     ConformalRegressor(method="jackknife+"),
+    PNMLClassifier(),
+    PNMLClassifier(alpha=0.0),
+    PNMLClassifier(GaussianNB(), normalize=True),
 ]
 
 

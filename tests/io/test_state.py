@@ -85,7 +85,7 @@ def numpy_scalars():
 @st.composite
 def arrays(draw):
     """Dense arrays with their axes in any order and direction."""
-    dtype = draw(st.sampled_from([np.float64, np.int64, np.bool_]))
+    dtype = draw(st.sampled_from([np.float64, np.float32, np.int64, np.int32, np.bool_]))
     array = draw(npst.arrays(dtype, npst.array_shapes(min_dims=0, max_dims=3, min_side=0)))
     array = array.transpose(draw(st.permutations(range(array.ndim))))
     axes = draw(st.sets(st.integers(0, array.ndim - 1))) if array.ndim else set()
@@ -116,6 +116,15 @@ def test_names_of_columns_come_back_as_they_were(names):
     back = there_and_back(array)
     assert back.dtype == object
     assert back.tolist() == names
+
+
+@given(
+    npst.arrays(
+        npst.unicode_string_dtypes(endianness="=", max_len=5), npst.array_shapes(max_dims=1)
+    )
+)
+def test_texts_of_fixed_width_come_back_as_they_were(texts):
+    assert_same(there_and_back(texts), texts)
 
 
 def test_half_of_a_character_survives():
@@ -177,7 +186,8 @@ REFUSED = {
     "another regressor": (foreign_class, "estimators holds a Ridge"),
     "a list inside itself": (endless, "nested too deep"),
     "a long integer": (lambda: carrier(2**70), "71 bits"),
-    "single precision": (lambda: carrier(np.zeros(2, np.float32)), "array of float32"),
+    "half precision": (lambda: carrier(np.zeros(2, np.float16)), "array of float16"),
+    "long texts": (lambda: carrier(np.array(["a" * 2**24, "b"])), "array of <U"),
     "complex": (lambda: carrier(np.complex128(1)), "complex128"),
     "other keys": (lambda: carrier({1: 2}), "a dict"),
     "a set": (lambda: carrier({1}), "a set"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from io import TextIOWrapper
+from typing import Any
 
 from pnml.core.errors import InputError
 
-_EXTRA = {"typer", "rich", "pyarrow"}
+# What `pip install "pnml[cli]"` brings.
+_EXTRA = {"typer", "rich", "pyarrow", "safetensors", "plotly", "jinja2"}
 
 
 def main() -> None:
@@ -15,10 +19,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a pipe may know no Greek
+    # Batches are small and several threads read and write beside us: BLAS threads would only wait.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    warnings.showwarning = _show_warning
     try:
-        from pnml.cli.app import app
-
-        app()
+        _run()
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
@@ -30,10 +35,38 @@ def main() -> None:
         )
     except InputError as error:
         _stop(str(error), 2)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
+        sys.exit(2)
+    except OSError as error:
+        _stop(f"Stopped by the system: {error.strerror or error}; check disk and files.", 2)
+    except MemoryError:
+        _stop("The memory does not suffice; drop columns with --drop, or give fewer rows.", 2)
     except KeyboardInterrupt:
         _stop("Stopped.", 130)
 
 
+def _run() -> None:
+    import typer
+
+    from pnml.cli.app import app
+
+    usage_error = typer.BadParameter.__mro__[1]
+    try:
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except usage_error as error:  # type: ignore[misc]
+        said = getattr(error, "format_message", error.__str__)()
+        _stop(f"{said.rstrip('.')}; see pnml --help.", 2)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    sys.stderr.write(f"Note: {message}\n")
+
+
 def _stop(sentence: str, code: int) -> None:
-    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.write(" ".join(sentence.split()) + "\n")
     sys.exit(code)

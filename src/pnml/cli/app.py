@@ -8,14 +8,18 @@ from typing import Annotated
 import typer
 
 from pnml.cli.demo import demo
+from pnml.cli.doctor import doctor
+from pnml.cli.fit import fit
+from pnml.cli.inspect import inspect
+from pnml.cli.report import report
+from pnml.cli.score import score
 
 app = typer.Typer(
     help="How far could hindsight have beaten the model on this very row?",
-    no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
+for command in (demo, fit, score, report, inspect, doctor):
+    app.command()(command)
 
 
 def _show_version(asked: bool) -> None:
@@ -24,8 +28,9 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option(
@@ -33,4 +38,5 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Options that stand before any command."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
-from pnml.core.arrays import FloatArray
+from pnml.core.arrays import EPS, FloatArray
 from pnml.core.spectrum import Spectrum
 
 
@@ -63,6 +67,82 @@ def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
     return out
 
 
+@dataclass(frozen=True)
+class Groups:
+    """The leverage shared among groups of features, such as the levels of one column. Eq. (A7).
+
+    Single drops fail there: the levels of a column sum to one, so each is exactly what the others
+    make expect, and none would be named.
+    """
+
+    spectrum: Spectrum
+    alpha: float
+    members: tuple[tuple[int, ...], ...]  # a partition of the features
+    whiten: FloatArray  # (d, d)  diag of P_GG^(−1/2); columns in the order of the groups
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, alpha: float, members: Sequence[Sequence[int]]) -> Groups:
+        """Groups of features; every feature must be in exactly one."""
+        P = _inverse(spectrum, alpha)
+        whiten = np.zeros_like(P)
+        start = 0
+        for group in members:
+            w, Q = np.linalg.eigh(P[np.ix_(group, group)])
+            there = w > len(w) * EPS * w.max(initial=0.0)
+            root = np.where(there, 1 / np.sqrt(np.where(there, w, 1.0)), 0.0)
+            whiten[group, start : start + len(group)] = Q * root
+            start += len(group)
+        return cls(spectrum, alpha, tuple(tuple(map(int, g)) for g in members), whiten)
+
+    @cached_property
+    def _product(self) -> FloatArray:
+        """P_λ times the whitening, in the user's units: all there is to do where nothing is out."""
+        product = _inverse(self.spectrum, self.alpha) @ self.whiten
+        return np.ascontiguousarray(product / self.spectrum.scale[:, None])
+
+    @cached_property
+    def _belongs(self) -> FloatArray:
+        """Which of the columns of `whiten` are whose, (d, groups)."""
+        sizes = [len(group) for group in self.members]
+        return np.repeat(np.eye(len(sizes)), sizes, axis=0)
+
+    def drops(self, X: FloatArray) -> FloatArray:
+        """Fall of the leverage if a group were what the others make expect, (n, groups)."""
+        if self.spectrum.spans_everything:
+            T = (X - self.spectrum.center) @ self._product
+            falls: FloatArray = np.square(T, out=T) @ self._belongs
+            return falls
+        _, pulled, lost = _pulled(self.spectrum, X, np.full(len(X), self.alpha))
+        T = pulled @ self.whiten
+        order = [j for group in self.members for j in group]
+        gone = lost[:, order] @ self._belongs > 0
+        return np.where(gone, np.inf, np.square(T) @ self._belongs)
+
+    def fractions(self, X: FloatArray) -> FloatArray:
+        """Fraction of the leverage that is each group's, (n, groups); sums to one."""
+        out = np.empty((len(X), len(self.members)))
+        for part in self.spectrum.blocks(len(X)):
+            out[part] = fractions(self.drops(np.asarray(X[part], dtype=float)))
+        return out
+
+
+def fractions(parts: FloatArray) -> FloatArray:
+    """Parts ≥ 0 (n, k) as fractions of their sum; infinite ones share it all among them alike.
+
+    >>> fractions(np.array([[1.0, 3.0], [np.inf, 2.0], [0.0, 0.0]]))
+    array([[0.25, 0.75],
+           [1.  , 0.  ],
+           [0.  , 0.  ]])
+    """
+    total = parts.sum(axis=1, keepdims=True)
+    if not np.isfinite(total).all():
+        lost = np.isinf(parts)
+        parts = np.where(lost.any(axis=1, keepdims=True), lost, parts)
+        total = parts.sum(axis=1, keepdims=True)
+    shared: FloatArray = np.divide(parts, total, out=np.zeros(parts.shape), where=total > 0)
+    return shared
+
+
 def explain_regret(spectrum: Spectrum, X: FloatArray, regret: FloatArray) -> FloatArray:
     """Share of each feature (n, d) in exp(Γ) − 1, for learners that are not ridge. Eq. (A6).
 
@@ -111,6 +191,15 @@ def _pulled(
     # round-off spreads a lost feature thinly over the others; a thousandth of b is no round-off
     b = np.linalg.norm(outside, axis=1, keepdims=True)
     return rows, pulled, ~penalised & (b > 0) & (np.abs(outside) > 1e-3 * b)
+
+
+def _inverse(spectrum: Spectrum, alpha: float) -> FloatArray:
+    """P = (X̃ᵀX̃ + αI)⁻¹ (d, d); at α = 0 the pseudo-inverse."""
+    V = spectrum.V
+    inside: FloatArray = (V / (spectrum.h2 + alpha)) @ V.T
+    if alpha == 0 or spectrum.spans_everything:
+        return inside
+    return inside + (np.eye(len(V)) - V @ V.T) / alpha
 
 
 def _inverse_diagonal(spectrum: Spectrum, alphas: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -86,6 +86,30 @@ class Gram:
         sample = self.sample
         return self + Gram.of(
             X, Y, weights, keep=sample.size, below=sample.threshold, seen=self.rows
+        )
+
+    def widened(self, features: int) -> Gram:
+        """The same rows with further columns, 0 in all of them: a category that comes up late."""
+        extra = features - len(self.x_mean)
+        d, rows = len(self.x_mean), self.sample.rows
+        return replace(
+            self,
+            x_mean=np.pad(self.x_mean, (0, extra)),
+            xx=np.pad(self.xx, (0, extra)),
+            xy=np.pad(self.xy, ((0, extra), (0, 0))),
+            sample=replace(self.sample, rows=np.insert(rows, [d] * extra, 0.0, axis=1)),
+        )
+
+    def scaled(self, factors: FloatArray) -> Gram:
+        """The same rows in other units: features multiplied by factors (d,)."""
+        rows = self.sample.rows.copy()
+        rows[:, : len(factors)] *= factors
+        return replace(
+            self,
+            x_mean=self.x_mean * factors,
+            xx=self.xx * factors * factors[:, None],
+            xy=self.xy * factors[:, None],
+            sample=replace(self.sample, rows=rows),
         )
 
     def __add__(self, other: Gram) -> Gram:

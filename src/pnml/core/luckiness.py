@@ -25,17 +25,18 @@ class RidgeTerms:
         """Terms of rows X (n, d) at penalty alpha."""
         h2, theta = spectrum.h2, np.sqrt(spectrum.h2) * spectrum.z[:, 0]
         shrunk = theta / (h2 + alpha)
-        pull = alpha * shrunk / (h2 + alpha)
+        linear = np.column_stack([shrunk, alpha * shrunk / (h2 + alpha)])  # (r, 2)
+        square = np.column_stack([1 / (h2 + alpha), alpha / (h2 + alpha) ** 2])  # (r, 2)
         terms = np.empty((4, len(X)))
+        apart = spectrum.taken_apart()
         for part in spectrum.blocks(len(X)):
-            a, outside = spectrum.coordinates(X[part])
-            a2, b2 = a * a, np.sum(outside * outside, axis=1)
+            a, b2 = apart(X[part])
             with np.errstate(divide="ignore", invalid="ignore"):
                 beyond = np.where(b2 > 0, b2 / alpha, 0.0)  # +inf at alpha = 0
-            terms[0, part] = spectrum.y_mean[0] + a @ shrunk
-            terms[1, part] = spectrum.intercept_share + a2 @ (1 / (h2 + alpha)) + beyond
-            terms[2, part] = a @ pull
-            terms[3, part] = a2 @ (alpha / (h2 + alpha) ** 2) + beyond
+            terms[0::2, part] = (a @ linear).T
+            terms[1::2, part] = (np.square(a, out=a) @ square).T + beyond
+        terms[0] += spectrum.y_mean[0]
+        terms[1] += spectrum.intercept_share
         return cls(*terms)
 
 

@@ -22,6 +22,8 @@ _BLOCK_NUMBERS = 2**14
 _GRADED = 100.0
 # Streams whose Gram leaves fewer than 6 digits of the leverage are worth a warning.
 _WANTED_ACCURACY = 1e-6
+# A share of a leverage that nobody misses.
+_NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,28 @@ class Spectrum:
         left, h, V = _graded_svd(self.scale, self.V, np.sqrt(self.h2))
         return replace(self, scale=np.ones_like(self.scale), V=V, h2=h**2, z=left.T @ self.z)
 
+    def completed(self, alpha: float) -> Spectrum:
+        """The same rows with the directions they lack added, where a penalty makes that safe.
+
+        Directions of eigenvalue 0 change no sum at a penalty, and a row is then taken apart by
+        one product, without asking what of it is outside. Eq. (S8). Unchanged where nothing is
+        missing, where more is missing than there, or where the round-off of a row outside the
+        span would show beside the smallest leverage that matters, 1/weight.
+        """
+        d, r = self.V.shape
+        size2 = float(np.sum((self.center / self.scale) ** 2) + self.h2.sum() / self.weight)
+        noise2 = (SAFETY * float(np.finfo(np.float32).eps)) ** 2 * size2
+        if r == d or d > 2 * r or noise2 * self.weight >= _NEGLIGIBLE * alpha:
+            return self
+        missing = np.linalg.qr(self.V, mode="complete")[0][:, r:]
+        return replace(
+            self,
+            V=np.hstack([self.V, missing]),
+            h2=np.concatenate([self.h2, np.zeros(d - r)]),
+            z=np.vstack([self.z, np.zeros((d - r, self.z.shape[1]))]),
+            span=replace(self.span, V=np.eye(d)),
+        )
+
     @property
     def condition(self) -> float:
         """Ratio of the largest to the smallest singular value kept."""
@@ -182,6 +206,19 @@ class Spectrum:
         """Components a = Vᵀx̃ (n, r) alone: all there is of training rows, which are inside."""
         a: FloatArray = (X - self.center) @ np.ascontiguousarray(self.V / self.scale[:, None])
         return a
+
+    def taken_apart(self) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        """What takes blocks of rows to components (n, r) and to b² (n,), all 0 inside. Eq. (S2)."""
+        directions = np.ascontiguousarray(self.V / self.scale[:, None])
+
+        def inside(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return (rows - self.center) @ directions, np.zeros(len(rows))
+
+        def anywhere(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+            a, outside = self.coordinates(rows)
+            return a, np.sum(outside * outside, axis=1)
+
+        return inside if self.spans_everything else anywhere
 
     def coordinates(self, X: Array) -> tuple[Array, Array]:
         """Components a = Vᵀx̃ (n, r) and what is outside the span, x̃⊥ (n, d), of rows. Eq. (S2).

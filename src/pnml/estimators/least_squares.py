@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -62,10 +62,15 @@ class Solution:
         """Slopes (d,) of the ridge fit."""
         return self.spectrum.coefficients(self.choice.alpha)[:, 0]
 
+    @cached_property
+    def geometry(self) -> Spectrum:
+        """The spectrum as new rows are best judged by it."""
+        return self.spectrum.completed(self.choice.alpha)
+
     def predictive(self, X: FloatArray) -> Predictive:
         """Distribution of the labels of rows."""
         return self.method.predictive(
-            self.spectrum, X, self.choice.alpha, self.choice.noise_variance
+            self.geometry, X, self.choice.alpha, self.choice.noise_variance
         )
 
     def regret(self, X: FloatArray) -> FloatArray:
@@ -74,7 +79,7 @@ class Solution:
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in the leverage of rows."""
-        return attribution.explain(self.spectrum, X, self.choice.alpha)
+        return attribution.explain(self.geometry, X, self.choice.alpha)
 
 
 def solve(

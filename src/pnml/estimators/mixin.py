@@ -1,4 +1,4 @@
-"""What every regressor here can tell about a row, once it can tell its distribution."""
+"""What every estimator here can tell about a row, once it can tell its distribution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,35 @@ from pnml.estimators.validation import (
 )
 
 
-class RegretRegressorMixin(RegressorMixin):
+class TrustMixin:
+    """Trust in a row from its regret and those of the training rows."""
+
+    @abstractmethod
+    def _judged(self, X: Any, level: float) -> FloatArray:
+        """Regret of rows as they were passed; infinite where a row must not be trusted."""
+
+    @abstractmethod
+    def _leave_one_out(self) -> Any:
+        """What leaving training rows out has shown; it has a ``threshold(level)``."""
+
+    def trusted(self, X: Any, level: float = 0.99) -> Any:
+        """Whether each row's regret is as small as those of training rows.
+
+        A row is trusted if its regret does not pass the `level` quantile of the leave-one-out
+        regrets of the training rows; of a classifier's rows, the leverage must pass no such
+        quantile either. Rows outside everything else in training, which have an infinite regret
+        or leverage, do not count there and are never trusted.
+        """
+        if not is_number(level) or not 0 < level <= 1:
+            raise InputError(
+                f"level is {level!r}, but it is a quantile of the training regrets; "
+                "pass a number above 0 and at most 1, for instance level=0.99."
+            )
+        regret = self._judged(X, level)
+        return np.isfinite(regret) & (regret <= self._leave_one_out().threshold(level))
+
+
+class RegretRegressorMixin(TrustMixin, RegressorMixin):
     """Prediction, interval, regret and trust from one predictive distribution."""
 
     @abstractmethod
@@ -82,25 +110,15 @@ class RegretRegressorMixin(RegressorMixin):
         X = self._checked(X)
         return like_input(self._looked_at(X, self._regret), X)
 
-    def trusted(self, X: Any, level: float = 0.99) -> Any:
-        """Whether each row's regret is as small as those of training rows.
-
-        A row is trusted if its regret does not pass the `level` quantile of the finite
-        leave-one-out regrets of the training rows. An infinite regret is never trusted.
-        """
-        if not is_number(level) or not 0 < level <= 1:
-            raise InputError(
-                f"level is {level!r}, but it is a quantile of the training regrets; "
-                "pass a number above 0 and at most 1, for instance level=0.99."
-            )
-        regret = self._looked_at(self._checked(X), self._regret)
-        return np.isfinite(regret) & (regret <= self._leave_one_out().threshold(level))
-
     @property
     def loo_(self) -> LeaveOneOut:
         """Leave-one-out residuals, sds, regrets and log-losses of the training rows."""
         check_is_fitted(self)
         return self._leave_one_out()
+
+    def _judged(self, X: Any, level: float) -> FloatArray:
+        regret: FloatArray = self._looked_at(self._checked(X), self._regret)
+        return regret
 
     def _hides_nonfinite(self) -> bool:
         """Whether a NaN or inf in a row could fail to reach the result, so that we look first."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from sklearn.base import BaseEstimator
 
 from pnml.core import gaussian
 from pnml.core.arrays import FloatArray
-from pnml.estimators.least_squares import ORDINARY
+from pnml.estimators.least_squares import ORDINARY, Solution
 from pnml.estimators.streaming import LeastSquaresMixin
 
 
@@ -72,7 +72,8 @@ class PNMLRegressor(LeastSquaresMixin, BaseEstimator):
         return self._add_rows(X, y, sample_weight)
 
     def _regret(self, X: FloatArray) -> FloatArray:
-        regret: FloatArray = gaussian.regret(self.spectrum_.leverage(X, self.alpha_))
+        solution = cast(Solution, self._solved())
+        regret: FloatArray = gaussian.regret(solution.geometry.leverage(X, solution.choice.alpha))
         return regret
 
     def _mean(self, X: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
 from pnml.core.factor import Factor
 from pnml.core.gram import Gram, sample_rows
 from pnml.core.leave_one_out import LeaveOneOut
@@ -69,6 +70,26 @@ class LeastSquaresMixin(RegretRegressorMixin):
             seen = self._statistic
         self._statistic = seen.plus_rows(X, y, weights)
         self._solution = None  # found again when next asked for
+        return self
+
+    def fit_gram(self, gram: Gram) -> Self:
+        """Learn from rows that a `Gram` with one target has counted, wherever they were read.
+
+        Parameters
+        ----------
+        gram : pnml.core.gram.Gram
+            Its sample of rows stands for them where single rows are asked for, as after
+            `partial_fit`.
+        """
+        self._asked = self._settings()
+        if gram.xy.shape[1] != 1:
+            raise InputError(
+                f"The Gram has {gram.xy.shape[1]} targets, but a regressor learns one; "
+                "build it with one column of targets."
+            )
+        self.n_features_in_ = len(gram.x_mean)
+        self._statistic = gram
+        self._solution = None
         return self
 
     def _solved(self) -> Solution | LassoSolution:

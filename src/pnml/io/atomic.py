@@ -6,8 +6,10 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from pnml.core.errors import InputError
 
@@ -24,21 +26,39 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     ...     Path(folder, "greeting").read_bytes()
     b'good day'
     """
+    with whole_file(path) as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to that takes its name only when all has been written without an exception.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_file(Path(folder, "greeting")) as file:
+    ...         _ = file.write(b"good day")
+    ...     Path(folder, "greeting").read_bytes()
+    b'good day'
+    """
     path = Path(os.path.realpath(path))  # through a link, to the file it stands for
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file; name a file to write to.")
     # In the same folder: only within one file system can a file take the place of another.
     temporary = path.with_name(f".pnml-{secrets.token_hex(8)}.tmp")
+    file = temporary.open("xb")
     try:
-        with temporary.open("xb") as file:
-            if path.exists():
-                shutil.copymode(path, temporary)
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, temporary)
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
         temporary.replace(path)
     except BaseException:
+        with suppress(OSError):  # what is still to be written may find no room either
+            file.close()
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)

@@ -23,7 +23,7 @@ KEY = "pnml"  # the only entry of the metadata
 MOST_HEADER_BYTES = 64 * 2**20
 _PREFIX = 8  # bytes that give the length of the header
 _DIGITS = 64  # of SHA-256 in hexadecimal
-_DTYPES = ("F64", "I64", "BOOL")
+_DTYPES = ("F64", "F32", "I64", "I32", "BOOL")
 _FOREIGN = "so it is not a model file, or not a whole one; pass one that pnml.save has written."
 _DAMAGED = "so it was cut short or changed after it was written; copy or save it again."
 
@@ -61,6 +61,20 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     if _digest(*_around(data, _PREFIX + header.index(digits))) != digest:
         raise InputError(f"its content does not match its checksum, {_DAMAGED}")
     return document, dict(_tensors(data))
+
+
+def is_model_file(path: Path) -> bool:
+    """Whether a file begins as model files do, or as safetensors of any make.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     is_model_file(Path(file.name))
+    False
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        length = int.from_bytes(file.read(_PREFIX), "little")
+        return 2 <= length <= size - _PREFIX and file.read(2) == b'{"'
 
 
 def _header(file: BinaryIO) -> bytes:

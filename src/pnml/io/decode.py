@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.errors import InputError
-from pnml.io.encode import SCALARS, Tensors
-from pnml.io.registry import ENTRIES, MODEL_CLASSES, NAMED, SHARED_SIZES, Entry
+from pnml.io.encode import SCALARS, Tensors, fits_texts, is_fitted
+from pnml.io.entry import Entry
+from pnml.io.registry import ENTRIES, MODEL_CLASSES, NAMED, SHARED_SIZES
 from pnml.io.schema import Sizes, Spec, agree, check_sum
 
 
@@ -23,7 +24,7 @@ def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
     for item in objects:
         reader.add(item)
     model = reader.value(described.get("model"))
-    if type(model) not in MODEL_CLASSES or "n_features_in_" not in vars(model):
+    if type(model) not in MODEL_CLASSES or not is_fitted(model):
         raise InputError("what it holds is not a fitted model")
     spare = (set(tensors) | set(layouts)) - set(reader.arrays)
     if spare:
@@ -52,6 +53,7 @@ class _Reader:
         state = self._fields(entry, "state", state, entry.state)
         _refuse_missing(entry, params, state)
         sizes = self._agreed(entry, params | state)
+        entry.check(params | state)
         made = entry.make(params)
         if state:
             vars(made).update(state)
@@ -104,6 +106,7 @@ class _Reader:
             "names": _names,
             "object": self._object,
             "scalar": self._scalar,
+            "texts": _texts,
             "tuple": self._tuple,
         }
         if tag not in readers:
@@ -204,3 +207,15 @@ def _names(content: Any) -> npt.NDArray[Any]:
     if not all(type(name) is str for name in names):
         raise InputError("a column name in it is not text")
     return np.array(names, dtype=object)
+
+
+def _texts(content: Any) -> npt.NDArray[np.str_]:
+    pair = _list(content)
+    if len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) is not list:
+        raise InputError("an array of texts in it has no width or no texts")
+    width, texts = pair
+    if not all(type(text) is str and len(text) <= width for text in texts):
+        raise InputError("an array of texts in it holds what is no text or is too wide")
+    if width < 1 or not fits_texts(width, max(len(texts), 1)):
+        raise InputError(f"an array of texts in it is {width} characters wide")
+    return np.array(texts, dtype=f"U{width}")

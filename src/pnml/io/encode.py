@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.errors import InputError
-from pnml.io.registry import ADVICE, ENTRY_OF, MODEL_CLASSES, NAMED, Entry
+from pnml.io.entry import Entry
+from pnml.io.registry import ADVICE, ENTRY_OF, MODEL_CLASSES, NAMED
 
 Tensors = dict[str, npt.NDArray[Any]]
 
-DTYPES = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
+DTYPES = tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, np.bool_)))
 # Scalars of numpy keep their type: name in the file → type, and the plain type beside it.
 SCALARS: dict[str, tuple[type[np.generic], type]] = {
     "float64": (np.float64, float),
@@ -31,6 +32,17 @@ SCALARS: dict[str, tuple[type[np.generic], type]] = {
     "str": (np.str_, str),
 }
 _MOST_BITS = 64
+_MOST_CHARACTERS = 2**24
+
+
+def fits_texts(width: int, count: int) -> bool:
+    """Whether an array of so many texts, all as wide as the widest, is small enough to make."""
+    return width * count <= _MOST_CHARACTERS
+
+
+def is_fitted(model: Any) -> bool:
+    """Whether there is something to save: models of tables are made fitted."""
+    return not ENTRY_OF[type(model)].state or "n_features_in_" in vars(model)
 
 
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
@@ -41,7 +53,7 @@ def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
             f"model is a {type(model).__name__}, but a model file holds one of {known}; "
             "pass one of these, or save the one inside."
         )
-    if "n_features_in_" not in vars(model):
+    if not is_fitted(model):
         raise InputError(
             f"This {type(model).__name__} is not fitted, so there is nothing to save; "
             "call fit first."
@@ -111,6 +123,10 @@ class _Writer:
     def _array(self, array: npt.NDArray[Any], name: str) -> dict[str, Any]:
         if array.dtype == object and array.ndim == 1 and all(isinstance(x, str) for x in array):
             return {"names": [str(x) for x in array]}
+        if array.dtype.kind == "U" and array.ndim == 1 and array.dtype.isnative:
+            texts: list[str] = array.tolist()
+            if fits_texts(array.dtype.itemsize // 4, len(texts)):
+                return {"texts": [array.dtype.itemsize // 4, texts]}
         if array.dtype not in DTYPES:
             raise _refusal(array, name)
         key = f"{len(self.tensors)}.{name}"

@@ -92,6 +92,12 @@ def load(path: str | os.PathLike[str]) -> Any:
         ) from error
 
 
+def written_by(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Format, version of the library and checksum that a model file gives."""
+    document, _ = unpack(_path(path))
+    return {"format": document["format"], "version": document["pnml"], "sha256": document["sha256"]}
+
+
 def _path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise InputError(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from types import NoneType
 from typing import Any
 
@@ -35,14 +34,12 @@ from pnml.estimators.norm_ball import NormBallRegressor
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.selection import Choice
 from pnml.estimators.universal import UniversalRegressor
+from pnml.io.classifiers import CLASSIFIER_PARTS, CLASSIFIERS
+from pnml.io.entry import ANYTHING, Entry, array, estimator
 from pnml.io.schema import (
-    Anything,
-    Array,
-    Count,
     Either,
     Fitted,
     ManyOf,
-    Names,
     OneOf,
     Row,
     Same,
@@ -52,44 +49,6 @@ from pnml.io.schema import (
 # Sizes that an object shares with the one it is part of: features, targets, directions, and the
 # width of sampled rows. Other letters mean nothing outside the object that uses them.
 SHARED_SIZES = frozenset("dkrw")
-
-# Attributes that fitted estimators may lack: rows without names, streams from the first row on.
-_SOMETIMES = frozenset({"feature_names_in_", "_sample"})
-
-
-@dataclass(frozen=True)
-class Entry:
-    """How objects of one class are taken apart and put together."""
-
-    cls: type
-    params: Mapping[str, Spec]  # what the constructor takes
-    state: Mapping[str, Spec] = field(default_factory=dict)  # what fitting adds
-    sums: tuple[tuple[str, str], ...] = ()  # sizes that must be equal where both are known
-    build: Callable[..., Any] | None = None  # in place of the constructor
-
-    @property
-    def name(self) -> str:
-        """The name that stands in the file."""
-        return self.cls.__name__
-
-    @cached_property
-    def required(self) -> frozenset[str]:
-        """Constructor parameters without a default."""
-        given = inspect.signature(self.build or self.cls).parameters.values()
-        return frozenset(p.name for p in given if p.default is inspect.Parameter.empty)
-
-    @property
-    def needs(self) -> set[str]:
-        """Attributes that every fitted object has."""
-        return set(self.state) - _SOMETIMES
-
-    def make(self, params: dict[str, Any]) -> Any:
-        """The object, before fitted attributes are set."""
-        return (self.build or self.cls)(**params)
-
-
-def _array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:
-    return Array(axes, dtype)
 
 
 def _start(
@@ -121,25 +80,24 @@ _FLOAT = OneOf((float, np.float64))
 _INT = OneOf((int,))
 _BOOL = OneOf((bool,))
 _CHOSEN = OneOf((float, NoneType))  # None where leave-one-out is to choose
-_ANY = Anything()
 
 _VALUES = [
     Entry(
         RowSample,
-        {"keys": _array("m"), "rows": _array("m", "w"), "size": _INT, "bound": _FLOAT},
+        {"keys": array("m"), "rows": array("m", "w"), "size": _INT, "bound": _FLOAT},
     ),
     Entry(
         Gram,
         {
             "rows": _INT,
             "weight": _FLOAT,
-            "x_mean": _array("d"),
-            "y_mean": _array("k"),
+            "x_mean": array("d"),
+            "y_mean": array("k"),
             "rounding": _FLOAT,
             "whole": _BOOL,
-            "xx": _array("d", "d"),
-            "xy": _array("d", "k"),
-            "yy": _array("k", "k"),
+            "xx": array("d", "d"),
+            "xy": array("d", "k"),
+            "yy": array("k", "k"),
             "sample": OneOf((RowSample,)),
         },
         sums=(("w", "d+k+1"),),
@@ -149,47 +107,47 @@ _VALUES = [
         {
             "rows": _INT,
             "weight": _FLOAT,
-            "x_mean": _array("d"),
-            "y_mean": _array("k"),
+            "x_mean": array("d"),
+            "y_mean": array("k"),
             "rounding": _FLOAT,
             "whole": _BOOL,
-            "R": _array("q", "d+k"),
+            "R": array("q", "d+k"),
         },
     ),
     Entry(
         Span,
         {
-            "scale": _array("d"),
-            "V": _array("d", "r"),
+            "scale": array("d"),
+            "V": array("d", "r"),
             "tolerance": _FLOAT,
-            "absent": _array("d"),
+            "absent": array("d"),
         },
     ),
     Entry(
         Spectrum,
         {
-            "center": _array("d"),
-            "scale": _array("d"),
-            "V": _array("d", "r"),
-            "h2": _array("r"),
-            "z": _array("r", "k"),
-            "y_mean": _array("k"),
-            "unexplained": _array("k"),
+            "center": array("d"),
+            "scale": array("d"),
+            "V": array("d", "r"),
+            "h2": array("r"),
+            "z": array("r", "k"),
+            "y_mean": array("k"),
+            "unexplained": array("k"),
             "weight": _FLOAT,
             "intercept_share": _FLOAT,
             "span": OneOf((Span,)),
             "squared_condition": _FLOAT,
         },
     ),
-    Entry(Path, {"alphas": _array("p"), "noise_variance": _array("p"), "log_loss": _array("p")}),
+    Entry(Path, {"alphas": array("p"), "noise_variance": array("p"), "log_loss": array("p")}),
     Entry(
         LeaveOneOut,
         {
-            "residuals": _array("n"),
-            "sds": _array("n"),
-            "regrets": _array("n"),
-            "log_losses": _array("n"),
-            "weights": _array("n"),
+            "residuals": array("n"),
+            "sds": array("n"),
+            "regrets": array("n"),
+            "log_losses": array("n"),
+            "weights": array("n"),
             "path": OneOf((Path, NoneType)),
         },
     ),
@@ -205,10 +163,10 @@ _VALUES = [
     Entry(
         ActiveSet,
         {
-            "gram": _array("d", "d"),
-            "magnitude": _array("d"),
-            "index": _array("a", dtype=np.int64),
-            "inverse": _array("a", "a"),
+            "gram": array("d", "d"),
+            "magnitude": array("d"),
+            "index": array("a", dtype=np.int64),
+            "inverse": array("a", "a"),
         },
         build=_active_set,
     ),
@@ -216,9 +174,9 @@ _VALUES = [
         Start,
         {
             "active": OneOf((ActiveSet,)),
-            "moment": _array("d"),
+            "moment": array("d"),
             "penalty": _FLOAT,
-            "coef": _array("d"),
+            "coef": array("d"),
             "residual": _FLOAT,
             "dependent": ManyOf(list, _INT),
         },
@@ -228,7 +186,7 @@ _VALUES = [
         L1Fit,
         {
             "start": OneOf((Start,)),
-            "x_mean": _array("d"),
+            "x_mean": array("d"),
             "y_mean": _FLOAT,
             "weight": _FLOAT,
         },
@@ -240,8 +198,8 @@ _VALUES = [
     Entry(
         Ball,
         {
-            "h2": _array("r"),
-            "t": _array("r"),
+            "h2": array("r"),
+            "t": array("r"),
             "radius": _FLOAT,
             "omega": _FLOAT,
             "target_mean": _FLOAT,
@@ -252,19 +210,12 @@ _VALUES = [
         {
             "spectrum": OneOf((Spectrum,)),
             "alpha": _FLOAT,
-            "U": _array("n", "r"),
-            "residuals": _array("n"),
-            "slack": _array("n"),
+            "U": array("n", "r"),
+            "residuals": array("n"),
+            "slack": array("n"),
         },
     ),
 ]
-
-
-def _estimator(cls: type, state: dict[str, Spec]) -> Entry:
-    """An estimator: any parameters, these attributes and scikit-learn's own."""
-    params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, _ANY)
-    columns: dict[str, Spec] = {"n_features_in_": Count("d"), "feature_names_in_": Names("d")}
-    return Entry(cls, params, columns | state, sums=(("w", "d+2"),))
 
 
 _LOO: dict[str, Spec] = {"_loo": OneOf((LeaveOneOut,))}
@@ -278,19 +229,19 @@ _NORM_BALL: dict[str, Spec] = _LOO | {
     "spectrum_": OneOf((Spectrum,)),
     "_ball": OneOf((Ball,)),
     "radius_": _FLOAT,
-    "coef_": _array("d"),
+    "coef_": array("d"),
     "intercept_": _FLOAT,
     "noise_variance_": _FLOAT,
 }
 _KERNEL: dict[str, Spec] = _LOO | {
-    "X_fit_": _array("n", "d"),
+    "X_fit_": array("n", "d"),
     "gamma_": _FLOAT,
     "alpha_": _FLOAT,
     "noise_variance_": _FLOAT,
-    "_h2": _array("r"),
-    "_U": _array("n", "r"),
-    "_z": _array("r"),
-    "_column_means": _array("n"),
+    "_h2": array("r"),
+    "_U": array("n", "r"),
+    "_z": array("r"),
+    "_column_means": array("n"),
     "_grand_mean": _FLOAT,
     "_y_mean": _FLOAT,
     "_intercept_share": _FLOAT,
@@ -301,18 +252,22 @@ _UNIVERSAL: dict[str, Spec] = _LOO | {
 }
 _CONFORMAL: dict[str, Spec] = {
     "estimator_": Fitted(),
-    "_calibration": Either((_array("n"), OneOf((RidgeFolds,)))),
+    "_calibration": Either((array("n"), OneOf((RidgeFolds,)))),
 }
-
 _ESTIMATORS = [
-    _estimator(PNMLRegressor, _LEAST_SQUARES),
-    _estimator(LpNMLRegressor, _LEAST_SQUARES),
-    _estimator(NormBallRegressor, _NORM_BALL),
-    _estimator(KernelPNMLRegressor, _KERNEL),
-    _estimator(UniversalRegressor, _UNIVERSAL),
-    _estimator(ConformalRegressor, _CONFORMAL),
-    _estimator(RegretDifficulty, {"estimator_": Fitted()}),
+    estimator(PNMLRegressor, _LEAST_SQUARES),
+    estimator(LpNMLRegressor, _LEAST_SQUARES),
+    estimator(NormBallRegressor, _NORM_BALL),
+    estimator(KernelPNMLRegressor, _KERNEL),
+    estimator(UniversalRegressor, _UNIVERSAL),
+    estimator(ConformalRegressor, _CONFORMAL),
+    estimator(RegretDifficulty, {"estimator_": Fitted()}),
+    *CLASSIFIERS,
 ]
+# Models of tables need pyarrow, which the rest does without.
+_TABLES = import_module("pnml.io.table_models") if find_spec("pyarrow") else None
+_TABLE_PARTS: list[Entry] = _TABLES.TABLE_PARTS if _TABLES else []
+_TABLE_MODELS: list[Entry] = _TABLES.TABLE_MODELS if _TABLES else []
 
 _KERNEL_CLASSES = [
     kernels.ConstantKernel,
@@ -327,12 +282,23 @@ _KERNEL_CLASSES = [
     kernels.WhiteKernel,
 ]
 _KERNELS = [
-    Entry(cls, dict.fromkeys(inspect.signature(cls).parameters, _ANY)) for cls in _KERNEL_CLASSES
+    Entry(cls, dict.fromkeys(inspect.signature(cls).parameters, ANYTHING))
+    for cls in _KERNEL_CLASSES
 ]
 
-ENTRIES: dict[str, Entry] = {e.name: e for e in [*_VALUES, *_ESTIMATORS, *_KERNELS]}
+ENTRIES: dict[str, Entry] = {
+    e.name: e
+    for e in [
+        *_VALUES,
+        *CLASSIFIER_PARTS,
+        *_ESTIMATORS,
+        *_KERNELS,
+        *_TABLE_PARTS,
+        *_TABLE_MODELS,
+    ]
+}
 ENTRY_OF: dict[type, Entry] = {e.cls: e for e in ENTRIES.values()}
-MODEL_CLASSES: tuple[type, ...] = tuple(e.cls for e in _ESTIMATORS)
+MODEL_CLASSES: tuple[type, ...] = tuple(e.cls for e in [*_ESTIMATORS, *_TABLE_MODELS])
 
 # Objects that hold functions are part of the library; a file only names them.
 NAMED: dict[str, Any] = {"ordinary": ORDINARY, "lucky": LUCKY}
@@ -342,7 +308,11 @@ _USE_KERNELS = (
     + ", ".join(cls.__name__ for cls in _KERNEL_CLASSES)
     + ", and fit again"
 )
-_USE_MODELS = "use " + ", ".join(cls.__name__ for cls in MODEL_CLASSES)
+_USE_MODELS = (
+    "use "
+    + ", ".join(cls.__name__ for cls in MODEL_CLASSES)
+    + ", or a LogisticRegression inside a PNMLClassifier"
+)
 
 # What to do about an argument that no file can hold, by the name of the parameter.
 ADVICE: dict[str, str] = {
@@ -351,5 +321,6 @@ ADVICE: dict[str, str] = {
     "k2": _USE_KERNELS,
     "estimator": _USE_MODELS,
     "estimators": _USE_MODELS,
+    "classes_": "turn the labels into int64, float64, bool or text and fit again",
     "random_state": "pass an integer and fit again",
 }

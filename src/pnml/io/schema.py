@@ -64,6 +64,21 @@ class Names:
 
 
 @dataclass(frozen=True)
+class Texts:
+    """Labels that are text, all in fields of one width."""
+
+    axis: str
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it is a vector of such texts."""
+        return type(value) is np.ndarray and value.dtype.kind == "U" and value.ndim == 1
+
+    def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
+        """The axis beside the number of texts."""
+        return [(self.axis, len(value))]
+
+
+@dataclass(frozen=True)
 class Count:
     """A whole number that is the length of an axis."""
 
@@ -110,9 +125,9 @@ class Fitted(_Sizeless):
 
 @dataclass(frozen=True)
 class ManyOf(_Sizeless):
-    """A list, or a dict by name, of values that are all alike."""
+    """A list, a tuple, or a dict by name, of values that are all alike."""
 
-    container: type[list[Any]] | type[dict[str, Any]]
+    container: type[list[Any]] | type[tuple[Any, ...]] | type[dict[str, Any]]
     item: Spec
 
     def accepts(self, value: Any) -> bool:

@@ -1,0 +1,142 @@
+"""``pnml fit``: a model from a table."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pnml.cli.options import Delimiter, Encoding, Json, Missing
+
+if TYPE_CHECKING:
+    from pnml.tables.model import TableModel
+    from pnml.tables.roles import Request
+
+
+class Task(StrEnum):
+    """What is predicted: an amount or a class."""
+
+    regression = "regression"
+    classification = "classification"
+
+
+class LearnerName(StrEnum):
+    """Names of the learners; `auto` tries pnml and lpnml."""
+
+    auto = "auto"
+    pnml = "pnml"
+    lpnml = "lpnml"
+    ols = "ols"
+    lpnml_l1 = "lpnml-l1"
+    norm_ball = "norm-ball"
+    kernel = "kernel"
+    universal = "universal"
+    conformal = "conformal"
+    logistic = "logistic"
+
+
+def fit(
+    train: Annotated[
+        str, typer.Argument(help="Table: file, folder, quoted glob, or - for standard input.")
+    ],
+    target: Annotated[str, typer.Option("--target", "-t", help="Column to predict.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Model file.")] = "model.pnml",
+    task: Annotated[
+        Task | None, typer.Option(help="By default told by the target: words are classes.")
+    ] = None,
+    learner: Annotated[
+        LearnerName,
+        typer.Option(help="auto takes pnml or lpnml, by leave-one-out log-loss."),
+    ] = LearnerName.auto,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Column of words, even if it looks otherwise.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    id_columns: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Column that names rows; shown, never learnt from."),
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
+    skip_constant: Annotated[
+        bool, typer.Option("--skip-constant", help="Leave out columns without information.")
+    ] = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    missing: Missing = None,
+    as_json: Json = False,
+) -> None:
+    """Learn from a table and write a model file."""
+    from pnml.cli.talk import print_json, print_words
+    from pnml.io.tables import ReadOptions
+    from pnml.tables.roles import Request
+
+    request = Request(
+        target=target,
+        task=task and task.value,
+        categorical=tuple(categorical or ()),
+        drop=tuple(drop or ()),
+        id=tuple(id_columns or ()),
+        weight=weight,
+        skip_constant=skip_constant,
+    )
+    options = ReadOptions(delimiter, encoding, tuple(missing or ()))
+    start = time.perf_counter()
+    model = fit_file(train, request, learner.value, output, options)
+    seconds = time.perf_counter() - start
+    if as_json:
+        print_json(_document(model, output, seconds))
+    else:
+        print_words(*_words(model, output, seconds))
+
+
+def fit_file(train: str, request: Request, learner: str, output: str, options: Any) -> TableModel:
+    """Read a table once, learn, and write the model file whole."""
+    from pnml.cli.talk import progress
+    from pnml.io import save
+    from pnml.io.tables import check_output, open_table
+    from pnml.tables.fitting import fit_table
+    from pnml.tables.roles import check_request
+
+    with open_table(train, options) as table:
+        check_output(output, table.files, endings=(".pnml",))
+        check_request(table.schema.names, request, table.name)
+        words = [*request.categorical, *request.id]
+        if request.task == Task.classification.value:
+            words.append(request.target)
+        with progress("Fitting") as tell:
+            model = table.read(
+                lambda batches: fit_table(batches, request, learner, table.name),
+                text=words,
+                progress=tell,
+            )
+    save(model, output)
+    return model
+
+
+def _words(model: TableModel, output: str, seconds: float) -> list[Any]:
+    from pnml.cli.talk import grid, pairs
+    from pnml.tables import describe
+
+    lines: list[Any] = [pairs(describe.facts(model, 0.99))]
+    shown = [list(row) for row in describe.columns(model)]
+    if len(shown) <= 40:
+        lines.append(grid(["column", "role", ""], shown))
+    lines += [*model.remarks, *describe.left_out(model)]
+    lines.append(
+        f"Read {model.rows:,} rows in {seconds:.1f} s ({model.rows / seconds:,.0f} a second) "
+        f"and wrote {output}."
+    )
+    return lines
+
+
+def _document(model: TableModel, output: str, seconds: float) -> dict[str, Any]:
+    from pnml.tables import describe
+
+    return {
+        "model": output,
+        "seconds": round(seconds, 3),
+        "rows_per_second": round(model.rows / seconds),
+        **describe.document(model),
+    }

@@ -1,0 +1,32 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Coverage = Annotated[
+    float,
+    typer.Option(help="Share of the labels that the intervals are to hold.", show_default=True),
+]
+Level = Annotated[
+    float,
+    typer.Option(
+        help="Quantile of the training rows' own regrets up to which a new row is trusted."
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="What separates the cells of a text file; by default told by its ending."),
+]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files, such as latin-1.")]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="A word that means missing, beside NA, NaN, null and nothing; repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+Model = Annotated[str, typer.Argument(help="Model file that `pnml fit` has written.")]
+New = Annotated[
+    str, typer.Argument(help="Table: file, folder, quoted glob, or - for standard input.")
+]

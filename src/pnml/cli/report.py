@@ -1,0 +1,78 @@
+"""``pnml report``: one page about a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pnml.cli.options import Coverage, Delimiter, Encoding, Json, Level, Missing, Model, New
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pnml.report.findings import Findings
+
+
+def report(
+    model: Model,
+    new: New,
+    output: Annotated[str, typer.Option("--output", "-o", help="Page, ending in .html.")],
+    coverage: Coverage = 0.9,
+    level: Level = 0.99,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    missing: Missing = None,
+    as_json: Json = False,
+) -> None:
+    """Write one self-contained HTML page that shows which rows not to trust, and why."""
+    from pnml.cli.score import document, speed, timing, words
+    from pnml.cli.talk import print_json, print_words
+    from pnml.io.tables import ReadOptions
+
+    options = ReadOptions(delimiter, encoding, tuple(missing or ()))
+    start = time.perf_counter()
+    findings = report_file(model, new, output, coverage, level, options)
+    seconds = time.perf_counter() - start
+    if as_json:
+        print_json(document(findings) | timing(findings, seconds) | {"output": output})
+    else:
+        print_words(*words(findings), f"Looked at {speed(findings, seconds)} and wrote {output}.")
+
+
+def report_file(
+    model_path: str, new: str, output: str, coverage: float, level: float, options: Any
+) -> Findings:
+    """Read a table once, and write the page about it whole."""
+    from pnml.cli.score import table_model, title
+    from pnml.cli.talk import check_share, progress
+    from pnml.io.atomic import write_whole
+    from pnml.io.tables import check_output, open_table
+    from pnml.report.gather import Gatherer
+    from pnml.report.page import render
+
+    check_share("--coverage", coverage, one=False)
+    check_share("--level", level, one=True)
+    model = table_model(model_path)
+    with open_table(new, options) as table:
+        check_output(output, [*table.files, Path(model_path)], endings=(".html", ".htm"))
+        model.check_columns(table.schema.names, table.name)
+
+        def consume(batches: Iterator[pa.RecordBatch]) -> Findings:
+            gatherer = Gatherer(model, title(model_path, table.name), coverage, level)
+            for batch in batches:
+                gatherer.add(batch, model.score(batch, coverage, level))
+            return gatherer.findings()
+
+        with progress("Scoring") as tell:
+            findings = table.read(
+                consume,
+                numeric=model.encoder.numbers(),
+                text=[*model.encoder.words(), *model.id_columns],
+                progress=tell,
+            )
+    write_whole(Path(output), [render(findings).encode()])
+    return findings

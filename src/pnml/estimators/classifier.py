@@ -1,0 +1,268 @@
+"""Any classifier that knows probabilities, with a regret for every row."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from pnml.core import attribution, softmax
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.factor import Factor
+from pnml.core.softmax import Categorical
+from pnml.core.softmax_loo import LabelsLeftOut, leave_labels_out, left_out_leverages
+from pnml.core.spectrum import Spectrum
+from pnml.estimators.labels import check_labels, positions, refuse_one_class
+from pnml.estimators.mixin import TrustMixin
+from pnml.estimators.validation import (
+    check_flag,
+    check_rows,
+    check_training_rows,
+    check_weights,
+    is_number,
+    like_input,
+    refuse_extreme,
+    refuse_nonfinite,
+)
+from pnml.estimators.wrapped import (
+    LastStep,
+    check_table,
+    feature_names,
+    fit_wrapped,
+    refuse_without_probabilities,
+    unfrozen,
+)
+
+# Penalty where the classifier has none of its own: a millionth of what the rows say. Eq. (F7).
+_SMALL = 1e-6
+
+
+class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier that says, row by row, how far hindsight could beat it.
+
+    The classifier inside gives probabilities; the leverage of a row among the training rows says
+    how far a label told in hindsight could move them. Rows unlike those in training get
+    probabilities nearer to each other and a larger regret. The order of the classes stays: the
+    most probable class is that of the classifier inside.
+
+    Parameters
+    ----------
+    estimator : classifier or Pipeline, default=LogisticRegression()
+        It is cloned and fitted; one that is fitted already goes in a
+        ``sklearn.frozen.FrozenEstimator``. It must have ``predict_proba``. Of a Pipeline, the
+        leverage is that of the rows as the last step sees them; of others, that of the rows.
+    method : "analytic", default="analytic"
+        The genie takes one step of the single-layer network.
+    alpha : "auto" or float, default="auto"
+        Ridge penalty of the leverage, 0 or more. ``"auto"`` is the classifier's own ``1/C`` where
+        it is a LogisticRegression with an ℓ2 penalty; else a millionth of the squared norm of each
+        column. At 0 a direction never seen in training has infinite leverage.
+    normalize : bool, default=False
+        Scale rows to unit norm for the leverage, without centring them or adding a bias, as is
+        custom for the features of networks.
+
+    Attributes
+    ----------
+    estimator_ : the fitted classifier
+    classes_ : labels (C,), in the order of the columns of ``predict_proba``
+    alpha_ : the penalty in use, in the units of ``spectrum_``
+    spectrum_ : the geometry of the training rows
+    loo_ : leave-one-out leverages, regrets and log-losses
+    explain_names_ : names of the columns of ``explain``
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    Examples
+    --------
+    >>> rows = [[0.0, 0.0], [1.0, 0.0], [4.0, 0.0], [5.0, 0.0], [2.0, 0.0], [3.0, 0.0]]
+    >>> model = PNMLClassifier().fit(rows, ["low", "low", "high", "high", "low", "high"])
+    >>> model.predict([[0.5, 0.0], [0.5, 9.0]])
+    array(['low', 'low'], dtype='<U4')
+    >>> model.regret([[0.5, 0.0], [0.5, 9.0]]).round(2)
+    array([0.07, 0.36])
+    >>> model.trusted([[0.5, 0.0], [0.5, 9.0]])
+    array([ True, False])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "analytic",
+        alpha: Any = "auto",
+        normalize: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.alpha = alpha
+        self.normalize = normalize
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier and learn the geometry of its rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+            Labels of at least two classes: numbers, text or booleans.
+        sample_weight : array-like of shape (n,), optional
+            How many copies of each row to count, where the classifier can count them.
+        """
+        self._check_settings()
+        estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
+        refuse_without_probabilities(estimator)
+        labels = check_labels(self, y)
+        given, rows = self._training_rows(estimator, X, labels)
+        weights = check_weights(sample_weight, labels)
+        refuse_one_class(labels if weights is None else labels[weights > 0])
+        self.estimator_ = fit_wrapped(estimator, given, labels, weights)
+        step = LastStep.of(self.estimator_, given, rows)
+        rows = self._scaled(step.values)
+        self.alpha_, unit_columns = self._penalty(step)
+        factor = Factor.of(rows, np.zeros((len(rows), 0)), weights)
+        self.spectrum_ = Spectrum.of_factor(
+            factor, intercept=not self.normalize, unit_columns=unit_columns
+        )
+        counts = np.ones(len(rows)) if weights is None else weights
+        self._loo = leave_labels_out(
+            step.log_probabilities(),
+            positions(labels, self.classes_),
+            left_out_leverages(self.spectrum_, rows, counts, self.alpha_),
+            counts,
+        )
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Most probable class of each row; also the one most probable to the classifier inside."""
+        best = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Any:
+        """The pNML probabilities (n, C) of the classes, in the order of ``classes_``.
+
+        Always float64: what a probability near 1 leaves to the others is lost in float32.
+        """
+        return self._predictive(X)[2].prob
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms (n, C) of the pNML probabilities; −inf where the classifier gives 0."""
+        return self._predictive(X)[2].log_prob
+
+    def regret(self, X: Any) -> Any:
+        """Regret of each row in nats: how far hindsight could have beaten us there.
+
+        From 0 to ``log((C+1)/2)``, which only infinite leverage reaches.
+        """
+        rows, _, dist = self._predictive(X)
+        return like_input(dist.regret, rows)
+
+    def relative_regret(self, X: Any) -> Any:
+        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
+        return self.regret(X) / float(np.log(len(self.classes_)))
+
+    def explain(self, X: Any) -> Any:
+        """Share of each feature in the leverage of each row: (n, n_features), ≥ 0.
+
+        The features are those that the last step sees, named in ``explain_names_``. The rows sum
+        to the leverage less the bias's ``1/n``.
+        """
+        rows = self._scaled(self._last_step(X).values)
+        return like_input(attribution.explain(self.spectrum_, rows, self.alpha_), rows)
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels, in the order of the columns of ``predict_proba``."""
+        classes: npt.NDArray[Any] = self.estimator_.classes_
+        return classes
+
+    @property
+    def explain_names_(self) -> npt.NDArray[Any]:
+        """Names of the features that the last step sees."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return feature_names(self.estimator_, len(self.spectrum_.center), names)
+
+    @property
+    def loo_(self) -> LabelsLeftOut:
+        """Leave-one-out leverages, regrets and log-losses of the training rows. Eq. (F6).
+
+        The leverage is that among the other rows; the probabilities are those of the fit to all.
+        """
+        check_is_fitted(self)
+        return self._leave_one_out()
+
+    def _leave_one_out(self) -> LabelsLeftOut:
+        return self._loo
+
+    def _judged(self, X: Any, level: float) -> FloatArray:
+        """Regret of rows; infinite for rows far out, where sure classifiers have none. Eq. (F8)."""
+        _, leverage, dist = self._predictive(X)
+        return np.where(leverage <= self._loo.leverage_threshold(level), dist.regret, np.inf)
+
+    def _predictive(self, X: Any) -> tuple[FloatArray, FloatArray, Categorical]:
+        """Rows as their leverage is taken, that leverage, and the pNML distribution."""
+        step = self._last_step(X)
+        rows = self._scaled(step.values)
+        leverage = self.spectrum_.leverage(rows, self.alpha_)
+        return rows, leverage, softmax.predictive(step.log_probabilities(), leverage)
+
+    def _last_step(self, X: Any) -> LastStep:
+        check_is_fitted(self)
+        if isinstance(unfrozen(self.estimator_), Pipeline):
+            check_table(self, X, reset=False)
+            return LastStep.of(self.estimator_, X)
+        rows = check_rows(self, X)
+        refuse_nonfinite(self, rows)
+        refuse_extreme("X", rows)
+        return LastStep.of(self.estimator_, X if hasattr(X, "columns") else rows, rows)
+
+    def _training_rows(
+        self, estimator: Any, X: Any, labels: npt.NDArray[Any]
+    ) -> tuple[Any, FloatArray | None]:
+        """Rows as the classifier takes them, and as numbers; a pipeline may begin with anything."""
+        if not isinstance(unfrozen(estimator), Pipeline):
+            rows, _ = check_training_rows(self, X, np.zeros(len(labels)))
+            return X if hasattr(X, "columns") else rows, rows
+        check_table(self, X, reset=True)
+        if _num_samples(X) != len(labels):
+            raise InputError(
+                f"X has {_num_samples(X)} rows but y has {len(labels)} values; pass exactly one "
+                "label per row."
+            )
+        return X, None
+
+    def _scaled(self, rows: FloatArray) -> FloatArray:
+        if not self.normalize:
+            return rows
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        scaled: FloatArray = rows / np.where(norms > 0, norms, 1.0).astype(rows.dtype)
+        return scaled
+
+    def _penalty(self, step: LastStep) -> tuple[float, bool]:
+        """The penalty, and whether it is one of columns scaled to unit norm. Eq. (F7)."""
+        own = None if self.normalize else step.ridge()
+        if self.alpha != "auto":
+            alpha = float(self.alpha)
+        elif own is not None:
+            alpha = own
+        else:
+            return _SMALL, not self.normalize
+        return alpha, alpha == 0  # without a penalty the units of a column mean nothing
+
+    def _check_settings(self) -> None:
+        if self.method != "analytic":
+            raise InputError(
+                f'method is {self.method!r}, which is not known here; pass method="analytic".'
+            )
+        check_flag("normalize", self.normalize)
+        automatic = isinstance(self.alpha, str) and self.alpha == "auto"
+        if not automatic and (not is_number(self.alpha) or self.alpha < 0):
+            raise InputError(
+                f"alpha is {self.alpha!r}, but it must be a finite number of at least 0 or "
+                '"auto"; pass alpha="auto" to have it follow the classifier.'
+            )

@@ -1,0 +1,53 @@
+"""Class labels at the border: one per row, of at least two classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from pnml.core.errors import InputError
+
+
+def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
+    """One label per row, of a kind that has classes."""
+    name = type(estimator).__name__
+    if y is None:
+        raise InputError(
+            f"{name} requires y to be passed, but the target y is None; pass one label per row."
+        )
+    try:
+        labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+    except ValueError as error:
+        text = str(error).split("\n")[0].rstrip(".")
+        raise InputError(
+            f"{text}; {name} learns one class per row, so pass such labels."
+        ) from error
+    return labels
+
+
+def refuse_one_class(labels: npt.NDArray[Any]) -> None:
+    """Raise where there is nothing to choose from."""
+    classes = np.unique(labels)
+    if len(classes) == 1:
+        raise InputError(
+            f"y holds one class only ({classes[0]!r}), but there must be two to choose from; add "
+            "rows of another class."
+        )
+
+
+def positions(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Index of each label among the classes."""
+    index = {label: i for i, label in enumerate(classes.tolist())}
+    found, where = np.unique(labels, return_inverse=True)
+    strange = [label for label in found.tolist() if label not in index]
+    if strange:
+        raise InputError(
+            f"y holds {strange[0]!r}, which is not among the classes {classes.tolist()} of the "
+            "fitted estimator; pass labels that it knows."
+        )
+    return np.array([index[label] for label in found.tolist()], dtype=np.intp)[where]

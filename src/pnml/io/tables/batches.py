@@ -1,0 +1,54 @@
+"""Record batches of a size that suits numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+LEAST_ROWS = 1_024
+MOST_ROWS = 131_072
+MOST_BYTES = 32 * 2**20
+
+
+def resized(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of 1,024 to 131,072, fewer where rows are wide or at the end.
+
+    >>> one = pa.record_batch({"x": [1.0, 2.0]})
+    >>> [batch.num_rows for batch in resized([one, one.slice(0, 0), one])]
+    [4]
+    """
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= LEAST_ROWS or size >= MOST_BYTES:
+            yield from _sliced(_combined(held))
+            held, rows, size = [], 0, 0
+    if held:
+        yield _combined(held)
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece.
+
+    >>> len(one_array(pa.chunked_array([[1], [2, 3]])))
+    3
+    """
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _combined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    parts = -(-batch.num_rows // MOST_ROWS)
+    step = -(-batch.num_rows // parts)
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)

@@ -1,0 +1,110 @@
+"""One set of columns and types for all the files of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from pnml.core.errors import InputError
+from pnml.io.tables.csv_part import CsvPart
+from pnml.io.tables.promotion import is_number, joined, joined_or_text
+from pnml.io.tables.refusals import listed
+from pnml.io.tables.rows import Block
+from pnml.io.tables.typed_part import TypedPart
+
+Part = CsvPart | TypedPart
+
+
+def common_schema(parts: Sequence[Part], name: str) -> pa.Schema:
+    """Columns in the order of the first file; of CSV files only the first is looked into."""
+    for part in parts[1:]:
+        _refuse_other_columns(parts[0], part)
+    full = next((part for part in parts if part.has_rows()), None)
+    if full is None:
+        what = "a header" if isinstance(parts[0], CsvPart) else "columns"
+        raise InputError(f"{name} has {what} but no rows; give a table with rows.")
+    schema = pa.schema([full.schema.field(column) for column in parts[0].names])
+    for part in parts:
+        if isinstance(part, TypedPart):
+            schema = _joined(schema, part, full)
+    return schema
+
+
+def wanted_schema(schema: pa.Schema, numeric: set[str], text: set[str]) -> pa.Schema:
+    """The types to read CSV columns with at first.
+
+    >>> wanted_schema(pa.schema([("code", pa.int64())]), set(), {"code"}).types
+    [DataType(string)]
+    """
+    fields = []
+    for field in schema:
+        if field.name in text:
+            fields.append(field.with_type(pa.string()))
+        elif field.name in numeric and not is_number(field.type):
+            fields.append(field.with_type(pa.float64()))
+        else:
+            fields.append(field)
+    return pa.schema(fields)
+
+
+def widened_schema(
+    schema: pa.Schema, found: pa.Schema, part: CsvPart, block: Block, numeric: set[str]
+) -> pa.Schema:
+    """Types that also hold a block that by itself has the types found."""
+    texts = [
+        name
+        for name in part.names
+        if name in numeric and not (is_number(kind := found.field(name).type) or _is_null(kind))
+    ]
+    if texts:
+        part.refuse_text(block, texts)
+    fields = [
+        field.with_type(joined_or_text(field.type, found.field(field.name).type))
+        for field in schema
+    ]
+    if pa.schema(fields).equals(schema):
+        # A moment may be too far away for the unit that all others have.
+        fields = [
+            field.with_type(pa.string()) if pa.types.is_temporal(field.type) else field
+            for field in schema
+        ]
+    if pa.schema(fields).equals(schema):
+        raise InputError(
+            f"{part.file.name} holds cells that fit no type; look for odd cells in its columns."
+        )
+    return pa.schema(fields)
+
+
+def _refuse_other_columns(first: Part, other: Part) -> None:
+    lacking = [name for name in first.names if name not in set(other.names)]
+    more = [name for name in other.names if name not in set(first.names)]
+    if not lacking and not more:
+        return
+    words = []
+    if lacking:
+        words.append(f"lacks {listed(lacking)}")
+    if more:
+        words.append(f"also has {listed(more)}")
+    raise InputError(
+        f"{other.file.name} {' and '.join(words)} as against {first.file.name}; "
+        "give files with the same columns."
+    )
+
+
+def _joined(schema: pa.Schema, part: TypedPart, first: Part) -> pa.Schema:
+    fields = []
+    for field in schema:
+        other = part.schema.field(field.name).type
+        kind = joined(field.type, other)
+        if kind is None:
+            raise InputError(
+                f"Column {field.name!r} is {other} in {part.file.name} but {field.type} in "
+                f"{first.file.name}; write both with one type."
+            )
+        fields.append(field.with_type(kind))
+    return pa.schema(fields)
+
+
+def _is_null(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_null(kind))

@@ -1,0 +1,7 @@
+"""Pictures for notebooks: Displays as in scikit-learn, data in them, drawing in ``plot(ax)``."""
+
+from pnml.plots.regret import RegretDisplay
+from pnml.plots.risk_coverage import RiskCoverageDisplay
+from pnml.plots.spectrum import SpectrumDisplay
+
+__all__ = ["RegretDisplay", "RiskCoverageDisplay", "SpectrumDisplay"]

@@ -1,0 +1,47 @@
+"""The fitted estimator behind a picture, and rows as it sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from pnml.core.errors import InputError
+from pnml.estimators.validation import is_number
+
+
+def name_of(estimator: Any) -> str:
+    """Name of an estimator; of a Pipeline, that of its last step."""
+    return type(estimator[-1] if isinstance(estimator, Pipeline) else estimator).__name__
+
+
+def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The estimator that tells regrets, and X as it comes to it: the end of a Pipeline."""
+    model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if not hasattr(model, "regret"):
+        raise InputError(
+            f"estimator is a {name_of(estimator)}, which has no regret to draw; pass a fitted "
+            "estimator of pnml, or a Pipeline that ends in one."
+        )
+    return last_step(estimator, X)
+
+
+def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The estimator, and X as it comes to it: of a Pipeline the last step, after all others."""
+    check_is_fitted(estimator)
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    if X is not None and len(estimator) > 1:
+        X = estimator[:-1].transform(X)
+    return estimator[-1], X
+
+
+def check_level(level: Any) -> float:
+    """A quantile of the training regrets."""
+    if not is_number(level) or not 0 < level <= 1:
+        raise InputError(
+            f"level is {level!r}, but it is a quantile of the training regrets; "
+            "pass a number above 0 and at most 1, for instance level=0.99."
+        )
+    return float(level)

@@ -1,0 +1,230 @@
+"""Which directions the training rows fill, and where new rows lie in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from pnml.core.errors import InputError
+from pnml.core.norm_ball.ball import constrained_multiplier
+from pnml.core.spectrum import Spectrum
+from pnml.estimators.luckiness import LpNMLRegressor
+from pnml.estimators.norm_ball import NormBallRegressor
+from pnml.estimators.validation import check_rows, refuse_nonfinite
+from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.plots.source import last_step, name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from pnml.core.arrays import FloatArray
+
+
+class SpectrumDisplay:
+    """Singular values of the training rows, the penalty, and where new rows lie.
+
+    New rows with much energy in directions of small singular values have a large regret, unless
+    the penalty is above them; energy outside all directions is what training never showed.
+
+    Parameters
+    ----------
+    singular_values : ndarray of shape (r,)
+        Of the training rows as the model sees them: centred where there is an intercept, their
+        columns scaled to unit norm where there is no penalty.
+    penalty : float, default=0
+        Ridge penalty α, drawn at √α, where it halves a direction's share; 0 for none.
+    degrees_of_freedom : float, optional
+        What the model spends on its training rows.
+    energy : ndarray of shape (r,), optional
+        Mean squared coordinate of the new rows along each direction.
+    outside : float, default=0
+        Share of the new rows' energy that lies outside all directions.
+    weight : float, default=1
+        Number of training rows. Energies are drawn as √(weight · energy), the singular values that
+        as many rows like the new ones would have had.
+    name : str, optional
+        Leads the labels in the legend.
+
+    Attributes
+    ----------
+    ax_, figure_ : where it was drawn
+    line_ : the singular values
+    penalty_line_ : the penalty, or None
+    energy_line_ : the new rows, or None
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from pnml import PNMLRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 3))
+    >>> model = PNMLRegressor(alpha=1.0).fit(X, X[:, 0] + rng.normal(size=100))
+    >>> display = SpectrumDisplay.from_estimator(model, X)
+    >>> display.penalty_line_.get_label()
+    'PNMLRegressor: √penalty = 1'
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        singular_values: FloatArray,
+        penalty: float = 0.0,
+        degrees_of_freedom: float | None = None,
+        energy: FloatArray | None = None,
+        outside: float = 0.0,
+        weight: float = 1.0,
+        name: str | None = None,
+    ) -> None:
+        self.singular_values = singular_values
+        self.penalty = penalty
+        self.degrees_of_freedom = degrees_of_freedom
+        self.energy = energy
+        self.outside = outside
+        self.weight = weight
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+        line_kw: Style = None,
+        penalty_kw: Style = None,
+        energy_kw: Style = None,
+    ) -> Self:
+        """Draw the spectrum of the rows that an estimator was fitted to.
+
+        Parameters
+        ----------
+        estimator : fitted estimator of pnml with a ``spectrum_``, or a Pipeline that ends in one
+        X : array-like of shape (n, n_features), optional
+            New rows, whose energy in each direction is drawn too; for regressors only.
+        y : ignored
+            A spectrum needs no targets.
+        name : str, optional
+            By default the name of the estimator's class.
+        ax, line_kw, penalty_kw, energy_kw
+            As in `plot`.
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        model, rows = last_step(estimator, X)
+        spectrum = _spectrum_of(model)
+        penalty, degrees_of_freedom = _spent(model, spectrum)
+        display = cls(
+            singular_values=np.sqrt(spectrum.h2),
+            penalty=penalty,
+            degrees_of_freedom=degrees_of_freedom,
+            weight=spectrum.weight,
+            name=name_of(estimator) if name is None else name,
+        )
+        if rows is not None:
+            display.energy, display.outside = _energy(spectrum, _rows(model, rows))
+        return display.plot(ax, line_kw=line_kw, penalty_kw=penalty_kw, energy_kw=energy_kw)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        line_kw: Style = None,
+        penalty_kw: Style = None,
+        energy_kw: Style = None,
+    ) -> Self:
+        """Draw the singular values on a log axis, largest first.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+        name : str, optional
+            Leads the labels in the legend instead of the display's own name.
+        line_kw, penalty_kw, energy_kw : dict, optional
+            How the singular values, the penalty and the new rows look, for matplotlib.
+        """
+        ax = self.ax_ = axes_for(self, ax)
+        from matplotlib.ticker import MaxNLocator
+
+        self.figure_ = ax.figure
+        name = self.name if name is None else name
+        index = np.arange(1, len(self.singular_values) + 1)
+        spent = self.degrees_of_freedom
+        text = "training rows" + ("" if spent is None else f" ({spent:.1f} degrees of freedom)")
+        style: dict[str, Any] = {"marker": ".", "label": labelled(name, text)}
+        (self.line_,) = ax.plot(index, self.singular_values, **styled(style, line_kw))
+        color = self.line_.get_color()
+        self.penalty_line_: Line2D | None = None
+        if self.penalty > 0:
+            root = float(np.sqrt(self.penalty))
+            style = {"color": color, "linestyle": "--", "linewidth": 1.0}
+            style["label"] = labelled(name, f"√penalty = {root:.3g}")
+            self.penalty_line_ = ax.axhline(root, **styled(style, penalty_kw))
+        self.energy_line_: Line2D | None = None
+        if self.energy is not None:
+            beyond = f" ({100 * self.outside:.3g} % of energy outside)" if self.outside > 0 else ""
+            style = {"color": color, "linestyle": ":", "marker": "x", "markersize": 4.0}
+            style["label"] = labelled(name, f"new rows{beyond}")
+            alike = np.sqrt(self.weight * self.energy)
+            (self.energy_line_,) = ax.plot(index, alike, **styled(style, energy_kw))
+        ax.set_yscale("log")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(xlabel="Direction, largest first", ylabel="Singular value")
+        add_legend(ax)
+        return self
+
+
+def _spectrum_of(model: Any) -> Spectrum:
+    spectrum = getattr(model, "spectrum_", None)
+    if not isinstance(spectrum, Spectrum):
+        raise InputError(
+            f"estimator is a {type(model).__name__}, which keeps no spectrum of its training rows; "
+            "pass a fitted PNMLRegressor, LpNMLRegressor or NormBallRegressor."
+        )
+    return spectrum
+
+
+def _rows(model: Any, X: Any) -> Any:
+    """Rows in the columns of the spectrum, checked as the model itself would."""
+    if is_classifier(model):
+        raise InputError(
+            f"X was passed, but the spectrum of a {type(model).__name__} is that of its own "
+            "features and not of X; leave X out."
+        )
+    rows = check_rows(model, X)
+    refuse_nonfinite(model, rows)
+    return rows
+
+
+def _spent(model: Any, spectrum: Spectrum) -> tuple[float, float]:
+    """Ridge penalty α of the fit, 0 where it has none, and its degrees of freedom.
+
+    The trace of the matrix that takes the training targets to their fit, Σ h²/(h² + α), and 1 for
+    an intercept. For the lasso, whose penalty is none of these, the slopes that are not 0.
+    """
+    intercept = float(spectrum.intercept_share > 0)
+    if isinstance(model, LpNMLRegressor) and model.penalty == "l1":
+        return 0.0, intercept + np.count_nonzero(model.coef_)
+    if isinstance(model, NormBallRegressor):
+        t, radius = spectrum.z[:, 0] / np.sqrt(spectrum.h2), np.array([model.radius_])
+        alpha = float(constrained_multiplier(spectrum.h2, t, radius)[0])
+    else:
+        alpha = float(model.alpha_)
+    return alpha, intercept + float(np.sum(spectrum.h2 / (spectrum.h2 + alpha)))
+
+
+def _energy(spectrum: Spectrum, X: Any) -> tuple[FloatArray, float]:
+    """Mean squared coordinate of rows along each direction, and the share outside them all."""
+    inside, outside = np.zeros(len(spectrum.h2)), 0.0
+    for part in spectrum.blocks(len(X)):
+        a, beyond = spectrum.coordinates(X[part])
+        inside += np.sum(a**2, axis=0)
+        outside += float(np.sum(beyond**2))
+    total = float(inside.sum()) + outside
+    return inside / len(X), outside / total if total > 0 else 0.0

@@ -1,0 +1,65 @@
+"""A chart of the page: a plain Plotly figure without colours, and the same in words.
+
+A trace, a shape or an annotation names its ``role``; the page gives a role its colour, so that
+charts follow a change between light and dark.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pnml.report.formats import cut, printable
+
+if TYPE_CHECKING:
+    from pnml.core.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One figure: what Plotly draws, and the same in words."""
+
+    name: str  # an HTML id
+    title: str
+    caption: str  # how to read it
+    numbers: str  # what it shows, for those who do not see it as well
+    traces: list[dict[str, Any]]
+    layout: dict[str, Any]
+
+
+def rounded(values: FloatArray) -> list[float | None]:
+    """Numbers short enough for a page, None where there is none."""
+    return [float(f"{v:.6g}") if math.isfinite(v) else None for v in values.tolist()]
+
+
+def axis_text(text: str) -> str:
+    """Foreign text that Plotly shows as it is: it would read tags, entities and formulas."""
+    shown = cut(printable(text), 40)
+    for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("$", "&#36;")):
+        shown = shown.replace(sign, entity)
+    return shown
+
+
+def line(letter: str, place: float) -> dict[str, Any]:
+    """A line across the whole chart at one place of the axis with that letter."""
+    other = "x" if letter == "y" else "y"
+    ends = {f"{other}ref": "paper", f"{other}0": 0, f"{other}1": 1}
+    return {"role": "line", "type": "line", f"{letter}0": place, f"{letter}1": place, **ends}
+
+
+def note(letter: str, place: float, text: str, middle: float = 0.0) -> dict[str, Any]:
+    """A word beside a line: at its top, on the side with more room, or on its right end.
+
+    ``middle`` is that of the axis x, in its units; it matters to an upright line only.
+    """
+    if letter == "y":
+        where = {"xref": "paper", "x": 1, "y": place, "xanchor": "right", "yanchor": "bottom"}
+    else:
+        side = (
+            {"xanchor": "left", "xshift": 4}
+            if place < middle
+            else {"xanchor": "right", "xshift": -4}
+        )
+        where = {"yref": "paper", "x": place, "y": 1, "yanchor": "top", **side}
+    return {"role": "line", "showarrow": False, "text": text, **where}

@@ -1,0 +1,88 @@
+"""Numbers and foreign text as the report prints them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+LONGEST = 120  # characters of one cell or name
+
+# Control characters, lone surrogates and the marks that turn the direction of what follows.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def number(value: float) -> str:
+    """A number with three digits that matter, "∞", or "–" where there is none.
+
+    >>> [number(x) for x in (0.031415, 12.5, 12345.6, float("inf"), float("nan"))]
+    ['0.0314', '12.5', '12,346', '∞', '–']
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    text = f"{value:,.0f}" if 999.5 <= size < 1e12 else f"{value:.3g}"
+    return text.replace("-", "−") if value < 0 and "e" not in text else text
+
+
+def percent(share: float) -> str:
+    """A share of one in per cent, which is "100 %" and "0 %" for all and for none only.
+
+    >>> [percent(x) for x in (0.97, 0.999, 0.99999, 1.0, 0.0001, 0.0)]
+    ['97 %', '99.9 %', 'over 99.9 %', '100 %', 'under 0.1 %', '0 %']
+    """
+    if math.isnan(share):
+        return "–"
+    text = f"{100 * share:.1f}".removesuffix(".0")
+    if text == "0" and share > 0:
+        return "under 0.1 %"
+    if text == "100" and share < 1:
+        return "over 99.9 %"
+    return f"{text} %"
+
+
+def count(number_of: int, noun: str, plural: str = "") -> str:
+    """A number of things with its noun.
+
+    >>> count(1, "row"), count(2000, "row"), count(2, "category", "categories")
+    ('1 row', '2,000 rows', '2 categories')
+    """
+    return f"{number_of:,} {noun if number_of == 1 else plural or noun + 's'}"
+
+
+def printable(text: str) -> str:
+    r"""Text without what cannot be shown or encoded.
+
+    >>> printable("a\x00b")
+    'a�b'
+    """
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Text of at most ``longest`` characters, with "…" for what was left out.
+
+    >>> cut("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def sort_value(text: str) -> float | None:
+    """The number that a cell shows or begins with, and None where it shows no number.
+
+    >>> sort_value("−1.5 … 2"), sort_value("∞"), sort_value("1,234"), sort_value("blue")
+    (-1.5, inf, 1234.0, None)
+    """
+    plain = text.strip().replace("−", "-")
+    if re.match(r"[+-]?(∞|inf\b)", plain):
+        return -math.inf if plain.startswith("-") else math.inf
+    found = re.match(
+        r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?(e[+-]?\d+)?(?=\s|$|[;,…–])", plain, re.IGNORECASE
+    )
+    if found is None or not re.search(r"\d", found.group()):
+        return None
+    return float(found.group().replace(",", ""))

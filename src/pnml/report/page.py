@@ -1,0 +1,115 @@
+"""The findings as one page that needs nothing but a browser."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from pnml.report.comparison import comparison, error_name, error_text
+from pnml.report.formats import LONGEST, count, cut, number, percent, printable
+from pnml.report.regret_charts import regret_chart, scatter_chart
+from pnml.report.risk_chart import risk_chart
+from pnml.report.rows_table import rows_table
+from pnml.report.spectrum_chart import spectrum_chart
+from pnml.report.verdict import standing, summary
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    from pnml.report.figure import Chart
+    from pnml.report.findings import Findings
+
+_MOST_COLUMNS = 200  # of the training table, listed one by one
+
+
+def render(findings: Findings) -> str:
+    """One HTML page: text, tables and charts, with all that they need inside.
+
+    Same findings, same page, to the last byte. Names and cells are shown as they are and never
+    read as HTML; the page asks the network for nothing and forbids itself to.
+    """
+    environment = _environment()
+    figures = _charts(findings)
+    return environment.get_template("page.html.jinja").render(
+        findings=findings,
+        standing=standing(findings),
+        summary=summary(findings),
+        comparison=comparison(findings),
+        error_name=error_name(findings.task),
+        charts=figures,
+        drawings=_embedded([_drawing(figure) for figure in figures]),
+        table=rows_table(findings),
+        shown_columns=findings.learnt.columns[:_MOST_COLUMNS],
+        style=_own("page.css"),
+        script=_own("page.js"),
+        plotly=_plotly(),
+    )
+
+
+def _charts(findings: Findings) -> list[Chart]:
+    drawn = [
+        spectrum_chart(findings.learnt),
+        regret_chart(findings),
+        scatter_chart(findings),
+        risk_chart(findings),
+    ]
+    return [chart for chart in drawn if chart is not None]
+
+
+def _drawing(chart: Chart) -> dict[str, Any]:
+    return {"name": chart.name, "traces": chart.traces, "layout": chart.layout}
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        autoescape=True,
+        finalize=_finalize,
+        loader=FunctionLoader(_read),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {
+        "cut": lambda text: cut(text, LONGEST),
+        "error_text": lambda error, task: error_text(task, error),
+        "number": number,
+        "percent": percent,
+        "prose": lambda text: text.replace(" %", "\u00a0%"),
+    }
+    environment.globals["count"] = count
+    return environment
+
+
+def _finalize(value: Any) -> Any:
+    """Every text that the template prints, without what cannot be encoded."""
+    from markupsafe import Markup
+
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _embedded(value: Any) -> Markup:
+    """JSON that ends no script, whatever it holds."""
+    from jinja2.utils import htmlsafe_json_dumps
+
+    return htmlsafe_json_dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _plotly() -> Markup:
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    return Markup(get_plotlyjs().replace("</script", "<\\/script"))  # noqa: S704
+
+
+def _own(name: str) -> Markup:
+    """A file of ours, to be put into the page as it is."""
+    from markupsafe import Markup
+
+    return Markup(_read(name))  # noqa: S704
+
+
+def _read(name: str) -> str:
+    return (files("pnml.report") / name).read_text(encoding="utf-8")

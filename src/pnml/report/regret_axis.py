@@ -1,0 +1,107 @@
+"""An axis for regrets: logarithmic, with a place of its own for zero and for infinity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pnml.core.arrays import FloatArray
+
+SMALLEST = 1e-6  # nats; what is below is drawn as zero
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class RegretAxis:
+    """Places on a linear axis: log10 of the regret between two ends, zero and infinity beyond."""
+
+    low: float  # log10 nats, the end of the logarithmic part
+    high: float
+    has_zero: bool
+    has_infinity: bool
+
+    @classmethod
+    def of(cls, *regrets: FloatArray) -> RegretAxis:
+        """The axis on which all of these regrets have a place.
+
+        >>> axis = RegretAxis.of(np.array([0.0, 0.01, 1.0]), np.array([np.inf]))
+        >>> axis.has_zero, axis.has_infinity
+        (True, True)
+        """
+        every = np.concatenate([r[~np.isnan(r)] for r in regrets])
+        logs = np.log10(every[(every >= SMALLEST) & np.isfinite(every)])
+        low, high = (float(logs.min()), float(logs.max())) if logs.size else (-2.0, 0.0)
+        margin = max(0.03 * (high - low), (0.5 - (high - low)) / 2)  # half a decade at least
+        has_zero, has_infinity = bool(np.any(every < SMALLEST)), bool(np.any(np.isinf(every)))
+        return cls(low - margin, high + margin, has_zero, has_infinity)
+
+    @property
+    def gap(self) -> float:
+        """Distance of zero and of infinity from the logarithmic part."""
+        return 0.09 * (self.high - self.low)
+
+    @property
+    def zero(self) -> float:
+        """The place of zero."""
+        return self.low - self.gap
+
+    @property
+    def infinity(self) -> float:
+        """The place of infinity."""
+        return self.high + self.gap
+
+    @property
+    def range(self) -> list[float]:
+        """Both ends of what is drawn."""
+        left = self.zero - self.gap if self.has_zero else self.low
+        right = self.infinity + self.gap if self.has_infinity else self.high
+        return [left, right]
+
+    def place(self, regrets: FloatArray) -> FloatArray:
+        """Where each regret is drawn. NaN stays NaN."""
+        logs = np.log10(np.maximum(regrets, SMALLEST))
+        places = np.where(regrets < SMALLEST, self.zero, np.clip(logs, self.low, self.high))
+        return np.asarray(np.where(np.isposinf(regrets), self.infinity, places), dtype=np.float64)
+
+    def ticks(self) -> tuple[list[float], list[str]]:
+        """Places with what is written there."""
+        before = [(self.zero, "≈ 0")] if self.has_zero else []
+        after = [(self.infinity, "∞")] if self.has_infinity else []
+        ticks = [*before, *log_ticks(self.low, self.high), *after]
+        return [place for place, _ in ticks], [text for _, text in ticks]
+
+    def shares(self, regrets: FloatArray, bins: int) -> FloatArray:
+        """Share of the regrets at zero, in each of the bins, and at infinity: (bins + 2,)."""
+        known = regrets[~np.isnan(regrets)]
+        places = self.place(known)
+        between = places[(known >= SMALLEST) & np.isfinite(known)]
+        inside = np.histogram(between, bins=bins, range=(self.low, self.high))[0]
+        counts = [np.sum(known < SMALLEST), *inside, np.sum(np.isposinf(known))]
+        return np.asarray(counts, dtype=np.float64) / max(known.size, 1)
+
+
+def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Places between two ends, log10: 1, 2, 5 on a short axis, powers of ten on a long one.
+
+    >>> [text for _, text in log_ticks(-2.1, -0.9)], [text for _, text in log_ticks(-5, 1.5)][:2]
+    (['0.01', '0.02', '0.05', '0.1'], ['10⁻⁵', '0.0001'])
+    """
+    span = high - low
+    steps = (1, 2, 5) if span < 2.2 else (1,)
+    every = 1 if span <= 7 else math.ceil(span / 6)
+    decades = range(math.floor(low), math.ceil(high) + 1)
+    marks = [(k, step) for k in decades if k % every == 0 for step in steps]
+    ticks = [(k + math.log10(step), _written(k, step)) for k, step in marks]
+    return [(place, text) for place, text in ticks if low <= place <= high]
+
+
+def _written(decade: int, step: int) -> str:
+    value = step * 10.0**decade
+    if -4 <= decade <= 4:
+        return f"{value:.{max(-decade, 0)}f}"
+    power = "10" + str(decade).translate(_SUPERSCRIPT)
+    return power if step == 1 else f"{step}·{power}"

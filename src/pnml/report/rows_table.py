@@ -1,0 +1,81 @@
+"""The table of the least trusted rows, with what each cell sorts by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pnml.report.formats import number, percent, sort_value
+
+if TYPE_CHECKING:
+    from pnml.report.findings import Findings, Row
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is shown, and what it sorts by where that is another thing."""
+
+    text: str
+    key: str = ""  # a number as JavaScript reads it; "" sorts by the text
+    parts: tuple[tuple[str, str], ...] = ()  # (column, value), shown instead of the text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading with its cells, one per row."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    numeric: bool  # shown at the right, sorted as numbers
+    sort: str = "none"  # as in aria-sort: the order in which the rows come
+
+
+def rows_table(findings: Findings) -> tuple[Column, ...]:
+    """The columns that say something, () where there are no rows."""
+    rows = findings.least_trusted
+    interval = f"{percent(findings.coverage)} interval"
+    columns = (
+        _counted("row", tuple((str(row.number), float(row.number)) for row in rows)),
+        _read("id", tuple(row.id for row in rows)),
+        _counted("regret", tuple((number(row.regret), row.regret) for row in rows), _order(rows)),
+        _read("prediction", tuple(row.prediction for row in rows)),
+        _read(interval, tuple(row.interval for row in rows)),
+        Column("trusted", tuple(Cell("yes" if row.trusted else "no") for row in rows), False),
+        Column("because", tuple(Cell(row.because) for row in rows), False),
+        Column("cells that drive it", tuple(_driving(row) for row in rows), False),
+    )
+    return tuple(column for column in columns if _says_something(column))
+
+
+def _counted(name: str, values: tuple[tuple[str, float], ...], sort: str = "none") -> Column:
+    return Column(name, tuple(Cell(text, _key(value)) for text, value in values), True, sort)
+
+
+def _read(name: str, texts: tuple[str, ...]) -> Column:
+    """A column of numbers where every text is one, of text otherwise."""
+    values = [sort_value(text) for text in texts]
+    known = [value for value in values if value is not None]
+    if len(known) < len(texts):
+        return Column(name, tuple(Cell(text) for text in texts), False)
+    return _counted(name, tuple(zip(texts, known, strict=True)))
+
+
+def _order(rows: tuple[Row, ...]) -> str:
+    falling = all(a.regret >= b.regret for a, b in pairwise(rows))
+    return "descending" if falling else "none"
+
+
+def _driving(row: Row) -> Cell:
+    return Cell(", ".join(f"{column} {value}" for column, value in row.cells), parts=row.cells)
+
+
+def _key(value: float) -> str:
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return "NaN" if math.isnan(value) else repr(value)
+
+
+def _says_something(column: Column) -> bool:
+    return any(cell.text or cell.parts for cell in column.cells)

@@ -1,0 +1,245 @@
+"""An encoder that learns while it reads: new words get places as they come up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.tables.encoder import (
+    NEVER_SEEN,
+    BoolArray,
+    CategoryColumn,
+    Encoder,
+    NumberColumn,
+    Patterns,
+    distinct_rows,
+    read_numbers,
+)
+from pnml.tables.roles import MOST_LEVELS, Role
+from pnml.tables.values import as_words, codes_of
+
+_MOST_PATTERNS = 100_000
+_MOST_PLACES = 20_000
+
+
+@dataclass(frozen=True)
+class Written:
+    """A column of a batch, ready to be filled in."""
+
+    values: npt.NDArray[Any]  # (n,) numbers, or places of the words
+    missing: BoolArray  # (n,)
+
+
+@dataclass
+class NumberBuilder:
+    """Running mean and spread of a column of numbers. Units are those of the first look."""
+
+    name: str
+    is_date: bool
+    value: int
+    fill: float = 0.0
+    unit: float = 1.0
+    missing: int | None = None
+    rows: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # Σ (x − mean)²
+
+    def look(self, cells: pa.ChunkedArray) -> None:
+        """Fix the units in which rows are counted."""
+        values = read_numbers(cells, self.name, self.is_date)
+        values = values[np.isfinite(values)]
+        if len(values):
+            self.fill = float(values.mean())
+            self.unit = float(values.std()) or 1.0
+
+    def learn(self, cells: pa.Array, next_place: Callable[[], int]) -> Written:
+        """What the cells are, their mean and spread being counted."""
+        values = read_numbers(cells, self.name, self.is_date)
+        missing = np.isnan(values)
+        some = bool(missing.any())
+        if some and self.missing is None:
+            self.missing = next_place()
+        z = (values - self.fill) / self.unit
+        there = z[~missing] if some else z
+        if not np.isfinite(there.sum()):
+            self._refuse_infinite(values)
+        self._count(there)
+        if some:
+            z[missing] = 0.0
+        return Written(z, missing)
+
+    def write(self, learnt: Written, X: FloatArray) -> None:
+        """Fill in the column."""
+        X[:, self.value] = learnt.values
+        if self.missing is not None:
+            X[:, self.missing] = learnt.missing
+
+    def _count(self, z: FloatArray) -> None:
+        if not len(z):
+            return
+        mean = float(z.mean())
+        squares, rows = float(np.square(z - mean).sum()), self.rows + len(z)
+        shift = mean - self.mean
+        self.squares += squares + shift**2 * self.rows * len(z) / rows
+        self.mean += shift * len(z) / rows
+        self.rows = rows
+
+    def _refuse_infinite(self, values: FloatArray) -> None:
+        row = int(np.argmin(np.isfinite(values)))
+        raise InputError(
+            f"Column {self.name!r} holds {values[row]}, from which nothing can be learnt; "
+            "correct the cell or leave it empty."
+        )
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the cells, in units of the first look; 0 up to round-off."""
+        if not self.rows:
+            return 0.0
+        spread = float(np.sqrt(self.squares / self.rows))
+        offset = abs(self.fill / self.unit) + abs(self.mean)
+        return spread if spread > 1e-12 * offset else 0.0
+
+    def problem(self) -> str:
+        """Why nothing can be learnt from the column, "" where something can."""
+        if not self.rows:
+            return "holds no value at all"
+        if self.spread == 0 and self.missing is None:
+            return "has the same value in every row"
+        return ""
+
+    def build(self) -> NumberColumn:
+        """The column as new rows are written."""
+        scale = self.unit * (self.spread or 1.0)
+        return NumberColumn(self.name, self.is_date, self.fill, scale, self.value, self.missing)
+
+
+@dataclass
+class CategoryBuilder:
+    """Words seen so far and their places."""
+
+    name: str
+    limit: int
+    places: dict[str, int] = field(default_factory=dict)
+    missing: int | None = None
+
+    def look(self, cells: pa.ChunkedArray) -> None:
+        """Nothing is fixed beforehand."""
+
+    def learn(self, cells: pa.Array, next_place: Callable[[], int]) -> Written:
+        """Where the cells stand, new words having been given places."""
+        words = as_words(cells)
+        codes = codes_of(words)
+        known = words.dictionary.to_pylist()
+        used = np.bincount(codes + 1, minlength=len(known) + 1) > 0
+        for word, is_used in zip(known, used[1:], strict=True):
+            if is_used and word not in self.places:
+                self.places[word] = next_place()
+        if used[0] and self.missing is None:
+            self.missing = next_place()
+        if len(self.places) > self.limit:
+            raise InputError(
+                f"Column {self.name!r} has more than {self.limit:,} distinct values; "
+                f"pass --drop {self.name!r} to leave it out."
+            )
+        by_code = [self.places.get(word, -1) for word in known]
+        by_code.append(-1 if self.missing is None else self.missing)
+        return Written(np.array(by_code)[codes], codes < 0)
+
+    def write(self, learnt: Written, X: FloatArray) -> None:
+        """Fill in the column."""
+        X[np.arange(len(X)), learnt.values] = 1.0
+
+    def problem(self) -> str:
+        """Why nothing can be learnt from the column, "" where something can."""
+        if not self.places:
+            return "holds no value at all"
+        if len(self.places) == 1 and self.missing is None:
+            return "has the same value in every row"
+        return ""
+
+    def build(self) -> CategoryColumn:
+        """The column as new rows are written."""
+        return CategoryColumn(
+            self.name, tuple(self.places), tuple(self.places.values()), self.missing
+        )
+
+
+class Builder:
+    """Rows of numbers from batches of which nothing is known beforehand but the roles."""
+
+    def __init__(self, roles: list[Role], look: pa.Table) -> None:
+        self.width = NEVER_SEEN + 1
+        self._patterns: Counter[bytes] = Counter()
+        self._too_many = False
+        self.columns: list[NumberBuilder | CategoryBuilder] = []
+        for role in roles:
+            if role.kind == "category":
+                limit = _MOST_PLACES if role.remark == "as asked" else MOST_LEVELS
+                self.columns.append(CategoryBuilder(role.column, limit))
+            elif role.kind in ("number", "date"):
+                place = self._next()
+                self.columns.append(NumberBuilder(role.column, role.kind == "date", place))
+                self.columns[-1].look(look[role.column])
+
+    def _next(self) -> int:
+        self.width += 1
+        return self.width - 1
+
+    def encode(self, batch: pa.RecordBatch | pa.Table) -> FloatArray:
+        """Rows (n, width); `width` may have grown, earlier rows having 0 there."""
+        learnt = [c.learn(batch.column(c.name), self._next) for c in self.columns]
+        if self.width > _MOST_PLACES:
+            raise InputError(
+                f"The columns have more than {_MOST_PLACES:,} distinct words together; "
+                "leave the longest out with --drop."
+            )
+        X = np.zeros((batch.num_rows, self.width), order="F")
+        for column, written in zip(self.columns, learnt, strict=True):
+            column.write(written, X)
+        self._note(np.column_stack([written.missing for written in learnt]))
+        return X
+
+    def _note(self, missing: BoolArray) -> None:
+        """Count the sets of columns that are missing together."""
+        if self._too_many:
+            return
+        keys, where = distinct_rows(missing)
+        self._patterns.update(dict(zip(keys, np.bincount(where).tolist(), strict=True)))
+        if len(self._patterns) > _MOST_PATTERNS:
+            self._too_many = True
+            self._patterns.clear()
+
+    @property
+    def lonely_patterns(self) -> float:
+        """Share of the rows that miss a set of columns which no other row misses."""
+        alone = sum(rows == 1 for rows in self._patterns.values())
+        return alone / max(self._patterns.total(), 1)
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Columns from which nothing can be learnt, and why."""
+        return [(c.name, c.problem()) for c in self.columns if c.problem()]
+
+    def factors(self) -> FloatArray:
+        """What rows counted so far must be multiplied with to be those of the built encoder."""
+        factors = np.ones(self.width)
+        for column in self.columns:
+            if isinstance(column, NumberBuilder) and column.spread:
+                factors[column.value] = 1 / column.spread
+        return factors
+
+    def build(self) -> Encoder:
+        """The encoder of new rows."""
+        k = len(self.columns)
+        rows = [np.frombuffer(key, dtype=np.uint8) for key in sorted(self._patterns)]
+        bits = np.unpackbits(np.array(rows), axis=1, count=k).astype(bool) if rows else None
+        seen = None if self._too_many or bits is None else bits
+        return Encoder(tuple(c.build() for c in self.columns), self.width, Patterns(seen))

@@ -1,0 +1,110 @@
+"""What a model of a table is, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.tables.encoder import CategoryColumn, NumberColumn
+from pnml.tables.learners import LEARNERS, ridge_in
+from pnml.tables.model import TableModel
+
+
+def facts(model: TableModel, level: float) -> list[tuple[str, str]]:
+    """Names and values of what was learnt."""
+    return list(_facts(model, level))
+
+
+def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
+    yield "task", f"{model.target.task} of {model.target.name!r}"
+    yield "learner", f"{type(model.estimator).__name__} ({LEARNERS[model.learner].about})"
+    if len(model.losses) > 1:
+        yield "chosen by", chosen_by(model)
+    else:
+        yield "leave-one-out log-loss", f"{model.losses[0][1]:.4g} nats"
+    yield "rows", f"{model.rows:,}"
+    used = len(model.encoder.columns)
+    yield "columns", f"{used} used, as {model.encoder.width - 1} numbers a row"
+    if model.classes:
+        shown = ", ".join(model.classes[:8]) + (", …" if len(model.classes) > 8 else "")
+        yield "classes", f"{len(model.classes)}: {shown}"
+    ridge = ridge_in(model.estimator)
+    if ridge is not None:
+        yield "penalty", f"{ridge.alpha_:.4g}"
+    noise = getattr(model.estimator, "noise_variance_", None)
+    if noise is not None:
+        yield "noise", f"{np.sqrt(noise):.4g} (standard deviation)"
+    yield "trusted up to", f"{model.threshold(level):.4g} nats ({level:.0%} of the training rows)"
+
+
+def chosen_by(model: TableModel) -> str:
+    """Which learners were tried, and how they came out."""
+    tried = ", ".join(f"{name} {loss:.4f}" for name, loss in model.losses)
+    return f"the least leave-one-out log-loss ({tried} nats a row)"
+
+
+def columns(model: TableModel) -> list[tuple[str, str, str]]:
+    """Name, role and remark of every column of the training table."""
+    used = {column.name: column for column in model.encoder.columns}
+    told = []
+    for role in model.roles:
+        remark = role.remark
+        if role.column in used:
+            remark = "; ".join(filter(None, [remark, _remark(used[role.column])]))
+        told.append((role.column, role.kind, remark))
+    return told
+
+
+def left_out(model: TableModel) -> list[str]:
+    """One sentence for each reason why columns are not used."""
+    reasons: dict[str, list[str]] = {}
+    for role in model.roles:
+        if role.kind == "left out" and role.remark != "as asked":
+            reasons.setdefault(role.remark, []).append(role.column)
+    return [
+        f"Left out {', '.join(map(repr, names))}: {reason} (--categorical keeps a column)."
+        for reason, names in reasons.items()
+    ]
+
+
+def singular_values(model: TableModel) -> FloatArray:
+    """Singular values of the training rows; none for learners without one spectrum."""
+    spectrum = getattr(ridge_in(model.estimator) or model.estimator, "spectrum_", None)
+    return np.zeros(0) if spectrum is None else np.sqrt(spectrum.h2)
+
+
+def penalty(model: TableModel) -> float:
+    """The penalty in use, 0 where there is none."""
+    ridge = ridge_in(model.estimator)
+    return 0.0 if ridge is None else float(ridge.alpha_)
+
+
+def _remark(column: NumberColumn | CategoryColumn) -> str:
+    some_missing = "" if column.missing is None else ", some missing"
+    if isinstance(column, CategoryColumn):
+        return f"{len(column.levels)} values{some_missing}"
+    return f"mean {column.fill:.4g}, spread {column.scale:.4g}{some_missing}"
+
+
+def document(model: TableModel, level: float = 0.99) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "task": model.target.task,
+        "target": model.target.name,
+        "estimator": type(model.estimator).__name__,
+        "learner": model.learner,
+        "log_losses": dict(model.losses),
+        "rows": model.rows,
+        "classes": list(model.classes),
+        "penalty": penalty(model),
+        "threshold": model.threshold(level),
+        "level": level,
+        "columns": [
+            dict(zip(("name", "role", "remark"), row, strict=True)) for row in columns(model)
+        ],
+        "types": dict(model.types),
+        "remarks": [*model.remarks, *left_out(model)],
+    }

@@ -1,0 +1,166 @@
+"""From a batch of a table to rows of numbers, as the training rows have taught it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pnml.core.arrays import FloatArray
+from pnml.tables.values import as_dates, as_numbers, as_words, codes_of
+
+BoolArray = npt.NDArray[np.bool_]
+
+# The first number of every row: 0 in training, so what is put there is outside of all that
+# was seen, and the regret of the learner itself rises, without bound where no penalty holds it.
+NEVER_SEEN = 0
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """An amount or a date, centred and in units of its spread; the mean where it is missing."""
+
+    name: str
+    is_date: bool
+    fill: float
+    scale: float
+    value: int  # place in the row
+    missing: int | None  # place of the indicator; None where no training cell was missing
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where in a row this column stands."""
+        return (self.value,) if self.missing is None else (self.value, self.missing)
+
+    def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
+        """Fill in the column; which cells are missing, and which are never seen otherwise."""
+        values = read_numbers(cells, self.name, self.is_date)
+        missing, infinite = np.isnan(values), np.isinf(values)
+        values = np.where(missing | infinite, self.fill, values)
+        np.divide(values - self.fill, self.scale, out=X[:, self.value])
+        if self.missing is not None:
+            X[:, self.missing] = missing
+        return missing, infinite
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """Words: one place for each of those seen in training, and one for missing if it was seen."""
+
+    name: str
+    levels: tuple[str, ...]
+    level_places: tuple[int, ...]
+    missing: int | None
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where in a row this column stands."""
+        return self.level_places if self.missing is None else (*self.level_places, self.missing)
+
+    @cached_property
+    def _place_of(self) -> dict[str, int]:
+        return dict(zip(self.levels, self.level_places, strict=True))
+
+    def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
+        """Fill in the column; which cells are missing, and which are words never seen."""
+        words = as_words(cells)
+        codes = codes_of(words)
+        places = [self._place_of.get(word, -1) for word in words.dictionary.to_pylist()]
+        places.append(-1 if self.missing is None else self.missing)
+        place = np.array(places)[codes]  # code −1, missing, takes the last
+        known = place >= 0
+        X[np.flatnonzero(known), place[known]] = 1.0
+        missing = codes < 0
+        return missing, ~known & ~missing
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Which columns were missing together in training."""
+
+    seen: BoolArray | None  # (p, columns); None where there were too many to keep
+
+    @cached_property
+    def _keys(self) -> set[bytes]:
+        return set() if self.seen is None else {row.tobytes() for row in np.packbits(self.seen, 1)}
+
+    def strange(self, missing: BoolArray) -> BoolArray:
+        """Rows (n,) whose set of missing columns (n, columns) no training row had."""
+        if self.seen is None:
+            return np.zeros(len(missing), dtype=bool)
+        keys, where = distinct_rows(missing)
+        strange = np.array([key not in self._keys for key in keys])
+        found: BoolArray = strange[where]
+        return found
+
+
+def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
+    """Distinct rows of a mask (n, k) as bytes, and which of them each row is."""
+    packed = np.packbits(mask, axis=1)
+    if not mask.any():
+        return [packed[:1].tobytes()] if len(mask) else [], np.zeros(len(mask), dtype=np.intp)
+    whole = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    keys, where = np.unique(whole, return_inverse=True)
+    return [key.tobytes() for key in keys], where
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows of numbers, and what about them training has never seen."""
+
+    X: FloatArray  # (n, width), columns contiguous
+    missing: BoolArray  # (n, columns)
+    strange_cells: BoolArray  # (n, columns)  words or infinities never seen in training
+    strange_pattern: BoolArray  # (n,)  columns missing together that never were
+
+    @cached_property
+    def never_seen(self) -> BoolArray:
+        """Rows (n,) with anything that training has never seen."""
+        strange: BoolArray = self.strange_cells.any(axis=1) | self.strange_pattern
+        return strange
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How rows of a table become rows of numbers."""
+
+    columns: tuple[NumberColumn | CategoryColumn, ...]
+    width: int
+    patterns: Patterns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of the table that are used."""
+        return tuple(column.name for column in self.columns)
+
+    def numbers(self) -> list[str]:
+        """Columns that must be read as numbers."""
+        return [c.name for c in self.columns if isinstance(c, NumberColumn) and not c.is_date]
+
+    def words(self) -> list[str]:
+        """Columns that must be read as words, whatever they look like."""
+        return [c.name for c in self.columns if isinstance(c, CategoryColumn)]
+
+    def encode(self, batch: pa.RecordBatch | pa.Table) -> Encoded:
+        """Rows of a batch that has all columns, in any order."""
+        n = batch.num_rows
+        X = np.zeros((n, self.width), order="F")
+        missing = np.zeros((n, len(self.columns)), dtype=bool)
+        strange = np.zeros_like(missing)
+        for j, column in enumerate(self.columns):
+            cells = batch.column(column.name)
+            missing[:, j], strange[:, j] = column.write(cells, X)
+        pattern = self.patterns.strange(missing)
+        for j, column in enumerate(self.columns):
+            if column.missing is None and self.patterns.seen is None:
+                strange[:, j] |= missing[:, j]
+        X[:, NEVER_SEEN] = np.sqrt(strange.sum(axis=1) + pattern)
+        return Encoded(X, missing, strange, pattern)
+
+
+def read_numbers(cells: pa.Array, name: str, is_date: bool) -> FloatArray:
+    """Cells of a column of numbers or of dates."""
+    return as_dates(cells, name) if is_date else as_numbers(cells, name)

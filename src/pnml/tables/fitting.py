@@ -1,0 +1,219 @@
+"""One pass over a table: roles, numbers, statistic, model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.gram import Gram
+from pnml.tables.builder import Builder
+from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
+from pnml.tables.model import TableModel
+from pnml.tables.roles import Request, Role, check_request, infer, infer_task
+from pnml.tables.sampling import uniform_rows
+from pnml.tables.targets import Target, check_classes, weights_of
+
+_LOOK_BYTES = 2**28
+_MOST_NUMBERS = 2**25  # of rows in memory
+_SLICE_NUMBERS = 2**22  # of rows that are counted at once
+_LONELY = 0.01
+
+
+def fit_table(
+    batches: Iterable[pa.RecordBatch], request: Request, learner: str, table: str
+) -> TableModel:
+    """The model of a table that is read once; `table` is its name in messages.
+
+    Up to 100,000 rows are learnt in memory, to full accuracy. Longer tables are counted by a
+    Gram, with penalty and trust from a sample of the rows; learners that need the rows
+    themselves get a uniform sample.
+    """
+    batches = iter(batches)
+    look = _first_look(batches)
+    if look is None:
+        raise InputError(f"{table} has no rows to learn from; give a table with some.")
+    check_request(look.column_names, request, table)
+    job = _Job.of(look, request, learner, table)
+    rest = _peek(batches)
+    if rest is None or not job.streams:
+        model = job.in_memory(look, rest)
+    else:
+        model = job.streamed(look, rest)
+    return model
+
+
+@dataclass
+class _Job:
+    """What is known after the first look."""
+
+    request: Request
+    names: tuple[str, ...]
+    table: str
+    roles: list[Role]
+    target: Target
+    types: tuple[tuple[str, str], ...]
+    dropped: int = 0  # rows without a label
+
+    @classmethod
+    def of(cls, look: pa.Table, request: Request, learner: str, table: str) -> _Job:
+        cells = look[request.target]
+        task = infer_task(cells, request)
+        target = Target.of(cells, request.target, task)
+        names = contenders(learner, task)
+        if request.weight and not all(LEARNERS[name].weighs for name in names):
+            able = ", ".join(name for name, one in LEARNERS.items() if one.weighs)
+            raise InputError(
+                f"--learner {names[0]} takes no weights; leave --weight away, or pick one of "
+                f"{able}."
+            )
+        types = tuple((field.name, str(field.type)) for field in look.schema)
+        return cls(request, names, table, infer(look, request), target, types)
+
+    @property
+    def streams(self) -> bool:
+        """Whether the learners need no more than a Gram."""
+        return all(LEARNERS[name].streams for name in self.names)
+
+    def in_memory(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
+        """All rows at once, or a uniform sample of as many as the learner can take."""
+        limit = min(LEARNERS[name].rows for name in self.names)
+        total, rows = look.num_rows, look
+        if rest is not None or total > limit:
+            rows, total = uniform_rows(chain(look.to_batches(), rest or ()), limit)
+        builder = Builder(self.roles, rows)
+        rows, y, weights = self._labelled(rows)
+        self._refuse_too_few(len(y))
+        X = builder.encode(rows)
+        if X.size > _MOST_NUMBERS and self.streams:
+            self.dropped = 0
+            return self.streamed(look, None)
+        if self.target.task == "classification":
+            check_classes(y, self.target.name)
+        self._refuse_useless(builder)
+        X *= builder.factors()
+        fitted = {}
+        for name in self.names:
+            fitted[name] = LEARNERS[name].make()
+            if weights is None:
+                fitted[name].fit(X, y)
+            else:
+                fitted[name].fit(X, y, sample_weight=weights)
+        return self._model(builder, fitted, len(y), total)
+
+    def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
+        """Row after row, only their moments and a sample of them being kept."""
+        builder = Builder(self.roles, look)
+        gram = Gram.empty(builder.width, 1)
+        for batch in chain(look.to_batches(), rest or ()):
+            for part in _slices(batch, builder.width):
+                rows, y, weights = self._labelled(part)
+                if len(y):
+                    X = builder.encode(rows)
+                    gram = gram.widened(builder.width).plus_rows(X, y, weights)
+        self._refuse_too_few(gram.rows)
+        self._refuse_useless(builder)
+        gram = gram.scaled(builder.factors())
+        fitted = {name: LEARNERS[name].make().fit_gram(gram) for name in self.names}
+        return self._model(builder, fitted, gram.rows, gram.rows)
+
+    def _labelled(
+        self, rows: pa.Table | pa.RecordBatch
+    ) -> tuple[pa.Table | pa.RecordBatch, npt.NDArray[Any], FloatArray | None]:
+        """Rows that have a label, their labels and weights."""
+        cells = rows.column(self.target.name)
+        cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+        y = self.target.labels(cells)
+        there = pc.is_valid(cells).to_numpy(zero_copy_only=False)
+        if self.target.task == "regression":
+            there &= ~np.isnan(y)
+        if not there.all():
+            rows, y = rows.filter(pa.array(there)), y[there]
+            self.dropped += int((~there).sum())
+        if self.request.weight is None:
+            return rows, y, None
+        return rows, y, weights_of(rows.column(self.request.weight), self.request.weight)
+
+    def _refuse_too_few(self, rows: int) -> None:
+        if rows < 3:
+            what = "row" if rows == 1 else "rows"
+            raise InputError(
+                f"{self.table} has {rows} {what} with a value of {self.target.name!r}, but each "
+                "row is judged by the others; give at least 3."
+            )
+
+    def _refuse_useless(self, builder: Builder) -> None:
+        problems = builder.problems()
+        if not problems:
+            return
+        said = "; ".join(f"column {name!r} {why}" for name, why in problems[:5])
+        more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
+        options = " ".join(f"--drop {name!r}" for name, _ in problems[:5])
+        raise InputError(
+            f"Nothing can be learnt from some of {self.table}: {said}{more}; pass {options}, "
+            "or --skip-constant to leave all such columns out."
+        )
+
+    def _model(self, builder: Builder, fitted: dict[str, Any], rows: int, total: int) -> TableModel:
+        losses = {name: float(one.loo_.log_loss) for name, one in fitted.items()}
+        best = min(losses, key=lambda name: losses[name])
+        return TableModel(
+            estimator=fitted[best],
+            encoder=builder.build(),
+            target=self.target,
+            learner=best,
+            losses=tuple(losses.items()),
+            roles=tuple(self.roles),
+            types=self.types,
+            id_columns=self.request.id,
+            rows=rows,
+            remarks=tuple(self._remarks(builder, rows, total)),
+        )
+
+    def _remarks(self, builder: Builder, rows: int, total: int) -> Iterator[str]:
+        if self.dropped:
+            yield f"{self.dropped:,} rows without a value of {self.target.name!r} were left out."
+        if total > rows + self.dropped:
+            yield f"Learnt from a uniform sample of {rows:,} of the {total:,} rows."
+        elif rows > MOST_ROWS:
+            yield (
+                "The penalty, the noise and the line of trust come from a uniform sample of the "
+                "rows, the rest from all of them."
+            )
+        if builder.lonely_patterns > _LONELY:
+            yield (
+                f"{builder.lonely_patterns:.0%} of the rows miss a set of columns that no other "
+                "row misses, so about as many new rows will not be trusted for that alone."
+            )
+
+
+def _first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+    """The first rows, up to 100,000 or 256 MiB of them."""
+    parts: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        parts.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= MOST_ROWS or size >= _LOOK_BYTES:
+            break
+    return pa.Table.from_batches(parts) if rows else None
+
+
+def _peek(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
+    """What is left of an iterator, None where nothing is."""
+    for first in batches:
+        return chain([first], batches)
+    return None
+
+
+def _slices(batch: pa.RecordBatch, width: int) -> Iterator[pa.RecordBatch]:
+    step = max(1000, _SLICE_NUMBERS // width)
+    return (batch.slice(start, step) for start in range(0, batch.num_rows, step))

@@ -1,0 +1,170 @@
+"""A learner together with how rows of a table become its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.tables.because import Because, Drivers
+from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder
+from pnml.tables.learners import ridge_in
+from pnml.tables.roles import Role
+from pnml.tables.targets import Target
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the labels of rows came out; NaN where a row has none."""
+
+    log_loss: FloatArray  # (n,) nats
+    loss: FloatArray  # (n,) squared error, or 1 where the label is wrong
+    covered: FloatArray  # (n,) whether the interval holds the label; NaN in classification
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the estimator says of each row."""
+
+    prediction: npt.NDArray[Any]  # (n,) numbers or words
+    strength: FloatArray  # (n,) the prediction, or the probability of the predicted class
+    interval: FloatArray | None  # (n, 2); None in classification
+    probabilities: FloatArray | None  # (n, classes); None in regression
+    regret: FloatArray  # (n,) nats
+    outcome: Outcome | None  # None where the batch has no labels
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the model says of each row of a batch, and why."""
+
+    answer: Answer
+    prediction: pa.Array  # in the type of the target
+    trusted: BoolArray  # (n,)
+    never_seen: BoolArray  # (n,)
+    drivers: Drivers
+    because: pa.Array
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """What `pnml fit` learns from a table, and `pnml score` asks."""
+
+    estimator: Any
+    encoder: Encoder
+    target: Target
+    learner: str
+    losses: tuple[tuple[str, float], ...]  # leave-one-out log-loss of the learners tried
+    roles: tuple[Role, ...]
+    types: tuple[tuple[str, str], ...]  # arrow types of the training columns
+    id_columns: tuple[str, ...]
+    rows: int
+    remarks: tuple[str, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Labels of a classification, in the order of their probabilities."""
+        if self.target.task == "regression":
+            return ()
+        return tuple(map(str, self.estimator.classes_))
+
+    @cached_property
+    def _because(self) -> Because:
+        return Because(self.estimator, self.encoder)
+
+    def threshold(self, level: float) -> float:
+        """Regret up to which a row is trusted."""
+        return float(self.estimator.loo_.threshold(level))
+
+    def check_columns(self, names: Iterable[str], table: str) -> None:
+        """Raise where the table lacks columns that the model needs."""
+        names = list(names)
+        lacking = [name for name in self.encoder.names if name not in names]
+        if not lacking:
+            return
+        listed = ", ".join(map(repr, lacking[:10])) + (", …" if len(lacking) > 10 else "")
+        near = get_close_matches(lacking[0], names, n=1, cutoff=0.7)
+        hint = f"; is it called {near[0]!r} there?" if near else "; give a table that has them."
+        what = "column" if len(lacking) == 1 else f"{len(lacking)} columns"
+        raise InputError(f"{table} lacks the {what} {listed} that the model learnt from{hint}")
+
+    def score(self, batch: pa.RecordBatch, coverage: float, level: float) -> Scores:
+        """Predictions, regrets and reasons; outcomes too where the batch has the target."""
+        encoded = self.encoder.encode(batch)
+        ask = self._classify if self.target.task == "classification" else self._regress
+        answer = ask(batch, encoded.X, coverage)
+        calm = np.isfinite(answer.regret) & (answer.regret <= self.threshold(level))
+        drivers = self._because.drivers(encoded)
+        return Scores(
+            answer=answer,
+            prediction=self.target.cells(answer.prediction),
+            trusted=calm & ~encoded.never_seen,
+            never_seen=encoded.never_seen,
+            drivers=drivers,
+            because=self._because.texts(drivers, encoded, batch),
+        )
+
+    def _regress(self, batch: pa.RecordBatch, X: FloatArray, coverage: float) -> Answer:
+        dist = self.estimator.predict_dist(X)
+        interval = dist.interval(coverage)
+        regret = self._raised(X, dist.regret)
+        outcome = None
+        if self.target.name in batch.schema.names:
+            y = self.target.labels(batch.column(self.target.name))
+            missing = np.isnan(y)
+            covered = np.where(missing, np.nan, (interval[:, 0] <= y) & (y <= interval[:, 1]))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_loss = -dist.log_prob(y)
+            log_loss[np.isinf(dist.std) & ~missing] = np.inf
+            outcome = Outcome(log_loss, (y - dist.mean) ** 2, covered)
+        return Answer(dist.mean, dist.mean, interval, None, regret, outcome)
+
+    def _raised(self, X: FloatArray, regret: FloatArray) -> FloatArray:
+        """Regrets, those of rows with something never seen above what they would be without it.
+
+        pNML's own regret rises by itself. That of luckiness may fall where the prediction is far
+        from 0, so what pNML's would rise by is added to its regret without the novelty.
+        """
+        strange = np.flatnonzero(X[:, NEVER_SEEN])
+        ridge = ridge_in(self.estimator)
+        if not len(strange):
+            return regret
+        rows = X[strange]
+        novelty = rows[:, NEVER_SEEN] ** 2
+        rows[:, NEVER_SEEN] = 0.0
+        without = self.estimator.regret(rows)
+        if ridge is not None and ridge.alpha_ > 0:
+            leverage = ridge.spectrum_.completed(ridge.alpha_).leverage(rows, ridge.alpha_)
+            without = without + np.log1p(novelty / ridge.alpha_ / (1 + leverage))
+        raised = regret.copy()
+        raised[strange] = np.maximum(regret[strange], without)
+        return raised
+
+    def _classify(self, batch: pa.RecordBatch, X: FloatArray, coverage: float) -> Answer:
+        probabilities = self.estimator.predict_proba(X)
+        best = probabilities.argmax(axis=1)
+        every = np.arange(len(best))
+        outcome = None
+        if self.target.name in batch.schema.names:
+            words = self.target.labels(batch.column(self.target.name))
+            place = {label: k for k, label in enumerate(self.classes)}
+            label = np.array([place.get(word, -1) for word in words], dtype=np.intp)
+            missing = np.array([word is None for word in words], dtype=bool)
+            with np.errstate(divide="ignore"):
+                log_loss = -np.log(np.where(label < 0, 0.0, probabilities[every, label]))
+            outcome = Outcome(
+                np.where(missing, np.nan, log_loss),
+                np.where(missing, np.nan, label != best),
+                np.full(len(best), np.nan),
+            )
+        prediction = np.array(self.classes, dtype=object)[best]
+        regret = self.estimator.regret(X)
+        return Answer(prediction, probabilities[every, best], None, probabilities, regret, outcome)

@@ -1,0 +1,158 @@
+"""What each column of a training table is for, told by the user or read off its cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pnml.core.errors import InputError
+from pnml.tables.values import as_words, codes_of, is_date, is_number, is_words, looks_numeric
+
+MOST_LEVELS = 1000
+_MIXED = 0.25  # share of number-like words from which a column of words counts as a mixture
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user has said about the columns."""
+
+    target: str
+    task: str | None = None  # "regression", "classification", or to be inferred
+    categorical: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
+    weight: str | None = None
+    skip_constant: bool = False
+
+
+@dataclass(frozen=True)
+class Role:
+    """One column: number, date, category, or a reason why it is none of these."""
+
+    column: str
+    kind: str  # "number", "date", "category", "target", "weight", "id", "left out"
+    remark: str = ""
+
+
+def check_request(names: list[str], request: Request, table: str) -> None:
+    """Raise where the user names columns that the table does not have, or one for two roles."""
+    asked = {
+        "--target": (request.target,),
+        "--categorical": request.categorical,
+        "--drop": request.drop,
+        "--id": request.id,
+        "--weight": (request.weight,) if request.weight else (),
+    }
+    for option, columns in asked.items():
+        for column in columns:
+            if column not in names:
+                raise InputError(
+                    f"{option} names {column!r}, but {table} has no such column"
+                    f"{_suggestion(column, names)}"
+                )
+    told: dict[str, str] = {}
+    for option, columns in asked.items():
+        for column in columns:
+            if told.setdefault(column, option) != option and option != "--categorical":
+                raise InputError(
+                    f"{column!r} is given both as {told[column]} and as {option}; give it once."
+                )
+
+
+def infer(look: pa.Table, request: Request) -> list[Role]:
+    """Role of every column, from a first look at the rows."""
+    roles = [_role(look[name], name, request) for name in look.column_names]
+    if not any(role.kind in ("number", "date", "category") for role in roles):
+        raise InputError(
+            "No column is left to learn from, all being targets, identifiers or left out; "
+            "give more columns, or name some with --categorical."
+        )
+    return roles
+
+
+def infer_task(target: pa.ChunkedArray, request: Request) -> str:
+    """Regression for amounts, classification for words and for two values."""
+    if request.task is not None:
+        return request.task
+    kind = target.type
+    if is_words(kind):
+        return "classification"
+    if pt.is_integer(kind) and len(pc.unique(target.drop_null())) <= 2:
+        return "classification"
+    return "regression"
+
+
+def _role(column: pa.ChunkedArray, name: str, request: Request) -> Role:
+    if name == request.target:
+        return Role(name, "target")
+    if name == request.weight:
+        return Role(name, "weight")
+    if name in request.id:
+        return Role(name, "id")
+    if name in request.drop:
+        return Role(name, "left out", "as asked")
+    kind = column.type
+    if name in request.categorical:
+        return Role(name, "category", "as asked")
+    if request.skip_constant and _is_constant(column):
+        return Role(name, "left out", "it has no value, or the same in every row")
+    if pt.is_null(kind) or column.null_count == len(column):
+        return Role(name, "number")  # a stream may still bring values; judged at its end
+    if is_date(kind):
+        return Role(name, "date", "in days")
+    if is_number(kind):
+        return _number_role(column, name)
+    if is_words(kind):
+        return _word_role(column, name)
+    return Role(name, "left out", f"cells of type {kind} are no numbers or words")
+
+
+def _is_constant(column: pa.ChunkedArray) -> bool:
+    """Whether nothing can be learnt from the column: it is all missing, or always the same."""
+    if column.null_count == len(column):
+        return True
+    return column.null_count == 0 and column.type.num_fields == 0 and len(pc.unique(column)) == 1
+
+
+def _number_role(column: pa.ChunkedArray, name: str) -> Role:
+    """A number, unless it merely counts the rows."""
+    if pt.is_integer(column.type) and len(column) > 2 and column.null_count == 0:
+        values = column.to_numpy()
+        if values[0] in (0, 1) and bool(np.all(np.diff(values) == 1)):
+            return Role(name, "left out", "it numbers the rows")
+    return Role(name, "number")
+
+
+def _word_role(column: pa.ChunkedArray, name: str) -> Role:
+    words = as_words(column)
+    levels, filled = words.dictionary, len(column) - column.null_count
+    seen = np.unique(codes_of(words))
+    distinct = int(np.sum(seen >= 0))
+    if pt.is_boolean(column.type):
+        return Role(name, "category", "true or false")
+    numeric = looks_numeric(levels)
+    if numeric.any() and not numeric.all() and float(numeric.mean()) >= _MIXED:
+        number, word = levels[int(numeric.argmax())], levels[int((~numeric).argmax())]
+        raise InputError(
+            f"Column {name!r} mixes numbers and text ({number.as_py()!r} and {word.as_py()!r}); "
+            f"correct the cells, name the text that means missing with --missing, or pass "
+            f"--categorical {name!r} or --drop {name!r}."
+        )
+    if distinct == filled and filled > 2:
+        return Role(name, "left out", "all values are distinct, as in an identifier")
+    if distinct > MOST_LEVELS:
+        return Role(name, "left out", f"more than {MOST_LEVELS:,} distinct values")
+    return Role(name, "category")
+
+
+def _suggestion(column: str, names: list[str]) -> str:
+    near = get_close_matches(column, names, n=1, cutoff=0.6)
+    folded = [name for name in names if name.strip().lower() == column.strip().lower()]
+    best = (folded or near)[:1]
+    listed = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
+    return f"; did you mean {best[0]!r}?" if best else f"; it has {listed}."

@@ -1,0 +1,106 @@
+"""What a scored table comes to, in numbers that stay few however many rows there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from pnml.core.arrays import FloatArray
+from pnml.tables.encoder import BoolArray
+from pnml.tables.model import Scores
+from pnml.tables.sampling import Reservoir
+
+_CHART_ROWS = 4000
+
+
+@dataclass
+class Tally:
+    """Sums over a group of rows whose labels are known."""
+
+    rows: int = 0  # labelled or not
+    labelled: int = 0
+    covered: float = 0.0
+    log_loss: float = 0.0
+    loss: float = 0.0
+
+    def add(self, scores: Scores, group: BoolArray) -> None:
+        """Count the rows of a batch that are in the group."""
+        self.rows += int(group.sum())
+        outcome = scores.answer.outcome
+        if outcome is None:
+            return
+        there = group & ~np.isnan(outcome.loss)
+        self.labelled += int(there.sum())
+        self.covered += float(outcome.covered[there].sum())
+        self.log_loss += float(outcome.log_loss[there].sum())
+        self.loss += float(outcome.loss[there].sum())
+
+    def mean(self, total: float) -> float:
+        """A sum over the labelled rows as their mean; NaN where there are none."""
+        return total / self.labelled if self.labelled else float("nan")
+
+
+@dataclass
+class Summary:
+    """Counts of the rows scored so far, and a uniform sample of them."""
+
+    trusted: Tally = field(default_factory=Tally)
+    untrusted: Tally = field(default_factory=Tally)
+    never_seen: int = 0
+    infinite: int = 0
+    regret: float = 0.0  # sum of the finite ones
+    sample: Reservoir = field(default_factory=lambda: Reservoir(_CHART_ROWS))
+
+    @property
+    def rows(self) -> int:
+        """Rows scored so far."""
+        return self.trusted.rows + self.untrusted.rows
+
+    @property
+    def labelled(self) -> int:
+        """Rows scored so far whose label is known."""
+        return self.trusted.labelled + self.untrusted.labelled
+
+    @property
+    def mean_regret(self) -> float:
+        """Mean of the finite regrets."""
+        finite = self.rows - self.infinite
+        return self.regret / finite if finite else float("inf")
+
+    @property
+    def all(self) -> Tally:
+        """Both groups together."""
+        a, b = self.trusted, self.untrusted
+        return Tally(
+            a.rows + b.rows,
+            a.labelled + b.labelled,
+            a.covered + b.covered,
+            a.log_loss + b.log_loss,
+            a.loss + b.loss,
+        )
+
+    def add(self, scores: Scores) -> None:
+        """Count a batch."""
+        self.trusted.add(scores, scores.trusted)
+        self.untrusted.add(scores, ~scores.trusted)
+        regret = scores.answer.regret
+        finite = np.isfinite(regret)
+        self.never_seen += int(scores.never_seen.sum())
+        self.infinite += int((~finite).sum())
+        self.regret += float(regret[finite].sum())
+        outcome = scores.answer.outcome
+        loss = np.full(len(regret), np.nan) if outcome is None else outcome.loss
+        columns = {
+            "strength": scores.answer.strength,
+            "regret": regret,
+            "trusted": scores.trusted,
+            "loss": loss,
+        }
+        self.sample.add(pa.table({name: pa.array(c) for name, c in columns.items()}))
+
+    def sampled(self, name: str) -> FloatArray:
+        """A column of the sample."""
+        values: FloatArray = self.sample.rows()[name].to_numpy()
+        return values

@@ -1,0 +1,117 @@
+"""The labels and weights of a table's rows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.tables.values import as_dates, as_numbers, is_date, is_words, looks_numeric
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column to predict, and how its cells are read."""
+
+    name: str
+    task: str  # "regression" or "classification"
+    kind: str  # arrow type of the cells, in which predicted labels are given back
+
+    @classmethod
+    def of(cls, cells: pa.ChunkedArray, name: str, task: str) -> Target:
+        """Check that the cells can be the labels of this task."""
+        kind = cells.type
+        if pt.is_dictionary(kind):
+            kind = kind.value_type
+        if task == "regression" and (is_words(kind) or pt.is_null(kind)):
+            _refuse_words(cells, name)
+        if task == "regression" and pt.is_nested(kind):
+            raise InputError(
+                f"The target {name!r} holds cells of type {kind}, but regression needs numbers; "
+                "pick another --target."
+            )
+        return cls(name, task, str(kind))
+
+    def labels(self, cells: pa.Array) -> npt.NDArray[Any]:
+        """Numbers (n,) with NaN, or words (n,) with None, where a label is missing."""
+        if self.task == "regression":
+            return self._numbers(cells)
+        if str(cells.type) != self.kind:
+            # a label that cannot be of the right kind is a label never seen
+            with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+                cells = cells.cast(pa.type_for_alias(self.kind))
+        words: npt.NDArray[Any] = cells.cast(pa.string()).to_numpy(zero_copy_only=False)
+        return words
+
+    def _numbers(self, cells: pa.Array) -> FloatArray:
+        try:
+            if is_date(cells.type):
+                return as_dates(cells, self.name)
+            return as_numbers(cells, self.name)
+        except InputError:
+            _refuse_words(cells, self.name)
+            raise
+
+    def cells(self, labels: npt.NDArray[Any]) -> pa.Array:
+        """Predicted labels in the type that the column had."""
+        if self.task == "regression":
+            return pa.array(labels)
+        words = pa.array(labels, type=pa.string())
+        try:
+            return words.cast(pa.type_for_alias(self.kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+            return words
+
+
+def weights_of(cells: pa.Array, name: str) -> FloatArray:
+    """Weights (n,) of rows: numbers of 0 or more."""
+    weights = as_numbers(cells, name)
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        raise InputError(
+            f"The weight column {name!r} holds {weights[int(good.argmin())]:g}, but weights count "
+            "copies of a row; give every row a number of 0 or more."
+        )
+    return weights
+
+
+def check_classes(labels: npt.NDArray[Any], name: str) -> None:
+    """Raise where there is nothing to tell apart, or next to no two rows alike."""
+    classes = len(set(labels.tolist()))
+    if classes < 2:
+        raise InputError(
+            f"The target {name!r} has one class only, {labels[0]!r}, so there is nothing to tell "
+            "apart; give rows of at least two classes."
+        )
+    if classes > max(len(labels) // 2, 2):
+        raise InputError(
+            f"The target {name!r} has {classes:,} classes in {len(labels):,} rows, which is more "
+            "like an identifier; pick another --target, or --task regression for numbers."
+        )
+
+
+def _refuse_words(cells: pa.ChunkedArray | pa.Array, name: str) -> None:
+    if pt.is_null(cells.type) or cells.null_count == len(cells):
+        raise InputError(f"The target {name!r} holds no value at all; pick another --target.")
+    words = cells.cast(pa.string())
+    numeric = looks_numeric(words)
+    odd = words.filter(pa.array(~numeric)).drop_null()
+    if len(odd):
+        raise InputError(
+            f"The target {name!r} holds text such as {odd[0].as_py()!r}, but regression needs "
+            "numbers; pass --task classification, name the text that means missing with "
+            "--missing, or pick another --target."
+        )
+    if pc.all(pc.is_valid(cells)).as_py() and pt.is_boolean(cells.type):
+        raise InputError(
+            f"The target {name!r} is true or false, but regression needs numbers; "
+            "pass --task classification."
+        )

@@ -1,0 +1,126 @@
+"""Cells of a column as numbers or as words, whatever arrow type they came in."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+
+_DAY = 86_400e6  # microseconds
+
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+
+
+def is_date(kind: pa.DataType) -> bool:
+    """Whether cells are points in time."""
+    return bool(pt.is_timestamp(kind) or pt.is_date(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether cells are amounts; truth values are words."""
+    numeric = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
+    return bool(numeric or pt.is_time(kind) or pt.is_duration(kind))
+
+
+def is_words(kind: pa.DataType) -> bool:
+    """Whether cells are words."""
+    if pt.is_dictionary(kind):
+        return is_words(kind.value_type)
+    text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+    return bool(text or pt.is_boolean(kind))
+
+
+def as_numbers(column: Column, name: str) -> FloatArray:
+    """Amounts (n,) in float64; days for dates, seconds for times; NaN where a cell is missing."""
+    kind = column.type
+    if pt.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    try:
+        if is_date(kind) or pt.is_time(kind) or pt.is_duration(kind):
+            return _as_time(column)
+        if is_words(kind) and not pt.is_boolean(kind):
+            column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        return _floats(column.cast(pa.float64()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(
+            f"Column {name!r} holds {_stranger(column)}, but the model knows it as a number; "
+            "correct the cell, or fit anew with --categorical or --drop for this column."
+        ) from error
+
+
+def as_dates(column: Column, name: str) -> FloatArray:
+    """Days since 1970 (n,); words are read as ISO 8601 dates."""
+    if not is_words(column.type):
+        return as_numbers(column, name)
+    try:
+        return _as_time(column.cast(pa.string()).cast(pa.timestamp("us")))
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"Column {name!r} holds {_stranger(column)}, but the model knows it as a date; "
+            "write dates as YYYY-MM-DD, or fit anew with --drop for this column."
+        ) from error
+
+
+def as_words(column: Column) -> pa.DictionaryArray:
+    """Words as codes into a dictionary of strings, missing cells as null."""
+    kind = column.type
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pt.is_dictionary(kind):
+        if pt.is_string(kind.value_type) and column.dictionary.null_count == 0:
+            return column
+        column = column.dictionary_decode()
+    return column.cast(pa.string()).dictionary_encode()
+
+
+def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
+    """Position in the dictionary of each cell (n,), −1 where it is missing."""
+    codes: npt.NDArray[np.int64] = pc.fill_null(words.indices.cast(pa.int64()), -1).to_numpy(
+        zero_copy_only=False
+    )
+    return codes
+
+
+def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which words (n,) could be read as a number."""
+    pattern = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+    found: npt.NDArray[np.bool_] = pc.fill_null(
+        pc.match_substring_regex(values, pattern), False
+    ).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _as_time(column: Column) -> FloatArray:
+    kind = column.type
+    if is_date(kind):
+        stamps = column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False)
+        return _floats(stamps.cast(pa.int64()).cast(pa.float64(), safe=False)) / _DAY
+    if pt.is_time(kind):
+        column = column.cast(pa.time64("us"))
+    else:
+        column = column.cast(pa.duration("us"), safe=False)
+    return _floats(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / 1e6
+
+
+def _floats(column: Column) -> FloatArray:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    values: FloatArray = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _stranger(column: Column) -> str:
+    """The first cell that is no number, as a message quotes it."""
+    if not is_words(column.type):
+        return f"cells of type {column.type}"
+    words = column.cast(pa.string())
+    odd = ~looks_numeric(words) & ~words.is_null().to_numpy(zero_copy_only=False)
+    first = int(odd.argmax())
+    return f"{words[first].as_py()!r}" if odd.any() else "words"
