@@ -112,7 +112,11 @@ class _GzipSink:
 class _ParquetSink:
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
         self.schema = schema
-        self._writer = pyarrow.parquet.ParquetWriter(file, schema, write_page_checksum=True)
+        # Numbers hardly repeat: a dictionary of them would cost time and give it up again.
+        words = [field.name for field in schema if not pa.types.is_primitive(field.type)]
+        self._writer = pyarrow.parquet.ParquetWriter(
+            file, schema, write_page_checksum=True, use_dictionary=words
+        )
         self._held: list[pa.RecordBatch] = []
 
     def write(self, batch: pa.RecordBatch) -> None:

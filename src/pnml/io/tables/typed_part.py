@@ -44,15 +44,16 @@ class TypedPart:
         with reading(file.name), _opened(file) as opened:
             schema = opened.schema.remove_metadata()
             schema = pa.schema([field.remove_metadata().with_nullable(True) for field in schema])
-        if not schema.names:
+            names = schema.names
+        if not names:
             raise InputError(f"{file.name} has no columns; give a table with columns and rows.")
-        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(
                 f"{file.name} has more than one column named {listed(twice)}; rename all but one."
             )
         self.schema: pa.Schema = schema
-        self.names = tuple(schema.names)
+        self.names = tuple(names)
 
     def has_rows(self) -> bool:
         """Whether there is any row."""
@@ -68,6 +69,7 @@ class TypedPart:
         """Rows of the schema's types, in its order."""
         with reading(self.file.name):
             batch = piece.batch.select(schema.names)
+            batch.validate(full=True)  # what the file says is taken as it stands till here
             arrays = [
                 column if column.type.equals(field.type) else column.cast(field.type)
                 for column, field in zip(batch.columns, schema, strict=True)
@@ -133,6 +135,4 @@ class _ArrowStream:
 
 def _sliced(batch: pa.RecordBatch, position: int) -> Iterator[Piece]:
     for start in range(0, batch.num_rows, MOST_ROWS):
-        part = batch.slice(start, MOST_ROWS)
-        part.validate(full=True)  # offsets in the file are taken as they stand
-        yield Piece(part, position)
+        yield Piece(batch.slice(start, MOST_ROWS), position)
