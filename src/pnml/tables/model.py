@@ -101,7 +101,10 @@ class TableModel:
         encoded = self.encoder.encode(batch)
         ask = self._classify if self.target.task == "classification" else self._regress
         answer = ask(batch, encoded.X, coverage)
-        calm = np.isfinite(answer.regret) & (answer.regret <= self.threshold(level))
+        if self.target.task == "classification":  # where the leverage has a say too
+            calm = self.estimator.trusted(encoded.X, level)
+        else:
+            calm = np.isfinite(answer.regret) & (answer.regret <= self.threshold(level))
         drivers = self._because.drivers(encoded)
         return Scores(
             answer=answer,
