@@ -1,15 +1,18 @@
-"""python -m benchmarks linear [--rounds N] [--quick] [--json FILE], or penalty-rule."""
+"""python -m benchmarks linear|tables|ood [--rounds N] [--quick] [--json FILE], or penalty-rule."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from importlib import import_module
 from pathlib import Path
+
+SUITES = ("linear", "tables", "ood")  # modules here that have jobs
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("suite", choices=["linear", "penalty-rule"])
+    parser.add_argument("suite", choices=[*SUITES, "penalty-rule"])
     parser.add_argument("--rounds", type=int, default=9, help="rounds in which both take a turn")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that all runs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
@@ -18,12 +21,13 @@ def main() -> int:
     # One thread for everyone. Libraries read this when they are loaded, so they are loaded after.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
-    from benchmarks import linear, penalty_rule, report
+    from benchmarks import penalty_rule, report
 
     if asked.suite == "penalty-rule":
         return penalty_rule.main()
 
-    rows = report.run(linear.jobs(quick=asked.quick), asked.rounds)
+    suite = import_module(f"benchmarks.{asked.suite}")
+    rows = report.run(suite.jobs(quick=asked.quick), asked.rounds)
     if asked.json is not None:
         asked.json.write_text(report.as_json(rows, asked.rounds, quick=asked.quick))
     return int(any(row.passed is False for row in rows))

@@ -21,9 +21,9 @@ from pnml.core.spectrum import Spectrum
 ROOT = Path(__file__).parents[1]
 
 
-def benchmark(*options, file):
+def benchmark(suite, *options, file):
     """Rows of a run in a fresh process, which sets its threads before it loads numpy."""
-    command = [sys.executable, "-m", "benchmarks", "linear", *options, "--json", str(file)]
+    command = [sys.executable, "-m", "benchmarks", suite, *options, "--json", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert file.exists(), done.stderr
     return done, json.loads(file.read_text())
@@ -41,8 +41,16 @@ def timing(monkeypatch):
     return pytest.importorskip("benchmarks.timing")
 
 
+def test_a_table_is_learnt_and_scored_beside_being_read(tmp_path):
+    done, run = benchmark("tables", "--quick", "--rounds", "1", file=tmp_path / "quick.json")
+    assert done.returncode == 0, done.stderr
+    memory = [row["result"] for row in run["rows"] if "memory" in row["job"]]
+    assert len(run["rows"]) == 6
+    assert all(0.05 < gigabytes < 1.5 for gigabytes in memory)
+
+
 def test_a_quick_run_prints_and_stores_every_row(tmp_path):
-    done, run = benchmark("--quick", "--rounds", "2", file=tmp_path / "quick.json")
+    done, run = benchmark("linear", "--quick", "--rounds", "2", file=tmp_path / "quick.json")
     assert done.returncode == 0, done.stderr
     jobs = " | ".join(row["job"] for row in run["rows"])
     wanted = [
@@ -138,7 +146,7 @@ def test_scoring_holds_less_than_half_of_its_input_besides_it(answer, dtype, dea
 
 @pytest.mark.slow
 def test_every_target_is_met(tmp_path):
-    done, run = benchmark("--rounds", "7", file=tmp_path / "full.json")
+    done, run = benchmark("linear", "--rounds", "7", file=tmp_path / "full.json")
     held = [row for row in run["rows"] if row["target"] is not None]
     assert len(held) == 8
     assert [row for row in held if not row["passed"]] == [], done.stdout

@@ -347,6 +347,14 @@ BAD = {
         "one class only",
     ),
     "amounts": (lambda X, y: PNMLClassifier().fit(X, y + 0.5), "Unknown label type"),
+    "a label that is no number": (
+        lambda X, y: PNMLClassifier().fit(X, np.where(y == 1, np.inf, y)),
+        "Input y contains infinity .* .row 20.",
+    ),
+    "a missing label": (
+        lambda X, y: PNMLClassifier().fit(X, np.where(y == 1, np.nan, y)),
+        "Input y contains NaN .row 20.",
+    ),
     "several labels": (lambda X, y: PNMLClassifier().fit(X, np.c_[y, y]), "1d array"),
     "no labels": (lambda X, y: PNMLClassifier().fit(X, None), "requires y to be passed"),
     "fewer labels": (lambda X, y: PNMLClassifier().fit(X, y[1:]), "60 rows but y has 59"),

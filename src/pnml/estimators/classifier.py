@@ -147,19 +147,19 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
 
         Always float64: what a probability near 1 leaves to the others is lost in float32.
         """
-        return self._predictive(X)[2].prob
+        return self._predictive(X).prob
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms (n, C) of the pNML probabilities; −inf where the classifier gives 0."""
-        return self._predictive(X)[2].log_prob
+        return self._predictive(X).log_prob
 
     def regret(self, X: Any) -> Any:
         """Regret of each row in nats: how far hindsight could have beaten us there.
 
         From 0 to ``log((C+1)/2)``, which only infinite leverage reaches.
         """
-        rows, _, dist = self._predictive(X)
-        return like_input(dist.regret, rows)
+        rows, log_p, leverage = self._seen(X)
+        return like_input(softmax.regret(log_p, leverage), rows)
 
     def relative_regret(self, X: Any) -> Any:
         """Regret of each row as a fraction of log C, comparable between numbers of classes."""
@@ -201,15 +201,19 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
 
     def _judged(self, X: Any, level: float) -> FloatArray:
         """Regret of rows; infinite for rows far out, where sure classifiers have none. Eq. (F8)."""
-        _, leverage, dist = self._predictive(X)
-        return np.where(leverage <= self._loo.leverage_threshold(level), dist.regret, np.inf)
+        _, log_p, leverage = self._seen(X)
+        regret = softmax.regret(log_p, leverage)
+        return np.where(leverage <= self._loo.leverage_threshold(level), regret, np.inf)
 
-    def _predictive(self, X: Any) -> tuple[FloatArray, FloatArray, Categorical]:
-        """Rows as their leverage is taken, that leverage, and the pNML distribution."""
+    def _predictive(self, X: Any) -> Categorical:
+        _, log_p, leverage = self._seen(X)
+        return softmax.predictive(log_p, leverage)
+
+    def _seen(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Rows as their leverage is taken, log-probabilities of their classes, that leverage."""
         step = self._last_step(X)
         rows = self._scaled(step.values)
-        leverage = self.spectrum_.leverage(rows, self.alpha_)
-        return rows, leverage, softmax.predictive(step.log_probabilities(), leverage)
+        return rows, step.log_probabilities(), self.spectrum_.leverage(rows, self.alpha_)
 
     def _last_step(self, X: Any) -> LastStep:
         check_is_fitted(self)

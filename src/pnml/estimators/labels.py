@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from pnml.core.errors import InputError
+from pnml.estimators.validation import refuse_nonfinite
 
 
 def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
@@ -21,7 +22,11 @@ def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
         )
     try:
         labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
+        if labels.dtype.kind == "f":
+            refuse_nonfinite(estimator, labels, name="y")
         check_classification_targets(labels)
+    except InputError:
+        raise
     except ValueError as error:
         text = str(error).split("\n")[0].rstrip(".")
         raise InputError(

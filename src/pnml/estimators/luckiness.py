@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pnml.core.errors import InputError
 from pnml.core.factor import Factor
-from pnml.core.gram import sample_rows
+from pnml.core.gram import Gram, sample_rows
 from pnml.estimators.lasso import LassoSolution, solve_lasso
 from pnml.estimators.least_squares import LUCKY
 from pnml.estimators.streaming import LeastSquaresMixin
@@ -20,7 +20,7 @@ from pnml.estimators.validation import check_training_rows, refuse_too_little
 def _streams(estimator: LpNMLRegressor) -> bool:
     if estimator.penalty == "l1":
         raise AttributeError(
-            'partial_fit is not there with penalty="l1", whose path needs all rows at once; '
+            'Rows cannot come part by part with penalty="l1", whose path needs all at once; '
             'call fit, or use penalty="l2".'
         )
     return True
@@ -110,6 +110,17 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
         """
         self._check_penalty()
         return self._add_rows(X, y, sample_weight)
+
+    @available_if(_streams)  # type: ignore[untyped-decorator]
+    def fit_gram(self, gram: Gram) -> Self:
+        """Learn from rows that a `Gram` with one target has counted; with ``penalty="l2"`` only.
+
+        Parameters
+        ----------
+        gram : pnml.core.gram.Gram
+        """
+        self._check_penalty()
+        return super().fit_gram(gram)
 
     def _hides_nonfinite(self) -> bool:
         return isinstance(self._solution, LassoSolution)  # which may ignore the feature
