@@ -6,8 +6,9 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from scipy.stats import norm
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from pnml import metrics
 from pnml.core.errors import InputError
@@ -203,3 +204,157 @@ def test_bad_input_is_refused_in_one_sentence(call, says):
     assert sentence.endswith(".")
     assert ". " not in sentence
     assert "\n" not in sentence
+
+
+def test_detection_metrics_are_those_of_scikit_learn_and_of_the_single_functions(scores):
+    s_in, s_out = scores
+    found = metrics.detection_metrics(s_in, s_out, resamples=20)
+    label, both = np.r_[np.ones(len(s_in)), np.zeros(len(s_out))], np.r_[s_in, s_out]
+    assert found.auroc.value == pytest.approx(roc_auc_score(label, both))
+    assert found.aupr_in.value == pytest.approx(average_precision_score(label, both))
+    assert found.aupr_out.value == pytest.approx(average_precision_score(1 - label, -both))
+    assert found.fpr95.value == metrics.fpr_at_tpr(s_in, s_out)
+    assert found.tnr95.value == metrics.tnr_at_tpr(s_in, s_out)
+    assert found.detection_accuracy.value == metrics.detection_accuracy(s_in, s_out)
+
+
+def test_the_variance_of_auroc_is_delongs(scores):
+    s_in, s_out = scores
+    wins = (s_in[:, None] > s_out) + 0.5 * (s_in[:, None] == s_out)
+    area = wins.mean()
+    variance = wins.mean(axis=1).var(ddof=1) / len(s_in) + wins.mean(axis=0).var(ddof=1) / len(
+        s_out
+    )
+    low, high = logit(metrics.detection_metrics(s_in, s_out, confidence=0.9, resamples=2).auroc[1:])
+    half = norm.ppf(0.95) * np.sqrt(variance) / (area * (1 - area))
+    assert (low, high) == pytest.approx((logit(area) - half, logit(area) + half))
+
+
+def test_intervals_are_percentiles_of_metrics_of_rows_drawn_again(scores):
+    s_in, s_out = scores
+    found = metrics.detection_metrics(s_in, s_out, resamples=2000, seed=1)
+    rng = np.random.default_rng(5)
+    drawn = []
+    for _ in range(300):
+        a, b = rng.choice(s_in, len(s_in)), rng.choice(s_out, len(s_out))
+        label = np.r_[np.ones(len(a)), np.zeros(len(b))]
+        drawn.append(
+            [
+                average_precision_score(label, np.r_[a, b]),
+                average_precision_score(1 - label, -np.r_[a, b]),
+                metrics.tnr_at_tpr(a, b),
+                metrics.detection_accuracy(a, b),
+            ]
+        )
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    ours = [found.aupr_in, found.aupr_out, found.tnr95, found.detection_accuracy]
+    np.testing.assert_allclose([e.low for e in ours], low, atol=0.07)
+    np.testing.assert_allclose([e.high for e in ours], high, atol=0.07)
+    assert found.fpr95.low == pytest.approx(1 - found.tnr95.high)
+
+
+def test_nine_intervals_in_ten_hold_the_true_value():
+    rng = np.random.default_rng(0)
+    true_area = norm.cdf(1.5 / np.sqrt(2))
+    true_accuracy = norm.cdf(0.75)
+    held = np.zeros(2)
+    for _ in range(300):
+        s_in, s_out = rng.normal(1.5, 1, 150), rng.normal(0, 1, 100)
+        found = metrics.detection_metrics(s_in, s_out, confidence=0.9, resamples=60)
+        held += (
+            found.auroc.low <= true_area <= found.auroc.high,
+            (found.detection_accuracy.low <= true_accuracy + 0.02 <= found.detection_accuracy.high),
+        )
+    assert held[0] / 300 == pytest.approx(0.9, abs=0.05)
+    assert held[1] / 300 > 0.8
+
+
+def test_draws_are_the_same_for_the_same_seed(scores):
+    whole = metrics.detection_metrics(*scores, resamples=50, seed=3)
+    assert metrics.detection_metrics(*scores, resamples=50, seed=3) == whole
+    assert metrics.detection_metrics(*scores, resamples=50, seed=4) != whole
+
+
+def test_scores_without_a_mistake_have_an_interval_without_width():
+    found = metrics.detection_metrics([2.0, 3.0], [0.0, -np.inf], resamples=10)
+    assert found.auroc == (1.0, 1.0, 1.0)
+    assert found.fpr95 == (0.0, 0.0, 0.0)
+
+
+@pytest.fixture
+def forecasts(rng):
+    p = rng.dirichlet([0.5, 1.0, 2.0], size=120)
+    return p, np.array([rng.choice(3, p=row) for row in p])
+
+
+def test_calibration_metrics_are_their_row_by_row_definitions(forecasts):
+    p, y = forecasts
+    found = metrics.calibration(p, y, bins=6)
+    assert found.nll == pytest.approx(log_loss(y, p))
+    squares = [
+        sum((q - (c == t)) ** 2 for c, q in enumerate(row)) for row, t in zip(p, y, strict=True)
+    ]
+    assert found.brier == pytest.approx(np.mean(squares))
+    assert found.accuracy == np.mean(p.argmax(axis=1) == y)
+    order = np.argsort(p.max(axis=1))
+    error = 0.0
+    for part in np.split(order, 6):  # 20 rows each
+        gap = np.mean(p.argmax(axis=1)[part] == y[part]) - p.max(axis=1)[part].mean()
+        error += len(part) / 120 * abs(gap)
+    assert found.ece == pytest.approx(error)
+    assert metrics.expected_calibration_error(p, y, bins=6) == found.ece
+    assert found.bins == 6
+
+
+def test_bins_of_equal_width_hold_the_rows_between_their_ends(forecasts):
+    p, y = forecasts
+    curve = metrics.reliability_curve(p, y, bins=10, binning="width")
+    confidence, right = p.max(axis=1), p.argmax(axis=1) == y
+    k = 0
+    for i in range(10):
+        inside = (confidence >= i / 10) & (confidence < (i + 1) / 10)
+        if inside.any():
+            assert curve.confidence[k] == pytest.approx(confidence[inside].mean())
+            assert curve.accuracy[k] == pytest.approx(right[inside].mean())
+            assert curve.rows[k] == inside.sum()
+            k += 1
+    assert k == len(curve.rows)
+
+
+def test_rows_of_equal_confidence_share_a_bin_whatever_their_order(rng):
+    p = np.repeat([[1.0, 0.0], [0.6, 0.4]], [70, 30], axis=0)
+    y = rng.integers(2, size=100)
+    curve = metrics.reliability_curve(p, y, bins=15)
+    order = rng.permutation(100)
+    shuffled = metrics.reliability_curve(p[order], y[order], bins=15)
+    np.testing.assert_allclose(curve, shuffled, rtol=1e-12)
+    assert curve.rows.tolist() == [30, 70]
+
+
+def test_honest_forecasts_have_a_small_calibration_error(rng):
+    p = rng.dirichlet(np.ones(3), size=50_000)
+    y = (p.cumsum(axis=1) > rng.uniform(size=(50_000, 1))).argmax(axis=1)
+    assert metrics.expected_calibration_error(p, y) < 0.01
+    sharper = p**3 / np.sum(p**3, axis=1, keepdims=True)
+    assert metrics.expected_calibration_error(sharper, y) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: metrics.detection_metrics([1.0], [0.0], confidence=1.0), "confidence is 1.0"),
+        (lambda: metrics.detection_metrics([1.0], [0.0], resamples=1), "resamples is 1"),
+        (lambda: metrics.calibration([0.5, 0.5], [0]), r"probs has shape \(2,\)"),
+        (lambda: metrics.calibration([[2.0, -1.0]], [0]), "row 0 of probs is no distribution"),
+        (lambda: metrics.calibration([[0.5, 0.5]], [0, 1]), r"labels has shape \(2,\)"),
+        (lambda: metrics.calibration([[0.5, 0.5]], [2]), "whole numbers from 0 to 1"),
+        (lambda: metrics.calibration([[0.5, 0.5]], [0.0]), "whole numbers from 0 to 1"),
+        (lambda: metrics.calibration([[0.5, 0.5]], [0], bins=0), "bins is 0"),
+        (lambda: metrics.calibration([[0.5, 0.5]], [0], binning="rows"), "binning is 'rows'"),
+    ],
+)
+def test_bad_forecasts_are_refused_in_one_sentence(call, says):
+    with pytest.raises(InputError, match=says) as caught:
+        call()
+    assert str(caught.value).endswith(".")
+    assert ". " not in str(caught.value)

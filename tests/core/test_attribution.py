@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from pnml import PNMLRegressor
 from pnml.core import attribution
@@ -86,3 +87,70 @@ def test_the_matching_ridge_has_the_same_leverage(shape, rng):
         rtol=1e-7,
         atol=1e-12,
     )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+def test_the_drop_of_a_group_is_what_the_best_values_of_its_columns_take_away(alpha, rng):
+    """Truth by minimising the leverage over the columns of the group, nothing else."""
+    X = rng.normal(size=(60, 5)) @ rng.normal(size=(5, 5))
+    spectrum = spectrum_of(X, alpha)
+    members = [(3, 0), (1,), (4, 2)]
+    groups = attribution.Groups.of(spectrum, alpha, members)
+    rows = 2 * rng.normal(size=(3, 5))
+    drops = groups.drops(rows)
+    for i, row in enumerate(rows):
+        for g, columns in enumerate(members):
+
+            def at(values, row=row, columns=columns):
+                changed = row.copy()
+                changed[list(columns)] = values
+                return spectrum.leverage(changed[None], alpha)[0]
+
+            best = minimize(at, row[list(columns)], method="BFGS", options={"gtol": 1e-9}).fun
+            fall = spectrum.leverage(row[None], alpha)[0] - best
+            assert drops[i, g] == pytest.approx(fall, rel=1e-6, abs=1e-9)
+
+
+def one_hot(rng, n, levels):
+    return np.eye(levels)[np.arange(n) % levels][rng.permutation(n)]
+
+
+def test_a_rare_level_is_named_by_its_group_though_levels_sum_to_one(rng):
+    words = one_hot(rng, 90, 3)
+    words[:, 2] = 0.0
+    words[0] = [0.0, 0.0, 1.0]  # a level of one row only
+    words[1:, :2] = one_hot(rng, 89, 2)
+    X = np.column_stack([words, rng.normal(size=(90, 2))])
+    spectrum = spectrum_of(X, 1.0)
+    row = np.array([[0.0, 0.0, 1.0, 0.1, -0.1]])
+    groups = attribution.Groups.of(spectrum, 1.0, [(0, 1, 2), (3,), (4,)])
+    assert groups.fractions(row)[0, 0] > 0.9
+
+
+def test_groups_of_one_column_each_share_as_single_columns_do(rng):
+    X = rng.normal(size=(30, 4))
+    spectrum = spectrum_of(X, 0.3)
+    rows = rng.normal(size=(7, 4))
+    groups = attribution.Groups.of(spectrum, 0.3, [(2,), (0,), (3,), (1,)])
+    single = attribution.drops(spectrum, rows, np.full(7, 0.3))
+    np.testing.assert_allclose(groups.drops(rows), single[:, [2, 0, 3, 1]], rtol=1e-9)
+    np.testing.assert_allclose(groups.fractions(rows).sum(axis=1), 1.0)
+
+
+def test_a_group_that_carries_a_row_out_of_the_span_takes_all_the_blame(rng):
+    X = np.column_stack([rng.normal(size=(30, 3)), np.zeros(30)])
+    groups = attribution.Groups.of(spectrum_of(X), 0.0, [(0, 1), (2,), (3,)])
+    row = np.array([[1.0, 0.0, 0.0, 5.0]])
+    assert np.isinf(groups.drops(row)[0]).tolist() == [False, False, True]
+    assert groups.fractions(row).tolist() == [[0.0, 0.0, 1.0]]
+
+
+def test_fractions_sum_to_one_and_infinite_parts_share_alike(rng):
+    parts = rng.uniform(size=(50, 4))
+    np.testing.assert_allclose(attribution.fractions(parts), parts / parts.sum(1, keepdims=True))
+    parts[3] = [np.inf, 1.0, np.inf, 0.0]
+    parts[7] = 0.0
+    shared = attribution.fractions(parts)
+    assert shared[3].tolist() == [0.5, 0.0, 0.5, 0.0]
+    assert shared[7].tolist() == [0.0] * 4
+    np.testing.assert_allclose(np.delete(shared, 7, axis=0).sum(axis=1), 1.0)

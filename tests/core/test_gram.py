@@ -136,3 +136,43 @@ def test_rows_of_weight_zero_are_not_there(rng):
     np.testing.assert_allclose(whole.xx, part.xx)
     assert (whole - part).rows == 0
     assert (Gram.of(X, y, 0 * w) + whole).rows == 3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_widened_gram_is_that_of_rows_with_further_columns_of_zeros(rng, weighted):
+    X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
+    w = rng.uniform(0.5, 2, size=300) if weighted else None
+    wide = Gram.of(X, y, w, keep=50).widened(5)
+    by_hand = Gram.of(np.column_stack([X, np.zeros((300, 2))]), y, w, keep=50)
+    for name in ("rows", "weight", "x_mean", "y_mean", "xx", "xy", "yy"):
+        np.testing.assert_allclose(getattr(wide, name), getattr(by_hand, name), atol=1e-12)
+    assert wide.sample.rows.shape == by_hand.sample.rows.shape
+    seen = {tuple(row) for row in np.column_stack([X, np.zeros((300, 2)), y])}
+    assert all(tuple(row[:-1]) in seen for row in wide.sample.rows)
+
+
+def test_a_stream_that_widens_as_it_goes_is_the_gram_of_all_its_rows(rng):
+    narrow, wide = rng.normal(size=(40, 2)), rng.normal(size=(60, 4))
+    y = rng.normal(size=100)
+    gram = Gram.of(narrow, y[:40]).widened(4).plus_rows(wide, y[40:])
+    whole = Gram.of(np.vstack([np.pad(narrow, ((0, 0), (0, 2))), wide]), y)
+    for name in ("x_mean", "xx", "xy", "yy"):
+        np.testing.assert_allclose(getattr(gram, name), getattr(whole, name), atol=1e-11)
+
+
+def test_a_gram_that_is_wide_enough_stays_as_it_is(rng):
+    gram = Gram.of(rng.normal(size=(20, 3)), rng.normal(size=20))
+    same = gram.widened(3)
+    assert (same.xx == gram.xx).all()
+    assert (same.sample.rows == gram.sample.rows).all()
+
+
+def test_a_scaled_gram_is_that_of_scaled_rows(rng):
+    X, y = rng.normal(size=(50, 3)) + 4, rng.normal(size=50)
+    factors = np.array([0.01, 1.0, 300.0])
+    scaled, by_hand = Gram.of(X, y).scaled(factors), Gram.of(X * factors, y)
+    for name in ("x_mean", "y_mean", "xx", "xy", "yy"):
+        np.testing.assert_allclose(getattr(scaled, name), getattr(by_hand, name), rtol=1e-11)
+    rows = scaled.sample.rows[np.argsort(scaled.sample.rows[:, 3])]
+    truth = np.column_stack([X * factors, y, np.ones(50)])[np.argsort(y)]
+    np.testing.assert_allclose(rows, truth, rtol=1e-14)

@@ -163,3 +163,43 @@ def test_gradients_flow_through_the_regret_of_tensors(alpha, dtype, dependent, r
             rows.grad[:, j].numpy(), slope / (2 * step), rtol=1e-3, atol=1e-4
         )
     assert torch.isfinite(rows.grad).all()
+
+
+@pytest.mark.parametrize("statistic", [Factor, Gram])
+@pytest.mark.parametrize("missing", [1, 2])
+def test_completing_a_spectrum_at_a_penalty_changes_no_leverage_and_no_mean(
+    statistic, missing, rng
+):
+    X = rng.normal(size=(40, 5))
+    X[:, :missing] = 0.0
+    of = Spectrum.of_factor if statistic is Factor else Spectrum.of_gram
+    y = rng.normal(size=40)
+    spectrum = of(statistic.of(X, y), intercept=True, unit_columns=False)
+    whole = spectrum.completed(0.4)
+    new = 3 * rng.normal(size=(20, 5))
+    G = (X - X.mean(0)).T @ (X - X.mean(0)) + 0.4 * np.eye(5)
+    centred = new - X.mean(0)
+    truth = 1 / 40 + np.einsum("ij,jk,ik->i", centred, np.linalg.inv(G), centred)
+    assert whole.spans_everything
+    assert not spectrum.spans_everything
+    for one in (spectrum, whole):
+        np.testing.assert_allclose(one.leverage(new, 0.4), truth, rtol=1e-10)
+        np.testing.assert_allclose(
+            one.fitted(new, 0.4), spectrum.fitted(new, 0.4), rtol=1e-11, atol=1e-12
+        )
+    assert whole.mean_square(0.4) == pytest.approx(spectrum.mean_square(0.4), rel=1e-12)
+
+
+def test_a_spectrum_stays_as_it_is_where_completing_would_not_be_safe(rng):
+    X = rng.normal(size=(40, 5))
+    full = Spectrum.of_factor(Factor.of(X), intercept=True, unit_columns=False)
+    assert full.completed(0.4) is full
+    X[:, 0] = 0.0
+    lacking = Spectrum.of_factor(Factor.of(X), intercept=True, unit_columns=False)
+    assert lacking.completed(0.0) is lacking
+    assert lacking.completed(1e-12) is lacking  # round-off would show beside 1/n
+    assert np.isinf(lacking.completed(0.0).leverage(np.ones((1, 5)), 0.0))
+    wide = Spectrum.of_factor(
+        Factor.of(rng.normal(size=(4, 20))), intercept=True, unit_columns=False
+    )
+    assert wide.completed(1.0) is wide  # more is missing than there

@@ -21,14 +21,14 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pnml import InputError
 from pnml.io.tables import ReadOptions, compression, open_table
 from pnml.io.tables.ahead import ahead
 from pnml.io.tables.batches import LEAST_ROWS, MOST_ROWS
-from pnml.io.tables.rows import blocks
+from pnml.io.tables.rows import blocks, last_row_end, row_ends
 
 
 def whole(source, options=None, **columns):
@@ -102,6 +102,19 @@ def test_blocks_are_cut_between_rows_and_not_within_quotes(name, tmp_path, small
 CELLS = st.text(st.sampled_from('ab",\n;é '), max_size=5)
 QUOTED = CELLS.map(lambda text: '"' + text.replace('"', '""') + '"')
 BARE = st.from_regex(r'[ab][ab"é ]{0,4}', fullmatch=True)  # marks within are letters
+
+
+@given(
+    cells=st.lists(st.tuples(QUOTED | BARE, QUOTED | BARE), min_size=1, max_size=8),
+    cut=st.integers(0, 100),
+)
+@settings(max_examples=400)
+def test_rows_end_where_they_were_put_together(cells, cut):
+    rows = [f"{a},{b}\n".encode() for a, b in cells]
+    ends = np.cumsum([len(row) for row in rows]).tolist()
+    data = b"".join(rows)
+    assert row_ends(data, ",").tolist() == ends
+    assert last_row_end(data[:cut], ",") == max((end for end in ends if end <= cut), default=0)
 
 
 @given(

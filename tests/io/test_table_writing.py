@@ -9,9 +9,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -97,8 +99,8 @@ def as_text_keeps(table):
     return table.set_column(2, "number", pa.array(numbers, pa.float64()))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.parametrize("ending", sorted(SINKS))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@pytest.mark.parametrize("ending", [".csv", ".tsv.gz", ".parquet", ".arrow", ".feather"])
 @given(table=tables())
 def test_any_table_comes_back_as_it_was(ending, table, tmp_path):
     path = tmp_path / f"t{ending}"
@@ -115,6 +117,14 @@ def test_any_table_comes_back_as_it_was(ending, table, tmp_path):
     np.testing.assert_array_equal(
         found["number"].to_numpy(), table["number"].to_numpy(), strict=True
     )
+
+
+def test_columns_that_may_hold_nothing_and_columns_that_must_not_are_written_alike(tmp_path):
+    schema = pa.schema([pa.field("x", pa.int64(), nullable=False, metadata={"a": "b"})])
+    batch = pa.record_batch([pa.array([1, 2])], schema=schema)
+    for ending in SINKS:
+        write(tmp_path / f"t{ending}", batch, schema=schema)
+        assert read(tmp_path / f"t{ending}").to_pydict() == {"x": [1, 2]}
 
 
 def test_csv_is_plain(tmp_path):
@@ -250,7 +260,7 @@ def run(code, *args):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits on files are those of POSIX")
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".arrow", ".feather"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".arrow"])
 def test_a_file_that_may_not_grow_is_told_and_the_old_one_stays(ending, tmp_path):
     path = tmp_path / f"t{ending}"
     path.write_bytes(b"old")
@@ -273,10 +283,10 @@ def tiny_disk(tmp_path):
     if not mounted:
         pytest.skip("this user may not mount a small disk")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".arrow"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_a_full_disk_is_told_and_the_old_file_stays(ending, tiny_disk):
     path = tiny_disk / f"t{ending}"
     path.write_bytes(b"old")
@@ -286,12 +296,18 @@ def test_a_full_disk_is_told_and_the_old_file_stays(ending, tiny_disk):
     assert list(tiny_disk.iterdir()) == [path]
 
 
+@pytest.fixture
+def open_folder():
+    """A folder that any user may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
-def test_a_folder_without_permission_is_refused_early_and_late(tmp_path):
-    closed = tmp_path / "closed"
+def test_a_folder_without_permission_is_refused_early_and_late(open_folder):
+    closed = open_folder / "closed"
     closed.mkdir(0o555)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
     code = """
         import os, sys
         import pyarrow as pa
@@ -313,7 +329,7 @@ def test_a_folder_without_permission_is_refused_early_and_late(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX does")
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv.gz", ".parquet"])
 def test_ctrl_c_ends_a_writing_at_once_and_the_old_file_stays(ending, tmp_path):
     path = tmp_path / f"t{ending}"
     path.write_bytes(b"old")

@@ -13,6 +13,8 @@ from pnml.core.errors import InputError
 # What `pip install "pnml[cli]"` brings.
 _EXTRA = {"typer", "rich", "pyarrow", "safetensors", "plotly", "jinja2"}
 
+_INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line: exit code 2 and one sentence on bad input, 130 on Ctrl-C."""
@@ -43,7 +45,7 @@ def main() -> None:
     except MemoryError:
         _stop("The memory does not suffice; drop columns with --drop, or give fewer rows.", 2)
     except KeyboardInterrupt:
-        _stop("Stopped.", 130)
+        _stop("Stopped.", _INTERRUPTED)
 
 
 def _run() -> None:
@@ -57,10 +59,12 @@ def _run() -> None:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except usage_error as error:  # type: ignore[misc]
-        said = getattr(error, "format_message", error.__str__)()
-        _stop(f"{said.rstrip('.')}; see pnml --help.", 2)
-    else:
-        sys.exit(code if isinstance(code, int) else 0)
+        said = getattr(error, "format_message", error.__str__)().replace("Value error, ", "")
+        said = said.replace(". Did you mean", "; did you mean").rstrip(".")
+        _stop(said if said.endswith("?") else f"{said}; see pnml --help.", 2)
+    if code == _INTERRUPTED:  # which the framework has turned into a code
+        raise KeyboardInterrupt
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
@@ -68,5 +72,8 @@ def _show_warning(message: Any, *_: Any, **__: Any) -> None:
 
 
 def _stop(sentence: str, code: int) -> None:
-    sys.stderr.write(" ".join(sentence.split()) + "\n")
+    words = " ".join(sentence.split())
+    if words.startswith("standard "):  # names of files keep their case
+        words = "S" + words[1:]
+    sys.stderr.write(words + "\n")
     sys.exit(code)

@@ -49,6 +49,7 @@ def report_file(
     """Read a table once, and write the page about it whole."""
     from pnml.cli.score import table_model, title
     from pnml.cli.talk import check_share, progress
+    from pnml.core.errors import InputError
     from pnml.io.atomic import write_whole
     from pnml.io.tables import check_output, open_table
     from pnml.report.gather import Gatherer
@@ -56,7 +57,7 @@ def report_file(
 
     check_share("--coverage", coverage, one=False)
     check_share("--level", level, one=True)
-    model = table_model(model_path)
+    model = table_model(model_path, new)
     with open_table(new, options) as table:
         check_output(output, [*table.files, Path(model_path)], endings=(".html", ".htm"))
         model.check_columns(table.schema.names, table.name)
@@ -70,9 +71,15 @@ def report_file(
         with progress("Scoring") as tell:
             findings = table.read(
                 consume,
-                numeric=model.encoder.numbers(),
-                text=[*model.encoder.words(), *model.id_columns],
+                numeric=model.numeric_columns,
+                text=model.text_columns,
                 progress=tell,
             )
-    write_whole(Path(output), [render(findings).encode()])
+    page = render(findings).encode()
+    try:
+        write_whole(Path(output), [page])
+    except OSError as error:
+        raise InputError(
+            f"{output} cannot be written ({error.strerror}); make room, or choose another place."
+        ) from error
     return findings

@@ -39,8 +39,13 @@ def score(
 ) -> None:
     """Predict every row of a table and say which not to trust, and why."""
     from pnml.cli.talk import print_json, print_words
+    from pnml.core.errors import InputError
     from pnml.io.tables import ReadOptions
 
+    if as_json and output == "-":
+        raise InputError(
+            "--json and -o - both go to standard output; name a file with -o to get both."
+        )
     options = ReadOptions(delimiter, encoding, tuple(missing or ()))
     start = time.perf_counter()
     findings = score_file(model, new, output, coverage, level, options, prefix)
@@ -68,7 +73,7 @@ def score_file(
 
     check_share("--coverage", coverage, one=False)
     check_share("--level", level, one=True)
-    model = table_model(model_path)
+    model = table_model(model_path, new)
     with open_table(new, options) as table:
         check_output(output, [*table.files, Path(model_path)])
         names = table.schema.names
@@ -87,18 +92,22 @@ def score_file(
         with progress("Scoring") as tell:
             return table.read(
                 consume,
-                numeric=model.encoder.numbers(),
-                text=[*model.encoder.words(), *model.id_columns],
+                numeric=model.numeric_columns,
+                text=model.text_columns,
                 progress=tell,
             )
 
 
-def table_model(path: str) -> TableModel:
-    """The model that `pnml fit` has put into a file."""
+def table_model(path: str, new: str) -> TableModel:
+    """The model that `pnml fit` has put into a file, with which the table `new` is looked at."""
     from pnml.core.errors import InputError
     from pnml.io import load
+    from pnml.io.container import is_model_file
     from pnml.tables.model import TableModel
 
+    is_model = [Path(name).is_file() and is_model_file(Path(name)) for name in (path, new)]
+    if is_model == [False, True]:
+        raise InputError(f"{new} is a model and {path} is not; give the model first.")
     model = load(path)
     if not isinstance(model, TableModel):
         raise InputError(

@@ -85,7 +85,7 @@ def side_by_side(findings: Findings) -> Table | None:
         row += [number(group.coverage, ".1%")] if regression else []
         row += [number(group.log_loss), number(group.error, ".4g" if regression else ".1%")]
         rows.append(row)
-    covered = [f"inside the {findings.coverage:.0%} interval"] if regression else []
+    covered = [f"inside the {100 * findings.coverage:g}% interval"] if regression else []
     headings = ["", "rows", *covered, "log-loss", error]
     return grid(headings, rows, frozenset(range(1, len(headings))))
 

@@ -24,7 +24,10 @@ MOST_HEADER_BYTES = 64 * 2**20
 _PREFIX = 8  # bytes that give the length of the header
 _DIGITS = 64  # of SHA-256 in hexadecimal
 _DTYPES = ("F64", "F32", "I64", "I32", "BOOL")
-_FOREIGN = "so it is not a model file, or not a whole one; pass one that pnml.save has written."
+_FOREIGN = (
+    "so it is not a model file, or not a whole one; pass one that pnml fit or pnml.save has "
+    "written."
+)
 _DAMAGED = "so it was cut short or changed after it was written; copy or save it again."
 
 
@@ -48,7 +51,9 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Description and arrays of a file whose checksum is right."""
     _library()
     if not stat.S_ISREG(path.stat().st_mode):
-        raise InputError("it is not a regular file; pass one that pnml.save has written.")
+        raise InputError(
+            "it is not a regular file; pass one that pnml fit or pnml.save has written."
+        )
     with path.open("rb") as file:
         header = _header(file)
         document = _document(header)

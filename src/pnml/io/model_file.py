@@ -11,6 +11,7 @@ from pnml.io.atomic import write_whole
 from pnml.io.container import pack, unpack
 from pnml.io.decode import decode
 from pnml.io.encode import encode
+from pnml.io.registry import refuse_lacking
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -78,6 +79,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     path = _path(path)
     try:
         described, tensors = unpack(path)
+        refuse_lacking(described)
     except InputError as error:
         raise InputError(f"Cannot load {path}: {error}") from error
     except (OSError, ValueError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import NoneType
@@ -266,6 +267,7 @@ _ESTIMATORS = [
 ]
 # Models of tables need pyarrow, which the rest does without.
 _TABLES = import_module("pnml.io.table_models") if find_spec("pyarrow") else None
+_TABLE_NAMES = {"NumberColumn", "CategoryColumn", "Encoder", "TableModel"}
 _TABLE_PARTS: list[Entry] = _TABLES.TABLE_PARTS if _TABLES else []
 _TABLE_MODELS: list[Entry] = _TABLES.TABLE_MODELS if _TABLES else []
 
@@ -297,6 +299,20 @@ ENTRIES: dict[str, Entry] = {
         *_TABLE_MODELS,
     ]
 }
+
+
+def refuse_lacking(described: Mapping[str, Any]) -> None:
+    """Raise where a model is one of a table and pyarrow, which it needs, is not installed."""
+    objects = described.get("objects")
+    for item in objects if isinstance(objects, list) else ():
+        name = item.get("class") if isinstance(item, dict) else None
+        if isinstance(name, str) and name in _TABLE_NAMES - set(ENTRIES):
+            raise InputError(
+                "it is a model of a table, which needs pyarrow; run "
+                'pip install "pnml[cli]" and load it again.'
+            )
+
+
 ENTRY_OF: dict[type, Entry] = {e.cls: e for e in ENTRIES.values()}
 MODEL_CLASSES: tuple[type, ...] = tuple(e.cls for e in [*_ESTIMATORS, *_TABLE_MODELS])
 

@@ -23,6 +23,11 @@ _PLACE = OneOf((int, NoneType))
 _TEXTS = ManyOf(tuple, _TEXT)
 
 
+def _check_number(values: Mapping[str, Any]) -> None:
+    if not (np.isfinite(values["fill"]) and 0 < values["scale"] < np.inf):
+        raise InputError(f"its column {values['name']!r} has no mean or no spread")
+
+
 def _check_category(values: Mapping[str, Any]) -> None:
     levels, places = values["levels"], values["level_places"]
     if len(levels) != len(places) or len(set(levels)) != len(levels):
@@ -31,8 +36,12 @@ def _check_category(values: Mapping[str, Any]) -> None:
 
 def _check_encoder(values: Mapping[str, Any]) -> None:
     places = [place for column in values["columns"] for place in column.places]
-    if sorted(places) != list(range(1, values["width"])):
+    right = values["width"] == len(places) + 1 and sorted(places) == [*range(1, values["width"])]
+    if not right:
         raise InputError(f"its columns do not fill the {values['width']} places of a row")
+    names = [column.name for column in values["columns"]]
+    if len(set(names)) != len(names):
+        raise InputError("two of its columns have one name")
     seen = values["patterns"].seen
     if seen is not None and seen.shape[1] != len(values["columns"]):
         raise InputError("its patterns of missing cells are not of its columns")
@@ -44,6 +53,8 @@ def _check_model(values: Mapping[str, Any]) -> None:
         raise InputError(f"it names the learner {learner!r}, which is not known here for {task}")
     if type(values["estimator"]) is not type(LEARNERS[learner].make()):
         raise InputError(f"what it holds is not the learner {learner!r}")
+    if learner not in dict(values["losses"]):
+        raise InputError(f"it has no log-loss of its learner {learner!r}")
     if values["estimator"].n_features_in_ != values["encoder"].width:
         raise InputError("its learner was not fitted to rows as its columns make them")
 
@@ -76,7 +87,7 @@ _MODEL: dict[str, Spec] = {
 }
 
 TABLE_PARTS = [
-    Entry(NumberColumn, _NUMBER),
+    Entry(NumberColumn, _NUMBER, check=_check_number),
     Entry(CategoryColumn, _CATEGORY, check=_check_category),
     Entry(Patterns, {"seen": Either((array("p", "c", dtype=np.bool_), OneOf((NoneType,))))}),
     Entry(

@@ -1,7 +1,8 @@
 """Pictures for notebooks: Displays as in scikit-learn, data in them, drawing in ``plot(ax)``."""
 
 from pnml.plots.regret import RegretDisplay
+from pnml.plots.reliability import ReliabilityDisplay
 from pnml.plots.risk_coverage import RiskCoverageDisplay
 from pnml.plots.spectrum import SpectrumDisplay
 
-__all__ = ["RegretDisplay", "RiskCoverageDisplay", "SpectrumDisplay"]
+__all__ = ["RegretDisplay", "ReliabilityDisplay", "RiskCoverageDisplay", "SpectrumDisplay"]

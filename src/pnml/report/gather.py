@@ -32,7 +32,10 @@ class Gatherer:
         self.summary.add(scores)
         regret = np.nan_to_num(scores.answer.regret, posinf=np.finfo(float).max)
         key = np.where(scores.trusted, regret, regret + 1e6)  # what is not trusted comes first
-        first = np.argsort(-key, kind="stable")[:_LISTED]
+        likely = np.arange(len(key))
+        if len(key) > _LISTED:
+            likely = np.argpartition(-key, _LISTED)[:_LISTED]
+        first = likely[np.lexsort((likely, -key[likely]))]
         for i in first:
             number = offset + int(i) + 1
             rank = (not scores.trusted[i], float(scores.answer.regret[i]), -number)

@@ -17,7 +17,9 @@ from pnml.tables.encoder import NEVER_SEEN, Encoded, Encoder
 from pnml.tables.learners import ridge_in
 
 _NAMED = 3
+_FIRST = 2.0  # above any fraction: what was never seen is named first
 _LONGEST = 40
+_NOBODY = "no single column stands out"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Because:
         strange = np.flatnonzero(encoded.never_seen)
         split = parts[:, 1:]
         if len(strange):
-            split[strange] += parts[strange, :1] * _blame(encoded, strange)
+            blame = _blame(encoded, strange)
+            split[strange] += parts[strange, :1] * blame + _FIRST * (blame > 0)
         named = min(_NAMED, split.shape[1])
         columns = np.empty((len(split), named), dtype=np.intp)
         sizes = np.empty((len(split), named))
@@ -63,7 +66,7 @@ class Because:
             best = columns[:, place] = split.argmax(axis=1)
             sizes[:, place] = split[every, best]
             split[every, best] = -1.0  # named; the next largest is wanted
-        return Drivers(columns, sizes)
+        return Drivers(columns, np.where(sizes >= _FIRST, sizes - _FIRST, sizes))
 
     def _parts(self, X: FloatArray) -> FloatArray:
         if self._groups is not None:
@@ -78,15 +81,17 @@ class Because:
         parts = [self._phrases.take(pa.array(index[:, 0]))]
         parts += [self._further.take(pa.array(column)) for column in index.T[1:]]
         texts = pc.binary_join_element_wise(*parts, "")
+        if not percent[:, 0].all():
+            texts = pc.if_else(pa.array(percent[:, 0] > 0), texts, _NOBODY)
         strange = np.flatnonzero(encoded.never_seen).tolist()
         if not strange:
             return texts
         rows = batch.take(pa.array(strange))
         said = [
             ", ".join(
-                self._phrases[index[i, place]].as_py() + self._remark(encoded, rows, i, k, column)
+                f"{self._short_names[column]} {percent[i, place]}%{remark}"
                 for place, column in enumerate(drivers.columns[i])
-                if percent[i, place] > 0
+                if (remark := self._remark(encoded, rows, i, k, column)) or percent[i, place]
             )
             for k, i in enumerate(strange)
         ]
@@ -104,8 +109,12 @@ class Because:
         """The same to go on with."""
         return pa.array(self._named(", "), type=pa.string())
 
+    @cached_property
+    def _short_names(self) -> list[str]:
+        return [_short(name) for name in self._encoder.names]
+
     def _named(self, before: str) -> list[str]:
-        names = [_short(name) for name in self._encoder.names]
+        names = self._short_names
         return [f"{before}{name} {p}%" if p else "" for name in names for p in range(101)]
 
     def _remark(self, encoded: Encoded, rows: pa.RecordBatch, i: int, k: int, column: int) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 from pnml.tables.encoder import (
+    LARGEST,
     NEVER_SEEN,
     BoolArray,
     CategoryColumn,
@@ -48,19 +49,22 @@ class NumberBuilder:
     fill: float = 0.0
     unit: float = 1.0
     missing: int | None = None
-    rows: int = 0
+    weight: float = 0.0
     mean: float = 0.0
-    squares: float = 0.0  # Σ (x − mean)²
+    squares: float = 0.0  # Σ w (x − mean)²
 
-    def look(self, cells: pa.ChunkedArray) -> None:
+    def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
         """Fix the units in which rows are counted."""
         values = read_numbers(cells, self.name, self.is_date)
-        values = values[np.isfinite(values)]
-        if len(values):
-            self.fill = float(values.mean())
-            self.unit = float(values.std()) or 1.0
+        there = np.abs(values) < LARGEST
+        values, w = values[there], weights[there]
+        if w.sum() > 0:
+            self.fill = float(np.average(values, weights=w))
+            self.unit = float(np.sqrt(np.average((values - self.fill) ** 2, weights=w))) or 1.0
 
-    def learn(self, cells: pa.Array, next_place: Callable[[], int]) -> Written:
+    def learn(
+        self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
+    ) -> Written:
         """What the cells are, their mean and spread being counted."""
         values = read_numbers(cells, self.name, self.is_date)
         missing = np.isnan(values)
@@ -69,9 +73,12 @@ class NumberBuilder:
             self.missing = next_place()
         z = (values - self.fill) / self.unit
         there = z[~missing] if some else z
-        if not np.isfinite(there.sum()):
+        if not np.abs(there).max(initial=0.0) < LARGEST:
             self._refuse_infinite(values)
-        self._count(there)
+        if weights is None:
+            self._count(there, np.ones(len(there)))
+        else:
+            self._count(there, weights[~missing])
         if some:
             z[missing] = 0.0
         return Written(z, missing)
@@ -82,35 +89,36 @@ class NumberBuilder:
         if self.missing is not None:
             X[:, self.missing] = learnt.missing
 
-    def _count(self, z: FloatArray) -> None:
-        if not len(z):
+    def _count(self, z: FloatArray, w: FloatArray) -> None:
+        new = float(w.sum())
+        if not new:
             return
-        mean = float(z.mean())
-        squares, rows = float(np.square(z - mean).sum()), self.rows + len(z)
+        mean = float(w @ z) / new
+        squares, weight = float(w @ np.square(z - mean)), self.weight + new
         shift = mean - self.mean
-        self.squares += squares + shift**2 * self.rows * len(z) / rows
-        self.mean += shift * len(z) / rows
-        self.rows = rows
+        self.squares += squares + shift**2 * self.weight * new / weight
+        self.mean += shift * new / weight
+        self.weight = weight
 
     def _refuse_infinite(self, values: FloatArray) -> None:
-        row = int(np.argmin(np.isfinite(values)))
+        largest = float(np.nanmax(np.abs(values)))
         raise InputError(
-            f"Column {self.name!r} holds {values[row]}, from which nothing can be learnt; "
-            "correct the cell or leave it empty."
+            f"Column {self.name!r} holds numbers as large as {largest:g}, from which nothing can "
+            "be learnt; correct the cells or leave them empty."
         )
 
     @property
     def spread(self) -> float:
         """Standard deviation of the cells, in units of the first look; 0 up to round-off."""
-        if not self.rows:
+        if not self.weight:
             return 0.0
-        spread = float(np.sqrt(self.squares / self.rows))
+        spread = float(np.sqrt(self.squares / self.weight))
         offset = abs(self.fill / self.unit) + abs(self.mean)
         return spread if spread > 1e-12 * offset else 0.0
 
     def problem(self) -> str:
         """Why nothing can be learnt from the column, "" where something can."""
-        if not self.rows:
+        if not self.weight:
             return "holds no value at all"
         if self.spread == 0 and self.missing is None:
             return "has the same value in every row"
@@ -131,10 +139,12 @@ class CategoryBuilder:
     places: dict[str, int] = field(default_factory=dict)
     missing: int | None = None
 
-    def look(self, cells: pa.ChunkedArray) -> None:
+    def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
         """Nothing is fixed beforehand."""
 
-    def learn(self, cells: pa.Array, next_place: Callable[[], int]) -> Written:
+    def learn(
+        self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
+    ) -> Written:
         """Where the cells stand, new words having been given places."""
         words = as_words(cells)
         codes = codes_of(words)
@@ -176,7 +186,8 @@ class CategoryBuilder:
 class Builder:
     """Rows of numbers from batches of which nothing is known beforehand but the roles."""
 
-    def __init__(self, roles: list[Role], look: pa.Table) -> None:
+    def __init__(self, roles: list[Role], look: pa.Table, weights: FloatArray | None) -> None:
+        w = np.ones(look.num_rows) if weights is None else weights
         self.width = NEVER_SEEN + 1
         self._patterns: Counter[bytes] = Counter()
         self._too_many = False
@@ -188,15 +199,15 @@ class Builder:
             elif role.kind in ("number", "date"):
                 place = self._next()
                 self.columns.append(NumberBuilder(role.column, role.kind == "date", place))
-                self.columns[-1].look(look[role.column])
+                self.columns[-1].look(look[role.column], w)
 
     def _next(self) -> int:
         self.width += 1
         return self.width - 1
 
-    def encode(self, batch: pa.RecordBatch | pa.Table) -> FloatArray:
+    def encode(self, batch: pa.RecordBatch | pa.Table, weights: FloatArray | None) -> FloatArray:
         """Rows (n, width); `width` may have grown, earlier rows having 0 there."""
-        learnt = [c.learn(batch.column(c.name), self._next) for c in self.columns]
+        learnt = [c.learn(batch.column(c.name), weights, self._next) for c in self.columns]
         if self.width > _MOST_PLACES:
             raise InputError(
                 f"The columns have more than {_MOST_PLACES:,} distinct words together; "

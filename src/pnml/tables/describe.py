@@ -37,7 +37,11 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
     noise = getattr(model.estimator, "noise_variance_", None)
     if noise is not None:
         yield "noise", f"{np.sqrt(noise):.4g} (standard deviation)"
-    yield "trusted up to", f"{model.threshold(level):.4g} nats ({level:.0%} of the training rows)"
+    threshold = model.threshold(level)
+    told = f"{threshold:.4g} nats ({100 * level:g}% of the training rows)"
+    if threshold == -np.inf:
+        told = "nothing: left out, every training row is outside of all the others"
+    yield "trusted up to", told
 
 
 def chosen_by(model: TableModel) -> str:
@@ -86,6 +90,9 @@ def _remark(column: NumberColumn | CategoryColumn) -> str:
     some_missing = "" if column.missing is None else ", some missing"
     if isinstance(column, CategoryColumn):
         return f"{len(column.levels)} values{some_missing}"
+    if column.is_date:
+        day = np.datetime64(round(column.fill), "D")
+        return f"mean {day}, spread {column.scale:.4g} days{some_missing}"
     return f"mean {column.fill:.4g}, spread {column.scale:.4g}{some_missing}"
 
 

@@ -18,6 +18,12 @@ BoolArray = npt.NDArray[np.bool_]
 # was seen, and the regret of the learner itself rises, without bound where no penalty holds it.
 NEVER_SEEN = 0
 
+# Numbers whose squares, or those of their multiples, leave the range of floats are as infinite.
+LARGEST = 1e100
+
+
+_TRUTH = frozenset({"true", "false"})
+
 
 @dataclass(frozen=True)
 class NumberColumn:
@@ -38,9 +44,14 @@ class NumberColumn:
     def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
         """Fill in the column; which cells are missing, and which are never seen otherwise."""
         values = read_numbers(cells, self.name, self.is_date)
-        missing, infinite = np.isnan(values), np.isinf(values)
-        values = np.where(missing | infinite, self.fill, values)
-        np.divide(values - self.fill, self.scale, out=X[:, self.value])
+        missing = np.isnan(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (values - self.fill) / self.scale
+            infinite = ~missing & ~(np.abs(z) < LARGEST)
+        X[:, self.value] = z
+        odd = missing | infinite
+        if odd.any():
+            X[odd, self.value] = 0.0
         if self.missing is not None:
             X[:, self.missing] = missing
         return missing, infinite
@@ -64,11 +75,18 @@ class CategoryColumn:
     def _place_of(self) -> dict[str, int]:
         return dict(zip(self.levels, self.level_places, strict=True))
 
+    def _place(self, word: str) -> int:
+        """Where a word stands, −1 if it was never seen. True and TRUE are the truth value true."""
+        place = self._place_of.get(word, -1)
+        if place < 0 and word.lower() in _TRUTH and _TRUTH.issuperset(self.levels):
+            place = self._place_of.get(word.lower(), -1)
+        return place
+
     def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
         """Fill in the column; which cells are missing, and which are words never seen."""
         words = as_words(cells)
         codes = codes_of(words)
-        places = [self._place_of.get(word, -1) for word in words.dictionary.to_pylist()]
+        places = [self._place(word) for word in words.dictionary.to_pylist()]
         places.append(-1 if self.missing is None else self.missing)
         place = np.array(places)[codes]  # code −1, missing, takes the last
         known = place >= 0

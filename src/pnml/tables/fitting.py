@@ -18,9 +18,16 @@ from pnml.core.gram import Gram
 from pnml.tables.builder import Builder
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
 from pnml.tables.model import TableModel
-from pnml.tables.roles import Request, Role, check_request, infer, infer_task
+from pnml.tables.roles import (
+    Request,
+    Role,
+    check_request,
+    constant_columns,
+    infer,
+    infer_task,
+)
 from pnml.tables.sampling import uniform_rows
-from pnml.tables.targets import Target, check_classes, weights_of
+from pnml.tables.targets import Target, check_amounts, check_classes, weights_of
 
 _LOOK_BYTES = 2**28
 _MOST_NUMBERS = 2**25  # of rows in memory
@@ -51,6 +58,17 @@ def fit_table(
     return model
 
 
+@dataclass(frozen=True)
+class _Labelled:
+    """Rows to learn from, and how many others there were beside them."""
+
+    rows: pa.Table | pa.RecordBatch
+    y: npt.NDArray[Any]  # (n,)
+    weights: FloatArray | None  # (n,)
+    unlabelled: int
+    weightless: int
+
+
 @dataclass
 class _Job:
     """What is known after the first look."""
@@ -61,7 +79,8 @@ class _Job:
     roles: list[Role]
     target: Target
     types: tuple[tuple[str, str], ...]
-    dropped: int = 0  # rows without a label
+    unlabelled: int = 0  # rows left out
+    weightless: int = 0
 
     @classmethod
     def of(cls, look: pa.Table, request: Request, learner: str, table: str) -> _Job:
@@ -76,7 +95,10 @@ class _Job:
                 f"{able}."
             )
         types = tuple((field.name, str(field.type)) for field in look.schema)
-        return cls(request, names, table, infer(look, request), target, types)
+        job = cls(request, names, table, [], target, types)
+        useless = constant_columns(job._labelled(look).rows) if request.skip_constant else ()
+        job.roles = infer(look, request, useless)
+        return job
 
     @property
     def streams(self) -> bool:
@@ -89,15 +111,18 @@ class _Job:
         total, rows = look.num_rows, look
         if rest is not None or total > limit:
             rows, total = uniform_rows(chain(look.to_batches(), rest or ()), limit)
-        builder = Builder(self.roles, rows)
-        rows, y, weights = self._labelled(rows)
+        labelled = self._labelled(rows)
+        y, weights = labelled.y, labelled.weights
         self._refuse_too_few(len(y))
-        X = builder.encode(rows)
+        builder = Builder(self.roles, labelled.rows, weights)
+        X = builder.encode(labelled.rows, weights)
         if X.size > _MOST_NUMBERS and self.streams:
-            self.dropped = 0
             return self.streamed(look, None)
+        self._count(labelled)
         if self.target.task == "classification":
             check_classes(y, self.target.name)
+        else:
+            self._refuse_constant(float(y[0]), bool(np.all(y == y[0])))
         self._refuse_useless(builder)
         X *= builder.factors()
         fitted = {}
@@ -111,43 +136,62 @@ class _Job:
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
         """Row after row, only their moments and a sample of them being kept."""
-        builder = Builder(self.roles, look)
+        first = self._labelled(look)
+        builder = Builder(self.roles, first.rows, first.weights)
         gram = Gram.empty(builder.width, 1)
         for batch in chain(look.to_batches(), rest or ()):
             for part in _slices(batch, builder.width):
-                rows, y, weights = self._labelled(part)
-                if len(y):
-                    X = builder.encode(rows)
-                    gram = gram.widened(builder.width).plus_rows(X, y, weights)
+                labelled = self._labelled(part)
+                self._count(labelled)
+                if len(labelled.y):
+                    X = builder.encode(labelled.rows, labelled.weights)
+                    gram = gram.widened(builder.width).plus_rows(X, labelled.y, labelled.weights)
         self._refuse_too_few(gram.rows)
+        mean = float(gram.y_mean[0])
+        self._refuse_constant(mean, bool(gram.yy[0, 0] <= 1e-24 * gram.weight * mean**2))
         self._refuse_useless(builder)
         gram = gram.scaled(builder.factors())
         fitted = {name: LEARNERS[name].make().fit_gram(gram) for name in self.names}
         return self._model(builder, fitted, gram.rows, gram.rows)
 
-    def _labelled(
-        self, rows: pa.Table | pa.RecordBatch
-    ) -> tuple[pa.Table | pa.RecordBatch, npt.NDArray[Any], FloatArray | None]:
-        """Rows that have a label, their labels and weights."""
+    def _count(self, labelled: _Labelled) -> None:
+        self.unlabelled += labelled.unlabelled
+        self.weightless += labelled.weightless
+
+    def _labelled(self, rows: pa.Table | pa.RecordBatch) -> _Labelled:
+        """Rows that have a label and count at all, their labels and weights."""
         cells = rows.column(self.target.name)
         cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
         y = self.target.labels(cells)
         there = pc.is_valid(cells).to_numpy(zero_copy_only=False)
         if self.target.task == "regression":
             there &= ~np.isnan(y)
+        total, labelled = rows.num_rows, int(there.sum())
+        weights = None
+        if self.request.weight is not None:
+            weights = weights_of(rows.column(self.request.weight), self.request.weight, there)
+            there &= weights > 0
+            weights = weights[there]
         if not there.all():
             rows, y = rows.filter(pa.array(there)), y[there]
-            self.dropped += int((~there).sum())
-        if self.request.weight is None:
-            return rows, y, None
-        return rows, y, weights_of(rows.column(self.request.weight), self.request.weight)
+        if self.target.task == "regression":
+            check_amounts(y, self.target.name)
+        return _Labelled(rows, y, weights, total - labelled, labelled - len(y))
 
     def _refuse_too_few(self, rows: int) -> None:
         if rows < 3:
             what = "row" if rows == 1 else "rows"
             raise InputError(
-                f"{self.table} has {rows} {what} with a value of {self.target.name!r}, but each "
-                "row is judged by the others; give at least 3."
+                f"{self.table} has {rows} {what} with a value of {self.target.name!r}"
+                f"{' and a weight' if self.weightless else ''}, but each row is judged by the "
+                "others; give at least 3."
+            )
+
+    def _refuse_constant(self, value: float, constant: bool) -> None:
+        if constant:
+            raise InputError(
+                f"The target {self.target.name!r} is {value:g} in every row, so there is nothing "
+                "to predict; pick another --target."
             )
 
     def _refuse_useless(self, builder: Builder) -> None:
@@ -179,9 +223,11 @@ class _Job:
         )
 
     def _remarks(self, builder: Builder, rows: int, total: int) -> Iterator[str]:
-        if self.dropped:
-            yield f"{self.dropped:,} rows without a value of {self.target.name!r} were left out."
-        if total > rows + self.dropped:
+        if self.unlabelled:
+            yield f"{_rows(self.unlabelled)} without a value of {self.target.name!r} left out."
+        if self.weightless:
+            yield f"{_rows(self.weightless)} of weight 0 left out."
+        if total > rows + self.unlabelled + self.weightless:
             yield f"Learnt from a uniform sample of {rows:,} of the {total:,} rows."
         elif rows > MOST_ROWS:
             yield (
@@ -193,6 +239,10 @@ class _Job:
                 f"{builder.lonely_patterns:.0%} of the rows miss a set of columns that no other "
                 "row misses, so about as many new rows will not be trusted for that alone."
             )
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"
 
 
 def _first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:

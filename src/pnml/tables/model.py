@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +16,7 @@ from pnml.core.errors import InputError
 from pnml.tables.because import Because, Drivers
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder
 from pnml.tables.learners import ridge_in
-from pnml.tables.roles import Role
+from pnml.tables.roles import Role, nearest
 from pnml.tables.targets import Target
 
 
@@ -80,6 +79,17 @@ class TableModel:
     def _because(self) -> Because:
         return Because(self.estimator, self.encoder)
 
+    @property
+    def numeric_columns(self) -> list[str]:
+        """Columns that must be read as numbers."""
+        return self.encoder.numbers()
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Columns that must be read as words, whatever they look like: 007 keeps its zeros."""
+        target = [self.target.name] if "string" in self.target.kind else []
+        return [*self.encoder.words(), *self.id_columns, *target]
+
     def threshold(self, level: float) -> float:
         """Regret up to which a row is trusted."""
         return float(self.estimator.loo_.threshold(level))
@@ -91,8 +101,10 @@ class TableModel:
         if not lacking:
             return
         listed = ", ".join(map(repr, lacking[:10])) + (", …" if len(lacking) > 10 else "")
-        near = get_close_matches(lacking[0], names, n=1, cutoff=0.7)
-        hint = f"; is it called {near[0]!r} there?" if near else "; give a table that has them."
+        spare = [name for name in names if name not in self.encoder.names]
+        meant = nearest(lacking[0], spare) if len(lacking) == 1 else None
+        cure = "it" if len(lacking) == 1 else "them"
+        hint = f"; is it called {meant!r} there?" if meant else f"; give a table that has {cure}."
         what = "column" if len(lacking) == 1 else f"{len(lacking)} columns"
         raise InputError(f"{table} lacks the {what} {listed} that the model learnt from{hint}")
 
@@ -101,19 +113,22 @@ class TableModel:
         encoded = self.encoder.encode(batch)
         ask = self._classify if self.target.task == "classification" else self._regress
         answer = ask(batch, encoded.X, coverage)
-        if self.target.task == "classification":  # where the leverage has a say too
-            calm = self.estimator.trusted(encoded.X, level)
-        else:
-            calm = np.isfinite(answer.regret) & (answer.regret <= self.threshold(level))
         drivers = self._because.drivers(encoded)
         return Scores(
             answer=answer,
             prediction=self.target.cells(answer.prediction),
-            trusted=calm & ~encoded.never_seen,
+            trusted=self._calm(answer, encoded.X, level) & ~encoded.never_seen,
             never_seen=encoded.never_seen,
             drivers=drivers,
             because=self._because.texts(drivers, encoded, batch),
         )
+
+    def _calm(self, answer: Answer, X: FloatArray, level: float) -> BoolArray:
+        """Rows (n,) that are like those of training."""
+        if self.target.task == "classification":  # where the leverage has a say too
+            trusted: BoolArray = self.estimator.trusted(X, level)
+            return trusted
+        return np.isfinite(answer.regret) & (answer.regret <= self.threshold(level))
 
     def _regress(self, batch: pa.RecordBatch, X: FloatArray, coverage: float) -> Answer:
         dist = self.estimator.predict_dist(X)
@@ -134,7 +149,9 @@ class TableModel:
         """Regrets, those of rows with something never seen above what they would be without it.
 
         pNML's own regret rises by itself. That of luckiness may fall where the prediction is far
-        from 0, so what pNML's would rise by is added to its regret without the novelty.
+        from 0, so what pNML's would rise by is added to its regret without the novelty. Other
+        learners may not look at a direction without training rows at all; theirs rises by at
+        least what pNML's would at the penalty 1.
         """
         strange = np.flatnonzero(X[:, NEVER_SEEN])
         ridge = ridge_in(self.estimator)
@@ -147,6 +164,8 @@ class TableModel:
         if ridge is not None and ridge.alpha_ > 0:
             leverage = ridge.spectrum_.completed(ridge.alpha_).leverage(rows, ridge.alpha_)
             without = without + np.log1p(novelty / ridge.alpha_ / (1 + leverage))
+        elif ridge is None:
+            without = without + np.log1p(novelty)
         raised = regret.copy()
         raised[strange] = np.maximum(regret[strange], without)
         return raised

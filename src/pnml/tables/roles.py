@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -64,9 +65,9 @@ def check_request(names: list[str], request: Request, table: str) -> None:
                 )
 
 
-def infer(look: pa.Table, request: Request) -> list[Role]:
-    """Role of every column, from a first look at the rows."""
-    roles = [_role(look[name], name, request) for name in look.column_names]
+def infer(look: pa.Table, request: Request, useless: Collection[str] = ()) -> list[Role]:
+    """Role of every column, from a first look at the rows; `useless` ones are left out."""
+    roles = [_role(look[name], name, request, useless) for name in look.column_names]
     if not any(role.kind in ("number", "date", "category") for role in roles):
         raise InputError(
             "No column is left to learn from, all being targets, identifiers or left out; "
@@ -87,7 +88,12 @@ def infer_task(target: pa.ChunkedArray, request: Request) -> str:
     return "regression"
 
 
-def _role(column: pa.ChunkedArray, name: str, request: Request) -> Role:
+def constant_columns(rows: pa.Table) -> list[str]:
+    """Columns from which nothing can be learnt: all missing, or the same in every row."""
+    return [name for name in rows.column_names if _is_constant(rows[name])]
+
+
+def _role(column: pa.ChunkedArray, name: str, request: Request, useless: Collection[str]) -> Role:
     if name == request.target:
         return Role(name, "target")
     if name == request.weight:
@@ -99,12 +105,12 @@ def _role(column: pa.ChunkedArray, name: str, request: Request) -> Role:
     kind = column.type
     if name in request.categorical:
         return Role(name, "category", "as asked")
-    if request.skip_constant and _is_constant(column):
+    if name in useless:
         return Role(name, "left out", "it has no value, or the same in every row")
-    if pt.is_null(kind) or column.null_count == len(column):
+    if pt.is_null(kind):
         return Role(name, "number")  # a stream may still bring values; judged at its end
     if is_date(kind):
-        return Role(name, "date", "in days")
+        return Role(name, "date")
     if is_number(kind):
         return _number_role(column, name)
     if is_words(kind):
@@ -113,7 +119,6 @@ def _role(column: pa.ChunkedArray, name: str, request: Request) -> Role:
 
 
 def _is_constant(column: pa.ChunkedArray) -> bool:
-    """Whether nothing can be learnt from the column: it is all missing, or always the same."""
     if column.null_count == len(column):
         return True
     return column.null_count == 0 and column.type.num_fields == 0 and len(pc.unique(column)) == 1
@@ -150,9 +155,14 @@ def _word_role(column: pa.ChunkedArray, name: str) -> Role:
     return Role(name, "category")
 
 
-def _suggestion(column: str, names: list[str]) -> str:
+def nearest(column: str, names: list[str]) -> str | None:
+    """The name that was perhaps meant, if there is one."""
     near = get_close_matches(column, names, n=1, cutoff=0.6)
     folded = [name for name in names if name.strip().lower() == column.strip().lower()]
-    best = (folded or near)[:1]
+    return next(iter(folded or near), None)
+
+
+def _suggestion(column: str, names: list[str]) -> str:
+    meant = nearest(column, names)
     listed = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
-    return f"; did you mean {best[0]!r}?" if best else f"; it has {listed}."
+    return f"; it has {listed}." if meant is None else f"; did you mean {meant!r}?"

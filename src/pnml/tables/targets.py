@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
-from pnml.tables.values import as_dates, as_numbers, is_date, is_words, looks_numeric
+from pnml.tables.encoder import LARGEST
+from pnml.tables.values import (
+    as_dates,
+    as_numbers,
+    is_date,
+    is_words,
+    looks_numeric,
+    stranger,
+)
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,16 @@ class Target:
         return words
 
     def _numbers(self, cells: pa.Array) -> FloatArray:
+        if is_date(cells.type):
+            return as_dates(cells, self.name)
         try:
-            if is_date(cells.type):
-                return as_dates(cells, self.name)
             return as_numbers(cells, self.name)
-        except InputError:
-            _refuse_words(cells, self.name)
-            raise
+        except InputError as error:
+            raise InputError(
+                f"The target {self.name!r} holds {stranger(cells)}, but the model predicts "
+                "numbers; correct the cells, name the text that means missing with --missing, or "
+                "take the column out."
+            ) from error
 
     def cells(self, labels: npt.NDArray[Any]) -> pa.Array:
         """Predicted labels in the type that the column had."""
@@ -71,16 +81,34 @@ class Target:
             return words
 
 
-def weights_of(cells: pa.Array, name: str) -> FloatArray:
-    """Weights (n,) of rows: numbers of 0 or more."""
-    weights = as_numbers(cells, name)
-    good = np.isfinite(weights) & (weights >= 0)
-    if not good.all():
+def weights_of(cells: pa.Array, name: str, asked: npt.NDArray[np.bool_]) -> FloatArray:
+    """Weights (n,) of rows: numbers of 0 or more in the rows that are asked for."""
+    try:
+        weights = as_numbers(cells, name)
+    except InputError as error:
         raise InputError(
-            f"The weight column {name!r} holds {weights[int(good.argmin())]:g}, but weights count "
-            "copies of a row; give every row a number of 0 or more."
+            f"The weight column {name!r} holds other cells than numbers, but weights count copies "
+            "of a row; give every row a number of 0 or more."
+        ) from error
+    bad = asked & ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        first = weights[int(bad.argmax())]
+        what = "an empty cell" if np.isnan(first) else f"{first:g}"
+        raise InputError(
+            f"The weight column {name!r} holds {what}, but weights count copies of a row; give "
+            "every row a number of 0 or more."
         )
     return weights
+
+
+def check_amounts(values: FloatArray, name: str) -> None:
+    """Raise where a label is infinite, or so large that its square is."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest < LARGEST:
+        raise InputError(
+            f"The target {name!r} holds numbers as large as {largest:g}, from which nothing can "
+            "be learnt; correct the cells or leave them empty."
+        )
 
 
 def check_classes(labels: npt.NDArray[Any], name: str) -> None:
@@ -101,6 +129,11 @@ def check_classes(labels: npt.NDArray[Any], name: str) -> None:
 def _refuse_words(cells: pa.ChunkedArray | pa.Array, name: str) -> None:
     if pt.is_null(cells.type) or cells.null_count == len(cells):
         raise InputError(f"The target {name!r} holds no value at all; pick another --target.")
+    if pt.is_boolean(cells.type):
+        raise InputError(
+            f"The target {name!r} is true or false, but regression needs numbers; "
+            "pass --task classification."
+        )
     words = cells.cast(pa.string())
     numeric = looks_numeric(words)
     odd = words.filter(pa.array(~numeric)).drop_null()
@@ -109,9 +142,4 @@ def _refuse_words(cells: pa.ChunkedArray | pa.Array, name: str) -> None:
             f"The target {name!r} holds text such as {odd[0].as_py()!r}, but regression needs "
             "numbers; pass --task classification, name the text that means missing with "
             "--missing, or pick another --target."
-        )
-    if pc.all(pc.is_valid(cells)).as_py() and pt.is_boolean(cells.type):
-        raise InputError(
-            f"The target {name!r} is true or false, but regression needs numbers; "
-            "pass --task classification."
         )

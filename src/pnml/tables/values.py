@@ -30,40 +30,45 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def is_words(kind: pa.DataType) -> bool:
-    """Whether cells are words."""
+    """Whether cells are words; whole numbers kept as categories are."""
     if pt.is_dictionary(kind):
-        return is_words(kind.value_type)
+        return is_words(kind.value_type) or bool(pt.is_integer(kind.value_type))
     text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
     return bool(text or pt.is_boolean(kind))
 
 
 def as_numbers(column: Column, name: str) -> FloatArray:
-    """Amounts (n,) in float64; days for dates, seconds for times; NaN where a cell is missing."""
+    """Amounts (n,) in float64; seconds for times; NaN where a cell is missing."""
     kind = column.type
     if pt.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
     try:
-        if is_date(kind) or pt.is_time(kind) or pt.is_duration(kind):
+        if pt.is_time(kind) or pt.is_duration(kind):
             return _as_time(column)
+        if is_date(kind):
+            raise pa.ArrowInvalid("a date is no amount")
         if is_words(kind) and not pt.is_boolean(kind):
             column = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        return _floats(column.cast(pa.float64()))
+        return _floats(column.cast(pa.float64(), safe=False))  # long integers lose a digit
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
-            f"Column {name!r} holds {_stranger(column)}, but the model knows it as a number; "
+            f"Column {name!r} holds {stranger(column)}, but the model knows it as a number; "
             "correct the cell, or fit anew with --categorical or --drop for this column."
         ) from error
 
 
 def as_dates(column: Column, name: str) -> FloatArray:
     """Days since 1970 (n,); words are read as ISO 8601 dates."""
-    if not is_words(column.type):
-        return as_numbers(column, name)
+    kind = column.type
+    if is_date(kind):
+        return _as_time(column)
     try:
+        if not (is_words(kind) or pt.is_null(kind)):
+            raise pa.ArrowInvalid("a number is no date")
         return _as_time(column.cast(pa.string()).cast(pa.timestamp("us")))
     except pa.ArrowInvalid as error:
         raise InputError(
-            f"Column {name!r} holds {_stranger(column)}, but the model knows it as a date; "
+            f"Column {name!r} holds {stranger(column)}, but the model knows it as a date; "
             "write dates as YYYY-MM-DD, or fit anew with --drop for this column."
         ) from error
 
@@ -76,7 +81,9 @@ def as_words(column: Column) -> pa.DictionaryArray:
     if pt.is_dictionary(kind):
         if pt.is_string(kind.value_type) and column.dictionary.null_count == 0:
             return column
-        column = column.dictionary_decode()
+        column, kind = column.dictionary_decode(), kind.value_type
+    if pt.is_floating(kind):
+        column = pc.if_else(pc.is_nan(column), None, column)
     return column.cast(pa.string()).dictionary_encode()
 
 
@@ -116,7 +123,7 @@ def _floats(column: Column) -> FloatArray:
     return values
 
 
-def _stranger(column: Column) -> str:
+def stranger(column: Column) -> str:
     """The first cell that is no number, as a message quotes it."""
     if not is_words(column.type):
         return f"cells of type {column.type}"

@@ -77,8 +77,9 @@ def widened_schema(
 
 
 def _refuse_other_columns(first: Part, other: Part) -> None:
-    lacking = [name for name in first.names if name not in set(other.names)]
-    more = [name for name in other.names if name not in set(first.names)]
+    ours, theirs = set(first.names), set(other.names)
+    lacking = [name for name in first.names if name not in theirs]
+    more = [name for name in other.names if name not in ours]
     if not lacking and not more:
         return
     words = []

@@ -17,7 +17,7 @@ from pnml.io.tables.compression import pieces
 from pnml.io.tables.csv_text import ReadOptions, read_text, reads_as_number
 from pnml.io.tables.finding import TableFile
 from pnml.io.tables.kinds import delimiter_of
-from pnml.io.tables.refusals import cell, listed, reading
+from pnml.io.tables.refusals import cell, reading, refuse_repeated
 from pnml.io.tables.rows import Block
 
 _GUESSES = ";\t|:,"
@@ -57,7 +57,7 @@ class CsvPart:
         with closing(self._raw_blocks()) as found:
             for block in found:
                 data = block.data[self._skip :] if block.number == 0 else block.data
-                if data.strip(b"\r\n"):
+                if data[:1] not in b"\r\n" or data.strip(b"\r\n"):
                     yield Block(data, block.number, block.position)
 
     def converted(self, block: Block, schema: pa.Schema) -> pa.RecordBatch | pa.Schema:
@@ -80,7 +80,7 @@ class CsvPart:
                     raise InputError(
                         f"Column {column!r} of {self.file.name} holds {cell(value)} in row "
                         f"{self._row(block, index)}, but the column must hold numbers; mend the "
-                        "cell, or name it among the words that mean missing."
+                        "cell, or name it with --missing if it means missing."
                     )
 
     def _raw_blocks(self) -> Generator[Block, None, None]:
@@ -101,11 +101,7 @@ class CsvPart:
         with reading(name):
             found = read_text(header + b"\n", self._delimiter, None, None, ()).schema.names
         names = [text.strip() or f"unnamed {n}" for n, text in enumerate(found, start=1)]
-        twice = sorted({text for text in names if names.count(text) > 1})
-        if twice:
-            raise InputError(
-                f"{name} has more than one column named {listed(twice)}; rename all but one."
-            )
+        refuse_repeated(names, name)
         if len(names) == 1 and self._options.delimiter is None:
             self._refuse_other_delimiter(names[0], data)
         return tuple(names)

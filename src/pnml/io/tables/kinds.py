@@ -75,7 +75,8 @@ def kind_of(path: Path, name: str) -> Kind:
             return kind
     if is_model_file(path):
         raise InputError(
-            f"{name} is a model, not a table; give the table as NEW and the model first."
+            f"{name} is a model, not a table; give a table there, after the model where both "
+            "are asked for."
         )
     other = _foreign(path, start)
     if other:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,6 +55,18 @@ def missing(path: Path, name: str) -> InputError:
     if close:
         return InputError(f"{name} is not there; did you mean {path.with_name(close[0])}?")
     return InputError(f"{name} is not there; check the path.")
+
+
+def refuse_repeated(columns: Sequence[str], name: str) -> None:
+    """Refuse columns of which two have the same name.
+
+    >>> refuse_repeated(["a", "b"], "new.csv")
+    """
+    twice = sorted(column for column, times in Counter(columns).items() if times > 1)
+    if twice:
+        raise InputError(
+            f"{name} has more than one column named {listed(twice)}; rename all but one."
+        )
 
 
 def cell(value: str) -> str:

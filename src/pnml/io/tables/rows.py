@@ -91,22 +91,20 @@ def _quotes(data: bytes, delimiter: str) -> Positions:
     text = _characters(data)
     quotes = np.flatnonzero(text == _QUOTE)
     # A mark opens a cell only at its beginning; elsewhere it is a letter, as in 5" pipe.
-    may_open = np.zeros(256, dtype=np.bool_)
-    may_open[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
-    begins = may_open[text[quotes - 1]] | (quotes == 0)
-    if begins[::2].all():
+    before = np.zeros(256, dtype=np.bool_)
+    before[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
+    opening = quotes[::2]
+    if before[text[opening[opening > 0] - 1]].all():
         return quotes
-    return _without_letters(quotes, text, begins)
+    before[_QUOTE] = False
+    return _without_letters(quotes, before[text[quotes - 1]] | (quotes == 0))
 
 
-def _without_letters(
-    quotes: Positions, text: npt.NDArray[np.uint8], begins: npt.NDArray[np.bool_]
-) -> Positions:
+def _without_letters(quotes: Positions, begins: npt.NDArray[np.bool_]) -> Positions:
     """Quotation marks less those that open and close nothing."""
     kept: list[int] = []
-    for quote, may_open in zip(quotes.tolist(), begins.tolist(), strict=True):
-        after_quote = quote > 0 and text[quote - 1] == _QUOTE
+    for quote, begins_cell in zip(quotes.tolist(), begins.tolist(), strict=True):
         doubled = bool(kept) and kept[-1] == quote - 1
-        if len(kept) % 2 or (may_open and (doubled or not after_quote)):
+        if len(kept) % 2 or begins_cell or doubled:
             kept.append(quote)
     return np.array(kept, dtype=np.intp)

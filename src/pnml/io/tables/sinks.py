@@ -56,14 +56,15 @@ def decoded_schema(schema: pa.Schema) -> pa.Schema:
     >>> decoded_schema(pa.schema([("c", pa.dictionary(pa.int8(), pa.string()))])).types
     [DataType(string)]
     """
-    return pa.schema([field.with_type(_plain(field.type)) for field in schema])
+    return pa.schema([(field.name, _plain(field.type)) for field in schema])
 
 
 def open_sink(file: BinaryIO, ending: str, schema: pa.Schema, name: str) -> Sink:
     """Where to put batches of a schema; refuses columns that such a file cannot hold."""
     schema = decoded_schema(schema)
     make = SINKS[ending]
-    for field in schema:
+    first_of_type = {field.type: field for field in reversed(list(schema))}
+    for field in first_of_type.values():
         column = pa.schema([field])
         nothing = pa.array([None], field.type)
         try:

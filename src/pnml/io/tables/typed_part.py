@@ -13,11 +13,11 @@ from pnml.core.errors import InputError
 from pnml.io.tables.batches import MOST_ROWS
 from pnml.io.tables.finding import TableFile
 from pnml.io.tables.kinds import Kind
-from pnml.io.tables.refusals import listed, reading
+from pnml.io.tables.refusals import reading, refuse_repeated
 
 _PARQUET_ROWS = 65_536
 _PARQUET_BYTES = 32 * 2**20  # of a batch, if all its cells were numbers
-_BUFFER_BYTES = 2**20
+_BUFFER_BYTES = 2**18
 
 
 class Piece(NamedTuple):
@@ -47,11 +47,7 @@ class TypedPart:
             names = schema.names
         if not names:
             raise InputError(f"{file.name} has no columns; give a table with columns and rows.")
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(
-                f"{file.name} has more than one column named {listed(twice)}; rename all but one."
-            )
+        refuse_repeated(names, file.name)
         self.schema: pa.Schema = schema
         self.names = tuple(names)
 
@@ -80,8 +76,12 @@ class TypedPart:
 @contextmanager
 def _opened(file: TableFile) -> Iterator[_Opened]:
     if file.kind is Kind.PARQUET:
+        # With a buffer in advance and none in between, pyarrow holds a whole row group.
         with pyarrow.parquet.ParquetFile(
-            file.path, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
+            file.path,
+            pre_buffer=False,
+            buffer_size=_BUFFER_BYTES,
+            page_checksum_verification=True,
         ) as parquet:
             yield _Parquet(parquet)
     else:

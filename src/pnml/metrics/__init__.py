@@ -1,0 +1,42 @@
+"""Metrics that scikit-learn lacks: detection, open sets, selective answers, intervals, calibration.
+
+A score is high where a row is believed to be in-distribution (known): pass the *negative* regret.
+Scores may be infinite, as the regret of a row outside the training span is; they may not be NaN.
+"""
+
+from pnml.metrics.calibration import (
+    Calibration,
+    ReliabilityCurve,
+    calibration,
+    expected_calibration_error,
+    reliability_curve,
+)
+from pnml.metrics.detection import detection_accuracy, fpr_at_tpr, tnr_at_tpr
+from pnml.metrics.detection_estimates import DetectionMetrics, Estimate, detection_metrics
+from pnml.metrics.open_set import OSCRCurve, ccr_at_fpr, oscr_area, oscr_curve
+from pnml.metrics.prediction_intervals import interval_coverage, interval_score, interval_width
+from pnml.metrics.selective import RiskCoverageCurve, aurc, risk_coverage_curve
+
+__all__ = [
+    "Calibration",
+    "DetectionMetrics",
+    "Estimate",
+    "OSCRCurve",
+    "ReliabilityCurve",
+    "RiskCoverageCurve",
+    "aurc",
+    "calibration",
+    "ccr_at_fpr",
+    "detection_accuracy",
+    "detection_metrics",
+    "expected_calibration_error",
+    "fpr_at_tpr",
+    "interval_coverage",
+    "interval_score",
+    "interval_width",
+    "oscr_area",
+    "oscr_curve",
+    "reliability_curve",
+    "risk_coverage_curve",
+    "tnr_at_tpr",
+]

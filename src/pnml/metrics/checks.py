@@ -1,0 +1,65 @@
+"""Scores and losses as the metrics take them, or one sentence why not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pnml.core.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pnml.core.arrays import FloatArray
+
+
+def numbers(values: npt.ArrayLike, name: str) -> FloatArray:
+    """One number a row, infinite ones among them, none of them NaN."""
+    v = np.asarray(values, dtype=np.float64)
+    if v.ndim != 1 or not v.size:
+        raise InputError(f"{name} has shape {v.shape}, not (n,) with n > 0: pass one value a row.")
+    if np.isnan(v).any():
+        raise InputError(
+            f"{name} holds {np.isnan(v).sum()} NaN, which no threshold can rank: drop those rows."
+        )
+    return v
+
+
+def finite(values: npt.ArrayLike, name: str) -> FloatArray:
+    """One finite number a row."""
+    v = numbers(values, name)
+    if np.isinf(v).any():
+        raise InputError(
+            f"{name} holds {np.isinf(v).sum()} infinite values among finite ones: drop those rows."
+        )
+    return v
+
+
+def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
+    """Refuse two columns that cannot be of the same rows."""
+    if a.size != b.size:
+        raise InputError(
+            f"{a_name} has {a.size} rows but {b_name} has {b.size}: pass both for the same rows."
+        )
+
+
+def share(value: float, name: str) -> float:
+    """A share that is neither none nor all."""
+    if not 0.0 < value < 1.0:
+        raise InputError(f"{name} is {value}, which is no share: pass a number in (0, 1).")
+    return float(value)
+
+
+def whole(value: int, name: str, least: int) -> int:
+    """A whole number of at least so much."""
+    counts = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not counts or value < least:
+        raise InputError(f"{name} is {value!r}: pass a whole number of at least {least}.")
+    return int(value)
+
+
+def share_at_least(ascending: FloatArray, t: FloatArray, out_of: int) -> FloatArray:
+    """Number of sorted values that reach each threshold, as a share of ``out_of``."""
+    reached = ascending.size - np.searchsorted(ascending, t, side="left")
+    return np.asarray(reached / out_of, dtype=np.float64)

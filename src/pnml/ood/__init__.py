@@ -1,0 +1,29 @@
+"""Out-of-distribution detection: the regret as a score, its rivals, and one table of all.
+
+A detector's ``predict`` is high for outliers, as in pytorch-ood; its ``score_samples`` and
+``decision_function`` are high for ordinary rows, as in scikit-learn.
+"""
+
+from pnml.ood.composition import GramRegretDetector, with_pnml
+from pnml.ood.detector import Detector
+from pnml.ood.evaluation import evaluate_ood
+from pnml.ood.gram import Gram
+from pnml.ood.logits import MSP, Energy, MaxLogit
+from pnml.ood.odin import ODIN
+from pnml.ood.regret import RegretDetector
+from pnml.ood.table import OODRow, OODTable
+
+__all__ = [
+    "MSP",
+    "ODIN",
+    "Detector",
+    "Energy",
+    "Gram",
+    "GramRegretDetector",
+    "MaxLogit",
+    "OODRow",
+    "OODTable",
+    "RegretDetector",
+    "evaluate_ood",
+    "with_pnml",
+]

@@ -1,0 +1,124 @@
+"""Other detectors with pNML on top."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from pnml.core import softmax
+from pnml.core.arrays import Array, FloatArray
+from pnml.core.errors import InputError
+from pnml.ood.detector import Detector, required_scores
+from pnml.ood.gram import Gram, HoldOut
+from pnml.ood.logits import MSP, Energy, MaxLogit
+from pnml.ood.network import as_input, as_numpy
+from pnml.ood.odin import ODIN
+from pnml.ood.regret import RegretDetector
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pnml.nn import LastLayerPNML
+
+
+def with_pnml(baseline: Detector, pnml: LastLayerPNML | None = None, **settings: Any) -> Detector:
+    """The detector that a baseline becomes with pNML, still to be fitted. Eqs. (O9), (O10).
+
+    Softmax, largest logit and energy become the regret on the same network; so do methods that
+    train the network, as OECC and energy-tuned networks, when their weights are in it. ODIN
+    becomes the regret of the inputs it has moved. Gram multiplies the leverage of each input by
+    how far its feature maps deviate.
+
+    Parameters
+    ----------
+    baseline : MSP, MaxLogit, Energy, ODIN or Gram
+    pnml : LastLayerPNML, optional
+        One that is fitted already, to be shared by several compositions.
+    **settings
+        Of `pnml.nn.LastLayerPNML` otherwise: ``layer``, ``alpha``, ``scale`` and so on.
+
+    Examples
+    --------
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    >>> detector = with_pnml(ODIN(network, epsilon=0.01)).fit([torch.randn(200, 4)])
+    >>> detector.predict(torch.randn(5, 4)).shape
+    torch.Size([5])
+    """
+    if not isinstance(baseline, MSP | MaxLogit | Energy | ODIN | Gram):
+        raise InputError(
+            f"There is no way known to put pNML on a {type(baseline).__name__}; pass an MSP, "
+            "MaxLogit, Energy, ODIN or Gram detector."
+        )
+    if baseline.model is None and pnml is None:
+        raise InputError(
+            f"This {type(baseline).__name__} has no network, and pNML needs its last layer; pass "
+            "the network to the detector, or a fitted LastLayerPNML as pnml."
+        )
+    model = baseline.model if pnml is None else pnml
+    if isinstance(baseline, Gram):
+        return GramRegretDetector(baseline, RegretDetector(model, **settings))
+    perturb = baseline.perturb if isinstance(baseline, ODIN) else None
+    return RegretDetector(model, perturb=perturb, **settings)
+
+
+class GramRegretDetector(Detector):
+    """The regret, with the leverage of each input times its deviation in earlier layers. Eq. (O9).
+
+    Made by `with_pnml`. Every tenth training row, which Gram holds out, gives the threshold.
+    """
+
+    def __init__(self, gram: Gram, regret: RegretDetector) -> None:
+        self.gram = gram
+        self.regret = regret
+        self.training_scores_: FloatArray | None = None
+
+    def fit(self, loader: Any) -> Self:
+        """Fit what is not fitted yet: bounds of feature maps, and the statistic of features."""
+        kept = HoldOut(loader)
+        if self.gram.bounds_ is None:
+            self.gram.fit(kept)
+        else:
+            deque(kept, maxlen=0)  # for the rows that it holds out
+        if not self.regret.pnml.statistic.fitted:
+            self.regret.fit(loader)
+        found = [np.zeros(0)]
+        for x in kept.held:
+            log_p, leverage, deviation = self._judged(x)
+            left_out = leverage / (1 - leverage)  # these rows were counted: Eq. (F6)
+            found.append(as_numpy(_scores(log_p, left_out, deviation)))
+        self.training_scores_ = np.concatenate(found)
+        return self
+
+    def predict(self, x: Any) -> Array:
+        """Outlier scores (n,) of inputs, in nats; high means out-of-distribution."""
+        found = _scores(*self._judged(x))
+        return as_numpy(found) if is_numpy_array(x) else found
+
+    def _judged(self, x: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-probabilities (n, C) that the regret goes by, leverage (n,) and deviation (n,)."""
+        import torch
+
+        pnml = self.regret.pnml
+        given = as_input(self.gram.model, x)
+        with torch.no_grad():
+            out = pnml(given)
+            logits = out.logits
+            if pnml.scale_ is not None:
+                unit = torch.nn.functional.normalize(out.features.double(), dim=1)
+                logits = pnml.score_features(pnml.scale_ * unit).logits
+            return softmax.log_softmax(logits), out.leverage, self.gram.standardised(given)
+
+    def _usual_scores(self) -> FloatArray:
+        return required_scores(self, self.training_scores_)
+
+
+def _scores(log_p: Tensor, leverage: Tensor, deviation: Tensor) -> Tensor:
+    """Regrets (n,) at the leverage times the deviation, infinite with it. Eq. (O9)."""
+    raised = (leverage * deviation).masked_fill(deviation.isinf(), float("inf"))
+    regret: Tensor = softmax.regret(log_p, raised)
+    return regret.masked_fill(raised.isinf(), float("inf"))

@@ -1,0 +1,97 @@
+"""Detectors against each other on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.metrics import detection_metrics
+from pnml.ood.network import scores_of
+from pnml.ood.table import OODRow, OODTable
+
+
+def evaluate_ood(
+    detectors: Mapping[str, Any] | Sequence[Any],
+    ind: Any,
+    ood: Mapping[str, Any],
+    *,
+    confidence: float = 0.95,
+    resamples: int = 200,
+    seed: int = 0,
+) -> OODTable:
+    """One table of how well detectors tell ordinary rows from sets of outliers.
+
+    Parameters
+    ----------
+    detectors : dict of name → detector, or sequence of detectors
+        Fitted detectors: of this package, of pytorch-ood (``predict`` is high for outliers), of
+        scikit-learn (``score_samples`` is high for ordinary rows), or functions that return outlier
+        scores.
+    ind : loader, array or tensor
+        Ordinary inputs that no detector was fitted to.
+    ood : dict of name → loader, array or tensor
+        Sets of outliers.
+    confidence, resamples, seed
+        Of the intervals, as in `pnml.metrics.detection_metrics`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pnml.ood import Energy, MSP
+    >>> rng = np.random.default_rng(0)
+    >>> usual, strange = 9 * np.eye(3)[rng.integers(3, size=200)], np.zeros((100, 3))
+    >>> logits = {"flat": strange + rng.normal(size=(100, 3))}
+    >>> head = lambda rows: rows  # these rows are logits already
+    >>> table = evaluate_ood([MSP(head), Energy(head)], usual + rng.normal(size=(200, 3)), logits)
+    >>> table.detectors, table.oods
+    (('MSP', 'Energy'), ('flat',))
+    >>> bool(table["MSP", "flat"].auroc.value > 0.9)
+    True
+    """
+    named = _named(detectors)
+    if not isinstance(ood, Mapping) or not ood:
+        raise InputError(
+            "ood must be a dict that names at least one set of outliers; pass for instance "
+            'ood={"svhn": loader}.'
+        )
+    rows = []
+    for name, detector in named.items():
+        usual = _normality(detector, ind, "ordinary rows")
+        for set_name, outliers in ood.items():
+            strange = _normality(detector, outliers, f"outliers {set_name!r}")
+            found = detection_metrics(
+                usual, strange, confidence=confidence, resamples=resamples, seed=seed
+            )
+            rows.append(OODRow(name, set_name, len(usual), len(strange), found))
+    return OODTable(tuple(rows), confidence)
+
+
+def _normality(detector: Any, data: Any, what: str) -> FloatArray:
+    """Scores (n,), high for ordinary rows, whichever convention the detector follows."""
+    if hasattr(detector, "score_samples"):
+        return scores_of(detector.score_samples, data, what)
+    return -scores_of(getattr(detector, "predict", detector), data, what)
+
+
+def _named(detectors: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """Detectors by name; those that came without one are called by their class."""
+    if isinstance(detectors, Mapping):
+        named = dict(detectors)
+    else:
+        names = [type(detector).__name__ for detector in detectors]
+        repeated = [f"{n} {names[: i + 1].count(n)}" for i, n in enumerate(names)]
+        named = {
+            many if names.count(name) > 1 else name: detector
+            for name, many, detector in zip(names, repeated, detectors, strict=True)
+        }
+    for name, detector in named.items():
+        if not callable(detector) and not hasattr(detector, "predict"):
+            raise InputError(
+                f"detector {name!r} is a {type(detector).__name__} without predict or "
+                "score_samples; pass a fitted detector."
+            )
+    if not named:
+        raise InputError("There are no detectors to compare; pass at least one.")
+    return named

@@ -1,0 +1,180 @@
+"""Gram: feature maps whose channels correlate as no training row of their class did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from pnml.core.arrays import Array, FloatArray
+from pnml.core.errors import InputError
+from pnml.core.softmax import log_softmax
+from pnml.ood.detector import Detector, required_scores
+from pnml.ood.gram_features import Bounds, Tensor, layers_of, recorded
+from pnml.ood.network import as_input, as_numpy, batches, is_module, logits_of
+
+# Every tenth row normalises the deviations instead of widening the bounds.
+_EVERY = 10
+# Of such rows no more are kept than this many numbers: 128 MB in float32.
+_MOST_NUMBERS = 2**25
+# Summed deviation of a layer that no held-out row deviates in.
+_TINY = 1e-7
+
+
+class HoldOut:
+    """The rows of a loader without every tenth, which is kept in ``held`` on the way.
+
+    >>> rows = HoldOut([(np.arange(25.0)[:, None], None)])
+    >>> [len(batch) for batch in rows], [len(batch) for batch in rows.held]
+    ([23], [2])
+    """
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+        self.held: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        self.held, seen, numbers = [], 0, 0
+        for x in batches(self.loader):
+            if isinstance(x, dict):
+                raise InputError(
+                    "Batches that are dicts cannot be split into rows; pass validation=... to "
+                    "Gram.fit with a loader of its own."
+                )
+            ours = np.arange(seen + 1, seen + 1 + len(x)) % _EVERY == 0
+            seen += len(x)
+            size = int(np.prod(x.shape[1:]))
+            ours[np.cumsum(ours) * size + numbers > _MOST_NUMBERS] = False
+            numbers += int(ours.sum()) * size
+            if ours.any():
+                self.held.append(x[np.flatnonzero(ours)])
+            if not ours.all():
+                yield x[np.flatnonzero(~ours)]
+
+
+class Gram(Detector):
+    """Deviations of channel correlations from what training rows of the same class showed.
+
+    Eqs. (O6), (O7) and (O8). Every tenth training row is held out of the bounds, to learn how far
+    ordinary rows go beyond them in each layer; no outliers are needed.
+
+    Parameters
+    ----------
+    model : network of PyTorch
+    layers : sequence of str or module, optional
+        Layers whose outputs are looked at, by default all convolutions, or the linear layers but
+        the last in a network without any.
+    orders : sequence of int, default=(1, ..., 10)
+        Powers of the features whose correlations are taken, in rising order.
+
+    Examples
+    --------
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> network = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    >>> detector = Gram(network).fit(torch.randn(200, 2))
+    >>> near, far = detector.predict(torch.tensor([[0.1, 0.1], [30.0, 30.0]]))
+    >>> bool(far > near)
+    True
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        layers: Iterable[Any] | None = None,
+        orders: Iterable[int] = range(1, 11),
+    ) -> None:
+        self.model = model
+        self.layers = None if layers is None else list(layers)
+        self.orders = tuple(orders)
+        if not self.orders or list(self.orders) != sorted({p for p in self.orders if p >= 1}):
+            raise InputError(
+                f"orders is {self.orders}, but powers must be whole numbers from 1 up, each once "
+                "and in rising order; pass for instance orders=range(1, 11)."
+            )
+        self.bounds_: Bounds | None = None
+        self.validation_: FloatArray | None = None  # (n, layers)  deviations of held-out rows
+
+    def fit(self, loader: Any, validation: Any = None) -> Self:
+        """Learn bounds and deviations from training inputs, in one pass.
+
+        Parameters
+        ----------
+        loader : loader or inputs
+            Training inputs; labels are not looked at, the classes are those that the network names.
+        validation : loader or inputs, optional
+            Ordinary inputs to normalise deviations with, instead of every tenth of the others.
+        """
+        if not is_module(self.model):
+            raise InputError(
+                f"Gram looks into the layers of its network, which is a "
+                f"{type(self.model).__name__} here; pass a network of PyTorch."
+            )
+        kept = loader if isinstance(loader, HoldOut) else HoldOut(loader)
+        self.bounds_ = None
+        for x in kept if validation is None else batches(loader):
+            sums, logits = self._looked_at(x)
+            if self.bounds_ is None:
+                self.bounds_ = Bounds.around_nothing(sums, logits.shape[1])
+            self.bounds_.widen(sums, logits.argmax(dim=1))
+        held = kept.held if validation is None else validation
+        found = [as_numpy(self.deviations(x)) for x in batches(held)] if self.bounds_ else []
+        if not sum(map(len, found)):
+            raise InputError(
+                f"Gram needs rows for its bounds and every {_EVERY}th beside them, but the "
+                f"training set has fewer than {_EVERY} rows; pass more."
+            )
+        self.validation_ = np.concatenate(found)
+        return self
+
+    def predict(self, x: Any) -> Array:
+        """Outlier scores (n,) of inputs; high means out-of-distribution. Eq. (O8)."""
+        return self.score(self.deviations(x), self._usual())
+
+    @staticmethod
+    def score(deviations: Array, usual: FloatArray) -> Array:
+        """Mean over layers of deviations (n, L) relative to the usual ones (L,). Eq. (O8)."""
+        return (deviations / _like(usual, deviations)).mean(-1)
+
+    def standardised(self, x: Any) -> Array:
+        """Mean deviation (n,) over layers, each in standard deviations of it. Eq. (O9)."""
+        seen = self._validation()
+        spread = seen.std(axis=0, ddof=min(1, len(seen) - 1))
+        return self.score(self.deviations(x), np.where(spread > 0, spread, 1.0))
+
+    def deviations(self, x: Any) -> Array:
+        """How far inputs leave the bounds of the class that is named, (n, layers). Eq. (O7)."""
+        if self.bounds_ is None:
+            raise InputError("This Gram has no bounds yet; call fit(loader) first.")
+        sums, logits = self._looked_at(x)
+        log_p = log_softmax(logits)
+        confidence, named = log_p.max(dim=1)
+        found = self.bounds_.deviations(sums, named, confidence.exp())
+        return as_numpy(found) if is_numpy_array(x) else found
+
+    def _looked_at(self, x: Any) -> tuple[list[Tensor], Tensor]:
+        """Row sums of each layer and logits of a batch."""
+        with recorded(layers_of(self.model, self.layers), self.orders) as sums:
+            logits = logits_of(self.model, as_input(self.model, x))
+        return sums, logits
+
+    def _validation(self) -> FloatArray:
+        if self.validation_ is None:
+            raise InputError("This Gram has no bounds yet; call fit(loader) first.")
+        finite = np.isfinite(self.validation_).all(axis=1)
+        return self.validation_[finite]
+
+    def _usual_scores(self) -> FloatArray:
+        return np.asarray(self.score(required_scores(self, self.validation_), self._usual()))
+
+    def _usual(self) -> FloatArray:
+        """Mean deviation of held-out rows in each layer, never quite 0."""
+        seen = self._validation()
+        return np.asarray(seen.mean(axis=0) + _TINY / len(seen))
+
+
+def _like(values: FloatArray, array: Array) -> Array:
+    return values if is_numpy_array(array) else array.new_tensor(values)

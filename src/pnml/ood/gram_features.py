@@ -1,0 +1,150 @@
+"""Channel correlations of feature maps, and how far they leave what training showed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pnml.core.errors import InputError
+
+Tensor = Any
+# What keeps the relative distance to a bound of 0 finite.
+_TINY = 1e-6
+# A block of about this many numbers stays in cache through all orders.
+_BLOCK_NUMBERS = 2**17
+
+
+def row_sums(maps: Tensor, orders: Iterable[int]) -> Tensor:
+    """Row sums (n, orders, C) of the Gram matrices of channels, from maps (n, C, ...). Eq. (O6).
+
+    Of order p they are the roots of F^p (F^p)ᵀ 1, with F the map as a matrix (C, positions). The
+    sum over rows is taken first, so that no matrix (C, C) is ever made.
+
+    >>> import torch
+    >>> row_sums(torch.tensor([[[1.0, 2.0], [3.0, 0.0]]]), [1])
+    tensor([[[ 8., 12.]]], dtype=torch.float64)
+    """
+    import torch
+
+    powers, n = tuple(orders), len(maps)
+    flat = maps.detach().flatten(2) if maps.ndim > 2 else maps.detach().unsqueeze(2)
+    step = max(1, _BLOCK_NUMBERS // max(flat[:1].numel(), 1))
+    return torch.cat([_row_sums(flat[i : i + step], powers) for i in range(0, max(n, 1), step)])
+
+
+def _row_sums(maps: Tensor, orders: tuple[int, ...]) -> Tensor:
+    """The same for a few maps (n, C, positions) that stay in cache."""
+    import torch
+
+    F = maps.double()
+    size = F.abs().amax(dim=(1, 2), keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
+    F = F / size  # powers of 20 and more would overflow
+    out, power, last = [], torch.ones_like(F), 0
+    for p in orders:
+        for _ in range(p - last):
+            power = power * F
+        last = p
+        sums = torch.bmm(power, power.sum(dim=1).unsqueeze(2)).squeeze(2)
+        out.append(sums.sign() * sums.abs() ** (1 / p))
+    return torch.stack(out, dim=1) * size**2
+
+
+@dataclass
+class Bounds:
+    """Least and greatest row sums of training rows, by the class the network names.
+
+    One tensor (classes, orders, C) for each layer; ±inf for classes never named.
+    """
+
+    least: list[Tensor]
+    greatest: list[Tensor]
+
+    @classmethod
+    def around_nothing(cls, sums: list[Tensor], classes: int) -> Bounds:
+        """Bounds of no rows yet, of the shape of these row sums."""
+        shapes = [(classes, *layer.shape[1:]) for layer in sums]
+        return cls(
+            [
+                layer.new_full(shape, float("inf"))
+                for layer, shape in zip(sums, shapes, strict=True)
+            ],
+            [
+                layer.new_full(shape, -float("inf"))
+                for layer, shape in zip(sums, shapes, strict=True)
+            ],
+        )
+
+    def widen(self, sums: list[Tensor], named: Tensor) -> None:
+        """Take in the row sums (n, orders, C) of rows with these classes named (n,)."""
+        for layer, least, greatest in zip(sums, self.least, self.greatest, strict=True):
+            index = named[:, None, None].expand_as(layer)
+            least.scatter_reduce_(0, index, layer, "amin")
+            greatest.scatter_reduce_(0, index, layer, "amax")
+
+    def deviations(self, sums: list[Tensor], named: Tensor, confidence: Tensor) -> Tensor:
+        """How far rows leave the bounds of their class, (n, layers). Eq. (O7).
+
+        Infinite where the network names a class that it named in no training row.
+        """
+        import torch
+
+        found = []
+        for layer, least, greatest in zip(sums, self.least, self.greatest, strict=True):
+            low, high = least[named], greatest[named]
+            below = torch.relu(low - layer) / (low + _TINY).abs()
+            above = torch.relu(layer - high) / (high + _TINY).abs()
+            found.append((below + above).sum(dim=(1, 2)))
+        known = torch.isfinite(self.least[0]).flatten(1).all(dim=1)[named]
+        out = torch.stack(found, dim=1) / confidence[:, None]
+        return torch.where(known[:, None], out, torch.full_like(out, float("inf")))
+
+
+def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
+    """The modules whose outputs are looked at: those given by name or themselves.
+
+    By default all convolutions, or the linear layers but the last where there are none.
+    """
+    from torch import nn
+
+    from pnml.nn.network import unwrapped
+
+    by_name = dict(unwrapped(model).named_modules())
+    if layers is None:
+        kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+        found: list[Any] = [m for m in by_name.values() if isinstance(m, kinds)]
+        linear = [m for m in by_name.values() if isinstance(m, nn.Linear)]
+        found = found or linear[:-1]
+    else:
+        layers = list(layers)
+        strange = [n for n in layers if isinstance(n, str) and n not in by_name]
+        if strange:
+            raise InputError(
+                f"The network has no layer named {strange[0]!r}; pass names out of "
+                "dict(model.named_modules()), or the modules themselves."
+            )
+        found = [by_name[n] if isinstance(n, str) else n for n in layers]
+    if not found:
+        raise InputError(
+            "The network has no convolution and no second linear layer to look at; pass "
+            "layers=[...] with the names of those whose outputs are feature maps."
+        )
+    return found
+
+
+@contextmanager
+def recorded(layers: list[Any], orders: tuple[int, ...]) -> Iterator[list[Tensor]]:
+    """Row sums of the outputs of these layers, filled as the network runs."""
+    sums: list[Tensor] = []
+
+    def record(_module: Any, _inputs: Any, output: Any) -> None:
+        maps = output[0] if isinstance(output, tuple) else output
+        sums.append(row_sums(maps, orders))
+
+    handles = [layer.register_forward_hook(record) for layer in layers]
+    try:
+        yield sums
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,171 @@
+"""ODIN: a small step of the input towards its own class, and a high temperature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from pnml.core.arrays import Array, FloatArray
+from pnml.core.errors import InputError
+from pnml.metrics.ranking import Ranking
+from pnml.ood.detector import Detector, required_scores
+from pnml.ood.logits import MSP
+from pnml.ood.network import (
+    Model,
+    as_input,
+    batches,
+    is_module,
+    logits_of,
+    raw_logits,
+    scores_of,
+)
+
+# Steps that are tried, in units of the image before it was normalised.
+EPSILONS = (0.0, 0.0005, 0.001, 0.0014, 0.002, 0.0024, 0.005, 0.01)
+
+
+@dataclass(frozen=True)
+class EpsilonChoice:
+    """Which step a validation split chose, and what it saw at each."""
+
+    epsilon: float
+    seen: Mapping[float, float]  # step → AUROC, or mean score of ordinary rows without outliers
+
+
+class ODIN(Detector):
+    """Softmax at a high temperature, after a step that raises it more for ordinary inputs.
+
+    Eq. (O5). Inputs must be images or other numbers that the network has gradients for.
+
+    Parameters
+    ----------
+    model : network of PyTorch
+    temperature : float, default=1000
+    epsilon : float, default=0.0014
+        Length of the step; `tuned` chooses it on a validation split.
+    std : sequence of float, optional
+        What the channels were divided by when images were normalised; the step is divided alike.
+
+    Examples
+    --------
+    >>> import torch
+    >>> network = torch.nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(torch.eye(2))
+    >>> detector = ODIN(network, temperature=1.0, epsilon=0.1)
+    >>> detector.perturb(torch.tensor([[1.0, 0.0]]))
+    tensor([[ 1.1000, -0.1000]])
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        temperature: float = 1000.0,
+        epsilon: float = 0.0014,
+        std: Sequence[float] | None = None,
+    ) -> None:
+        self.model = model
+        self.temperature = temperature
+        self.epsilon = epsilon
+        self.std = std
+        self.training_scores_: FloatArray | None = None
+        self.choice_: EpsilonChoice | None = None
+
+    def fit(self, loader: Any) -> Self:
+        """Learn the threshold from training inputs; the score itself needs no fit."""
+        self.training_scores_ = scores_of(self.predict, loader, "training set")
+        return self
+
+    def predict(self, x: Any) -> Array:
+        """Outlier scores (n,) of inputs; high means out-of-distribution."""
+        return self.score(logits_of(self.model, self.perturb(x)), self.temperature)
+
+    @staticmethod
+    def score(logits: Array, temperature: float = 1000.0) -> Array:
+        """Outlier scores (n,) of the logits (n, C) of perturbed inputs. Eq. (O5)."""
+        return MSP.score(logits / temperature)
+
+    def perturb(self, x: Any) -> Any:
+        """The inputs, each entry moved by ε so that the class named becomes more probable.
+
+        Gradients of the network's own parameters are neither made nor changed.
+        """
+        if not is_module(self.model):
+            raise InputError(
+                f"ODIN needs the gradient of its network, which is a {type(self.model).__name__} "
+                "here; pass a network of PyTorch."
+            )
+        import torch
+
+        from pnml.nn.network import as_in_use
+
+        inputs = as_input(self.model, x)
+        if not getattr(inputs, "is_floating_point", lambda: False)():
+            raise InputError(
+                "ODIN moves inputs by fractions, but these are no floating-point numbers; pass "
+                "normalised images."
+            )
+        if self.epsilon == 0:
+            return x
+        with as_in_use([self.model]), torch.inference_mode(False), torch.enable_grad():
+            moved = inputs.detach().clone().requires_grad_(True)
+            logits = raw_logits(self.model, moved).double() / self.temperature
+            own = torch.log_softmax(logits, dim=1).amax(dim=1).sum()
+            (gradient,) = torch.autograd.grad(own, moved)
+        step = torch.where(gradient <= 0, -1.0, 1.0).to(moved.dtype) / self._units(moved)
+        found = moved.detach() + self.epsilon * step
+        return found.cpu().numpy() if is_numpy_array(x) else found
+
+    def tuned(self, ind: Any, ood: Any = None, *, epsilons: Sequence[float] = EPSILONS) -> ODIN:
+        """The same detector with the step that a validation split chooses.
+
+        Parameters
+        ----------
+        ind : loader or inputs
+            Ordinary inputs that are not used to judge the detector afterwards.
+        ood : loader or inputs, optional
+            Outliers for validation. The step of the highest AUROC is taken; without outliers, that
+            of the highest mean softmax over the ordinary inputs, as generalised ODIN does.
+        epsilons : sequence of float
+            The steps to try. Of equally good ones the smallest is taken.
+        """
+        inputs, outliers = list(batches(ind)), None if ood is None else list(batches(ood))
+        seen = {}
+        for epsilon in sorted(epsilons):
+            at = self._at(float(epsilon)).predict
+            usual = -scores_of(at, inputs, "validation split")
+            if outliers is None:
+                seen[float(epsilon)] = float(np.mean(usual))
+            else:
+                strange = -scores_of(at, outliers, "outliers for validation")
+                seen[float(epsilon)] = float(Ranking.of(usual, strange).area()[0])
+        if not seen:
+            raise InputError("epsilons is empty; pass at least one step, for instance [0.0014].")
+        best = max(seen, key=lambda epsilon: seen[epsilon])
+        found = self._at(best)
+        found.choice_ = EpsilonChoice(best, seen)
+        return found
+
+    def _at(self, epsilon: float) -> ODIN:
+        return ODIN(self.model, temperature=self.temperature, epsilon=epsilon, std=self.std)
+
+    def _units(self, x: Any) -> Any:
+        """Divisors of the step, shaped to the channels of the inputs."""
+        if self.std is None:
+            return 1.0
+        import torch
+
+        if x.ndim < 2 or x.shape[1] != len(self.std):
+            raise InputError(
+                f"std has {len(self.std)} numbers but the inputs have shape {tuple(x.shape)}; pass "
+                "one number for each channel."
+            )
+        std = torch.as_tensor(self.std, dtype=x.dtype, device=x.device)
+        return std.reshape(1, -1, *[1] * (x.ndim - 2))
+
+    def _usual_scores(self) -> FloatArray:
+        return required_scores(self, self.training_scores_)

@@ -1,0 +1,211 @@
+"""Whether a classifier is right as often as it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from pnml import metrics
+from pnml.core.errors import InputError
+from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.plots.source import name_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from pnml.core.arrays import FloatArray
+
+
+class ReliabilityDisplay:
+    """Accuracy against confidence, bin by bin: on the diagonal where probabilities are honest.
+
+    Points below the diagonal are promises not kept; those above it, caution. Eq. (O15).
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (k,)
+        Mean probability of the class named, in each bin.
+    accuracy : ndarray of shape (k,)
+        Share of the rows of the bin where that class is right.
+    rows : ndarray of shape (k,), optional
+        How many rows each bin holds; points are drawn the larger, the more there are.
+    ece : float, optional
+        Expected calibration error of these bins.
+    name : str, optional
+        Leads the labels in the legend.
+
+    Attributes
+    ----------
+    ax_, figure_ : where it was drawn
+    line_ : the curve
+    points_ : the bins, by their numbers of rows, or None
+    diagonal_ : where accuracy is confidence, or None
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> probs = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]]
+    >>> display = ReliabilityDisplay.from_predictions(probs, [0, 1, 1], bins=3)
+    >>> display.line_.get_ydata().tolist()
+    [0.0, 1.0, 1.0]
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        confidence: FloatArray,
+        accuracy: FloatArray,
+        rows: npt.NDArray[np.intp] | None = None,
+        ece: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.confidence = confidence
+        self.accuracy = accuracy
+        self.rows = rows
+        self.ece = ece
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        bins: int = 15,
+        binning: str = "mass",
+        name: str | None = None,
+        ax: Axes | None = None,
+        plot_diagonal: bool = True,
+        line_kw: Style = None,
+    ) -> Self:
+        """Draw the reliability of any fitted classifier with probabilities on rows X, y.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or a Pipeline that ends in one
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+        bins, binning
+            As in `pnml.metrics.reliability_curve`.
+        name : str, optional
+            By default the name of the estimator's class.
+        ax, plot_diagonal, line_kw
+            As in `plot`.
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "predict_proba"):
+            raise InputError(
+                f"estimator is a {name_of(estimator)}, which has no probabilities to draw; pass a "
+                "fitted classifier with predict_proba."
+            )
+        return cls.from_predictions(
+            estimator.predict_proba(X),
+            _positions(np.asarray(y), np.asarray(estimator.classes_)),
+            bins=bins,
+            binning=binning,
+            name=name_of(estimator) if name is None else name,
+            ax=ax,
+            plot_diagonal=plot_diagonal,
+            line_kw=line_kw,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        probs: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        *,
+        bins: int = 15,
+        binning: str = "mass",
+        name: str | None = None,
+        ax: Axes | None = None,
+        plot_diagonal: bool = True,
+        line_kw: Style = None,
+    ) -> Self:
+        """Draw the reliability of probabilities (n, C) for labels (n,) counted from 0.
+
+        Parameters
+        ----------
+        probs, labels, bins, binning
+            As in `pnml.metrics.reliability_curve`.
+        name : str, optional
+            Leads the labels in the legend.
+        ax, plot_diagonal, line_kw
+            As in `plot`.
+        """
+        require_matplotlib(f"{cls.__name__}.from_predictions")
+        curve = metrics.reliability_curve(probs, labels, bins=bins, binning=binning)
+        display = cls(
+            confidence=curve.confidence,
+            accuracy=curve.accuracy,
+            rows=curve.rows,
+            ece=curve.error,
+            name=name,
+        )
+        return display.plot(ax, plot_diagonal=plot_diagonal, line_kw=line_kw)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        plot_diagonal: bool = True,
+        line_kw: Style = None,
+    ) -> Self:
+        """Draw the curve, its bins as points and the diagonal.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+        name : str, optional
+            Leads the labels in the legend instead of the display's own name.
+        plot_diagonal : bool, default=True
+            Also draw where accuracy is confidence.
+        line_kw : dict, optional
+            How the curve looks, for matplotlib.
+        """
+        ax = self.ax_ = axes_for(self, ax)
+        self.figure_ = ax.figure
+        name = self.name if name is None else name
+        k = len(self.confidence)
+        text = f"{k} bins" if self.ece is None else f"ECE = {self.ece:.3g} ({k} bins)"
+        style: dict[str, Any] = {"label": labelled(name, text)}
+        if self.rows is None:
+            style["marker"] = "o"
+        (self.line_,) = ax.plot(self.confidence, self.accuracy, **styled(style, line_kw))
+        self.points_ = None
+        if self.rows is not None:
+            area = 10 + 90 * self.rows / self.rows.max()
+            color = self.line_.get_color()
+            self.points_ = ax.scatter(self.confidence, self.accuracy, s=area, color=color)
+        self.diagonal_: Line2D | None = None
+        if plot_diagonal:
+            ends = [0.0, 1.0]
+            (self.diagonal_,) = ax.plot(
+                ends, ends, color="0.5", linestyle="--", linewidth=1.0, label="honest"
+            )
+        ax.set(xlabel="Confidence (probability of the class named)", ylabel="Accuracy")
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        add_legend(ax)
+        return self
+
+
+def _positions(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Position of each label among the classes; a label that is none of them is refused."""
+    order = np.argsort(classes)
+    place = order[np.searchsorted(classes, y, sorter=order).clip(max=len(classes) - 1)]
+    if not np.array_equal(classes[place], y):
+        strange = np.asarray(y[classes[place] != y][0]).item()
+        raise InputError(
+            f"y holds the label {strange!r}, which the classifier was not fitted to; drop those "
+            "rows."
+        )
+    return np.asarray(place, dtype=np.intp)
