@@ -209,3 +209,9 @@ def test_coverage_is_held_against_what_the_intervals_promise(regression):
 
 def test_errors_of_classification_are_shares(classification):
     assert "their share of wrong labels is 10 %, against 40 %" in comparison(classification)[0]
+
+
+def test_where_more_than_the_regret_counts_the_expectation_is_that_of_both(classification):
+    learnt = replace(classification.learnt, usual=0.96)
+    told = sentences(replace(classification, learnt=learnt, rows=1000, trusted=958))
+    assert any("in keeping with the 4 % expected" in sentence for sentence in told)

@@ -22,6 +22,7 @@ class Learnt:
     regrets: FloatArray  # (m,) leave-one-out regrets of training rows, inf among them
     threshold: float  # regret up to which a row is trusted
     level: float  # quantile of the training regrets that the threshold is
+    usual: float | None = None  # share of training rows trusted, where more than the regret counts
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ class Gatherer:
             regrets=regrets,
             threshold=model.threshold(self._level),
             level=self._level,
+            usual=model.usual_share(self._level),
         )
 
     def _groups(self) -> tuple[Group, ...]:

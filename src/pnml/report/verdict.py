@@ -203,6 +203,8 @@ def _infinite_share(regrets: FloatArray) -> float:
 
 def _expected_share(findings: Findings) -> float:
     """Share not trusted of rows like the training rows: the level counts finite regrets only."""
+    if findings.learnt.usual is not None:
+        return 1 - findings.learnt.usual
     return 1 - findings.learnt.level * (1 - _infinite_share(findings.learnt.regrets))
 
 
@@ -214,6 +216,8 @@ def _more_than_chance(findings: Findings) -> bool:
     """
     learnt, untrusted = findings.learnt, findings.rows - findings.trusted
     m, r = learnt.regrets.size, int(np.sum(learnt.regrets <= learnt.threshold))
+    if learnt.usual is not None:
+        r = math.floor(learnt.usual * m)
     if untrusted == 0 or r == 0:
         return False
     return bool(betabinom.sf(untrusted - 1, findings.rows, m + 1 - r, r) < _CHANCE)

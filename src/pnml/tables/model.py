@@ -94,6 +94,16 @@ class TableModel:
         """Regret up to which a row is trusted."""
         return float(self.estimator.loo_.threshold(level))
 
+    def usual_share(self, level: float) -> float | None:
+        """Share of the training rows that are trusted, each left out; None where it is `level`."""
+        if self.target.task == "regression":
+            return None
+        loo = self.estimator.loo_
+        calm = (loo.regrets <= loo.threshold(level)) & (
+            loo.leverages <= loo.leverage_threshold(level)
+        )
+        return float(np.average(calm, weights=loo.weights))
+
     def check_columns(self, names: Iterable[str], table: str) -> None:
         """Raise where the table lacks columns that the model needs."""
         names = list(names)
