@@ -261,6 +261,36 @@ def test_cells_of_a_csv_come_out_as_they_went_in(here, call):
         assert out[3:6] == given[3:6]
 
 
+def test_zeros_and_digits_of_a_csv_are_not_lost(here, call):
+    rng = np.random.default_rng(0)
+    rows = ["zip,account,x,y"]
+    rows += [f"{i:05d},12345678901234567{i:05d},{i % 9},{rng.normal()}" for i in range(5, 95)]
+    Path("codes.csv").write_text("\n".join(rows) + "\n")
+    assert call("fit", "codes.csv", "-t", "y", "--drop", "account", "-o", "m.pnml").code == 0
+    assert call("score", "m.pnml", "codes.csv", "-o", "s.csv").code == 0
+    given, found = (pd.read_csv(name, dtype=str) for name in ("codes.csv", "s.csv"))
+    assert found[["zip", "account"]].equals(given[["zip", "account"]])
+    model = load("m.pnml")
+    assert "zip" in model.encoder.numbers()
+    table = pyarrow.csv.read_csv("codes.csv")
+    scores = model.score(table.to_batches()[0], 0.9, 0.99)
+    np.testing.assert_array_equal(found.regret.astype(float), scores.answer.regret)
+    assert call("report", "m.pnml", "codes.csv", "-o", "r.html").code == 0
+
+
+def test_times_of_day_in_a_csv_are_scored_as_they_were_learnt(here, call):
+    rng = np.random.default_rng(0)
+    rows = ["time,x,y", *(f"{i % 24:02d}:30,{i % 7},{rng.normal()}" for i in range(60))]
+    Path("times.csv").write_text("\n".join(rows) + "\n")
+    assert call("fit", "times.csv", "-t", "y", "-o", "m.pnml").code == 0
+    done = call("score", "m.pnml", "times.csv", "-o", "s.csv")
+    assert (done.code, done.err) == (0, "")
+    Path("times.csv").write_text("time,x,y\nnoon,1,1\n")
+    done = call("score", "m.pnml", "times.csv", "-o", "s.csv")
+    assert done.code == 2
+    assert "'time' holds 'noon'" in done.err
+
+
 def test_reordered_and_further_columns_are_fine(here, call):
     table = mixed(40, seed=1, shift=0.5)
     other = table.select(table.column_names[::-1]).append_column("extra", pa.array(["x"] * 40))

@@ -75,9 +75,8 @@ def test_counts_means_and_groups_are_those_of_the_whole_table(model, cuts):
     groups = {"trusted": scores.trusted, "not trusted": ~scores.trusted, "all rows": there | True}
     assert [group.name for group in found.groups] == list(groups)
     for group in found.groups:
-        chosen = groups[group.name]
+        chosen = groups[group.name] & there
         assert group.rows == chosen.sum()
-        chosen = chosen & there
         inside = (answer.interval[:, 0] <= y) & (y <= answer.interval[:, 1])
         error = np.sqrt(np.mean((answer.prediction - y)[chosen] ** 2))
         assert group.coverage == pytest.approx(inside[chosen].mean())

@@ -198,6 +198,16 @@ def test_classification_speaks_of_probabilities(classification):
     assert "probability of the predicted species" in titles
 
 
+def test_what_makes_a_row_trusted_is_told_for_each_task(regression, classification):
+    judged = replace(classification, learnt=replace(classification.learnt, usual=0.972))
+    words = Reader(render(judged)).words.replace("\u00a0", " ")
+    assert "its leverage" in words
+    assert "about 2.8 % are not trusted, by design" in words
+    words = Reader(render(regression)).words.replace("\u00a0", " ")
+    assert "its leverage" not in words
+    assert "about 1 % are not trusted, by design" in words
+
+
 def test_numbers_sort_as_numbers_and_text_as_text(regression):
     columns = {column.name: column for column in rows_table(regression)}
     assert columns["regret"].numeric

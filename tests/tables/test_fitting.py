@@ -301,3 +301,17 @@ def test_many_lonely_patterns_of_gaps_are_told(rng):
         gaps = rng.random(60) < 0.4
         table = replaced(table, name, np.where(gaps, None, table[name].to_numpy()).tolist())
     assert any("miss a set of columns that no other row misses" in r for r in fitted(table).remarks)
+
+
+def test_labels_of_new_rows_are_read_as_those_of_training_were():
+    days = np.datetime64("2024-01-01") + np.arange(150) % 90
+    bare = mixed(150).drop_columns("y")
+    dated = bare.append_column("y", pa.array(days))
+    model = fitted(dated)
+    told = model.score(one_batch(dated), 0.9, 0.99).answer.outcome
+    spelt = one_batch(bare.append_column("y", pa.array([str(day) for day in days])))
+    np.testing.assert_array_equal(model.score(spelt, 0.9, 0.99).answer.outcome.loss, told.loss)
+    with pytest.raises(InputError, match="knows it as a date"):
+        model.score(one_batch(mixed(150)), 0.9, 0.99)
+    with pytest.raises(InputError, match="predicts numbers"):
+        fitted(mixed(150)).score(one_batch(dated), 0.9, 0.99)

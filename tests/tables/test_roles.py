@@ -88,6 +88,36 @@ def test_a_column_that_mixes_numbers_and_text_is_refused_with_examples(cells):
     assert role(column, drop=("cells",)).kind == "left out"
 
 
+DISGUISED = {
+    "decimal comma": (["170,5", "1,25", "80"], "numbers"),
+    "thousands": (["1,234.50", "950.00", "12,345,678"], "numbers"),
+    "european thousands": (["1.234,50", "99,9", "1.000.000,0"], "numbers"),
+    "spaces": (["1 234", "12\u00a0345,5", "7"], "numbers"),
+    "per cent": (["12.5%", "7 %", "100%"], "numbers"),
+    "money": (["$1,200", "€ 3.50", "-12 €"], "numbers"),
+    "days first": (["31/12/2020", "1.2.2021", "05/06/21"], "dates"),
+}
+
+
+@pytest.mark.parametrize("name", DISGUISED)
+def test_numbers_and_dates_in_other_spellings_are_neither_words_nor_identifiers(name):
+    cells, what = DISGUISED[name]
+    column = [cells[i % len(cells)] for i in range(N)]
+    with pytest.raises(InputError, match=f"'cells' holds {what} written as .*--categorical"):
+        role(column)
+    assert role(column, categorical=("cells",)).kind == "category"
+    with pytest.raises(InputError, match=f"target 'y' holds {what} written as"):
+        infer_task(pa.chunked_array([column]), Request(target="y"))
+    table = numbers(N, 2).drop_columns("y").append_column("y", pa.array(column))
+    with pytest.raises(InputError, match=f"target 'y' holds {what} written as"):
+        fit_table(table.to_batches(), Request(target="y", task="regression"), "pnml", "t.csv")
+
+
+@pytest.mark.parametrize("cells", [["1-2", "3-4"], ["1.2.3", "1.10.0"], ["S1", "M2"], ["a,b", "c"]])
+def test_words_with_digits_are_words(cells):
+    assert role([cells[i % 2] for i in range(N)]).kind == "category"
+
+
 def test_a_few_numbers_among_many_words_are_words():
     words = ["north", "south", "east", "west", "12"]
     assert role([words[i % 5] for i in range(N)]).kind == "category"
@@ -143,6 +173,8 @@ def test_one_column_cannot_have_two_roles():
 USELESS = {
     "a constant": (np.full(N, 3.5), "has the same value in every row"),
     "a constant far from 0": (np.full(N, 1e9 + 0.1), "has the same value in every row"),
+    "noughts": (np.zeros(N), "has the same value in every row"),
+    "round-off": (2.0**53 + 2 * np.arange(N), "has the same value in every row, up to"),
     "one word": (["same"] * N, "has the same value in every row"),
     "no numbers": (pa.nulls(N, pa.float64()), "holds no value at all"),
     "no words": (pa.nulls(N, pa.string()), "holds no value at all"),
@@ -188,3 +220,10 @@ def test_every_message_is_one_sentence():
     with pytest.raises(InputError) as caught:
         fit_table(table.to_batches(), Request(target="y"), "pnml", "t.csv")
     assert not re.search(r"[.?!] [A-Z]", str(caught.value))
+
+
+@pytest.mark.parametrize("cells", [[{"a": 1}] * N, [[1, 2]] * N, [b"\xff\xfe", b"b"] * (N // 2)])
+def test_cells_that_are_no_words_cannot_be_categories(cells):
+    table = numbers(N, 2).append_column("odd", pa.array(cells))
+    with pytest.raises(InputError, match=r"'odd' holds cells of type .* as words"):
+        fit_table(table.to_batches(), Request(target="y", categorical=("odd",)), "pnml", "t.csv")

@@ -72,7 +72,7 @@ def report_file(
             findings = table.read(
                 consume,
                 numeric=model.numeric_columns,
-                text=model.text_columns,
+                text=[*model.text_columns, *table.codes()],
                 progress=tell,
             )
     page = render(findings).encode()

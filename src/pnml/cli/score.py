@@ -93,7 +93,7 @@ def score_file(
             return table.read(
                 consume,
                 numeric=model.numeric_columns,
-                text=model.text_columns,
+                text=[*model.text_columns, *table.codes()],
                 progress=tell,
             )
 
@@ -156,4 +156,7 @@ def timing(findings: Findings, seconds: float) -> dict[str, Any]:
 
 def speed(findings: Findings, seconds: float) -> str:
     """How long it took, in words."""
-    return f"{findings.rows:,} rows in {seconds:.1f} s ({findings.rows / seconds:,.0f} a second)"
+    from pnml.report.formats import count
+
+    rows = count(findings.rows, "row")
+    return f"{rows} in {seconds:.1f} s ({findings.rows / seconds:,.0f} a second)"

@@ -86,7 +86,7 @@ def side_by_side(findings: Findings) -> Table | None:
         row += [number(group.log_loss), number(group.error, ".4g" if regression else ".1%")]
         rows.append(row)
     covered = [f"inside the {100 * findings.coverage:g}% interval"] if regression else []
-    headings = ["", "rows", *covered, "log-loss", error]
+    headings = ["rows with a label", "number", *covered, "log-loss", error]
     return grid(headings, rows, frozenset(range(1, len(headings))))
 
 

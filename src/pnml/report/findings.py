@@ -44,7 +44,7 @@ class Group:
     """How well the trusted, the untrusted, or all rows came out. NaN where it is not defined."""
 
     name: str  # "trusted", "not trusted", "all rows"
-    rows: int
+    rows: int  # that have a label
     coverage: float  # share of labels inside their interval; NaN in classification
     log_loss: float  # mean, nats
     error: float  # root mean squared error, or share of wrong labels

@@ -117,7 +117,7 @@ class Gatherer:
         loss = tally.mean(tally.loss)
         return Group(
             name=name,
-            rows=tally.rows,
+            rows=tally.labelled,
             coverage=tally.mean(tally.covered),
             log_loss=tally.mean(tally.log_loss),
             error=float(np.sqrt(loss)) if self._model.target.task == "regression" else loss,

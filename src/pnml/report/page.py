@@ -11,7 +11,7 @@ from pnml.report.regret_charts import regret_chart, scatter_chart
 from pnml.report.risk_chart import risk_chart
 from pnml.report.rows_table import rows_table
 from pnml.report.spectrum_chart import spectrum_chart
-from pnml.report.verdict import standing, summary
+from pnml.report.verdict import expected_share, standing, summary
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -38,6 +38,7 @@ def render(findings: Findings) -> str:
         comparison=comparison(findings),
         error_name=error_name(findings.task),
         charts=figures,
+        usual=expected_share(findings),
         drawings=_embedded([_drawing(figure) for figure in figures]),
         table=rows_table(findings),
         shown_columns=findings.learnt.columns[:_MOST_COLUMNS],

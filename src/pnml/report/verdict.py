@@ -63,7 +63,8 @@ def summary(findings: Findings) -> list[str]:
     if findings.never_seen:
         told.append(
             f"{count(findings.never_seen, 'row')} {_verb(findings.never_seen, 'holds', 'hold')} "
-            "a category or a pattern of missing values that was never seen in training, so "
+            "a category, an infinite number or a pattern of missing values that was never seen in "
+            "training, so "
             f"{_verb(findings.never_seen, 'it is', 'they are')} not trusted."
         )
     if findings.infinite:
@@ -154,7 +155,7 @@ def _incomparable(training: FloatArray) -> str:
 
 def _share(findings: Findings) -> str:
     untrusted = findings.rows - findings.trusted
-    expected = percent(_expected_share(findings))
+    expected = percent(expected_share(findings))
     if untrusted == 0:
         return f"Of rows like the training rows, about {expected} would not be trusted."
     judgement = "more than" if _more_than_chance(findings) else "in keeping with"
@@ -201,7 +202,7 @@ def _infinite_share(regrets: FloatArray) -> float:
     return float(np.mean(np.isinf(regrets))) if regrets.size else 0.0
 
 
-def _expected_share(findings: Findings) -> float:
+def expected_share(findings: Findings) -> float:
     """Share not trusted of rows like the training rows: the level counts finite regrets only."""
     if findings.learnt.usual is not None:
         return 1 - findings.learnt.usual

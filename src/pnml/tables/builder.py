@@ -24,7 +24,7 @@ from pnml.tables.encoder import (
     distinct_rows,
     read_numbers,
 )
-from pnml.tables.roles import MOST_LEVELS, Role
+from pnml.tables.roles import MOST_LEVELS, ROUND_OFF, Role
 from pnml.tables.values import as_words, codes_of
 
 _MOST_PATTERNS = 100_000
@@ -114,14 +114,14 @@ class NumberBuilder:
             return 0.0
         spread = float(np.sqrt(self.squares / self.weight))
         offset = abs(self.fill / self.unit) + abs(self.mean)
-        return spread if spread > 1e-12 * offset else 0.0
+        return spread if spread > ROUND_OFF * offset else 0.0
 
     def problem(self) -> str:
         """Why nothing can be learnt from the column, "" where something can."""
         if not self.weight:
             return "holds no value at all"
         if self.spread == 0 and self.missing is None:
-            return "has the same value in every row"
+            return "has the same value in every row, up to the rounding of numbers"
         return ""
 
     def build(self) -> NumberColumn:
@@ -146,7 +146,7 @@ class CategoryBuilder:
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
     ) -> Written:
         """Where the cells stand, new words having been given places."""
-        words = as_words(cells)
+        words = as_words(cells, self.name)
         codes = codes_of(words)
         known = words.dictionary.to_pylist()
         used = np.bincount(codes + 1, minlength=len(known) + 1) > 0

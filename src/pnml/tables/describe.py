@@ -69,7 +69,8 @@ def left_out(model: TableModel) -> list[str]:
         if role.kind == "left out" and role.remark != "as asked":
             reasons.setdefault(role.remark, []).append(role.column)
     return [
-        f"Left out {', '.join(map(repr, names))}: {reason} (--categorical keeps a column)."
+        f"Left out {', '.join(map(repr, names))}: {reason}"
+        f"{'' if reason.startswith('cells of type') else ' (--categorical keeps a column)'}."
         for reason, names in reasons.items()
     ]
 

@@ -84,7 +84,7 @@ class CategoryColumn:
 
     def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
         """Fill in the column; which cells are missing, and which are words never seen."""
-        words = as_words(cells)
+        words = as_words(cells, self.name)
         codes = codes_of(words)
         places = [self._place(word) for word in words.dictionary.to_pylist()]
         places.append(-1 if self.missing is None else self.missing)

@@ -81,8 +81,9 @@ class TableModel:
 
     @property
     def numeric_columns(self) -> list[str]:
-        """Columns that must be read as numbers."""
-        return self.encoder.numbers()
+        """Columns that must be read as numbers; times of day are told by their cells."""
+        types = dict(self.types)
+        return [name for name in self.encoder.numbers() if not types[name].startswith("time")]
 
     @property
     def text_columns(self) -> list[str]:

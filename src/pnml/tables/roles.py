@@ -12,9 +12,19 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pnml.core.errors import InputError
-from pnml.tables.values import as_words, codes_of, is_date, is_number, is_words, looks_numeric
+from pnml.tables.values import (
+    as_numbers,
+    as_words,
+    codes_of,
+    disguise,
+    is_date,
+    is_number,
+    is_words,
+    looks_numeric,
+)
 
 MOST_LEVELS = 1000
+ROUND_OFF = 1e-12  # a spread below this share of the mean is the rounding of the numbers
 _MIXED = 0.25  # share of number-like words from which a column of words counts as a mixture
 
 
@@ -82,6 +92,11 @@ def infer_task(target: pa.ChunkedArray, request: Request) -> str:
         return request.task
     kind = target.type
     if is_words(kind):
+        if pt.is_string(kind) and (meant := disguise(pc.unique(target))):
+            raise InputError(
+                f"The target {request.target!r} holds {meant}; correct the cells, or pass "
+                "--task classification if they are names."
+            )
         return "classification"
     if pt.is_integer(kind) and len(pc.unique(target.drop_null())) <= 2:
         return "classification"
@@ -121,6 +136,10 @@ def _role(column: pa.ChunkedArray, name: str, request: Request, useless: Collect
 def _is_constant(column: pa.ChunkedArray) -> bool:
     if column.null_count == len(column):
         return True
+    if is_number(column.type) and column.null_count == 0:
+        values = as_numbers(column, "")
+        if np.isfinite(values).all():
+            return bool(values.std() <= ROUND_OFF * abs(values.mean()))
     return column.null_count == 0 and column.type.num_fields == 0 and len(pc.unique(column)) == 1
 
 
@@ -134,12 +153,17 @@ def _number_role(column: pa.ChunkedArray, name: str) -> Role:
 
 
 def _word_role(column: pa.ChunkedArray, name: str) -> Role:
-    words = as_words(column)
+    words = as_words(column, name)
     levels, filled = words.dictionary, len(column) - column.null_count
     seen = np.unique(codes_of(words))
     distinct = int(np.sum(seen >= 0))
     if pt.is_boolean(column.type):
         return Role(name, "category", "true or false")
+    if meant := disguise(levels):
+        raise InputError(
+            f"Column {name!r} holds {meant}; correct the cells, or pass --categorical {name!r} "
+            f"or --drop {name!r}."
+        )
     numeric = looks_numeric(levels)
     if numeric.any() and not numeric.all() and float(numeric.mean()) >= _MIXED:
         number, word = levels[int(numeric.argmax())], levels[int((~numeric).argmax())]

@@ -17,7 +17,7 @@ from pnml.tables.encoder import LARGEST
 from pnml.tables.values import (
     as_dates,
     as_numbers,
-    is_date,
+    disguise,
     is_words,
     looks_numeric,
     stranger,
@@ -59,7 +59,7 @@ class Target:
         return words
 
     def _numbers(self, cells: pa.Array) -> FloatArray:
-        if is_date(cells.type):
+        if self.kind.startswith(("date", "timestamp")):
             return as_dates(cells, self.name)
         try:
             return as_numbers(cells, self.name)
@@ -135,6 +135,8 @@ def _refuse_words(cells: pa.ChunkedArray | pa.Array, name: str) -> None:
             "pass --task classification."
         )
     words = cells.cast(pa.string())
+    if meant := disguise(words):
+        raise InputError(f"The target {name!r} holds {meant}; correct the cells.")
     numeric = looks_numeric(words)
     odd = words.filter(pa.array(~numeric)).drop_null()
     if len(odd):

@@ -15,6 +15,15 @@ from pnml.core.errors import InputError
 
 _DAY = 86_400e6  # microseconds
 
+_SIGN = "[$€£¥%]?"
+_GAP = r" \x{A0}\x{202F}"  # spaces, some of which break no line
+_NUMBER = (
+    rf"^\s*[+-]?{_SIGN}\s*[+-]?(\d+([.,]\d+)?|\d{{1,3}}([,'{_GAP}]\d{{3}})+([.,]\d+)?"
+    rf"|\d{{1,3}}(\.\d{{3}})+,\d+)\s*{_SIGN}\s*$"
+)
+_DATE = r"^\s*\d{1,2}[/.]\d{1,2}[/.](\d{4}|\d{2})\b"
+_DISGUISES = ((_NUMBER, "numbers", "1234.5"), (_DATE, "dates", "2024-12-31"))
+
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
@@ -73,7 +82,7 @@ def as_dates(column: Column, name: str) -> FloatArray:
         ) from error
 
 
-def as_words(column: Column) -> pa.DictionaryArray:
+def as_words(column: Column, name: str) -> pa.DictionaryArray:
     """Words as codes into a dictionary of strings, missing cells as null."""
     kind = column.type
     if isinstance(column, pa.ChunkedArray):
@@ -84,7 +93,13 @@ def as_words(column: Column) -> pa.DictionaryArray:
         column, kind = column.dictionary_decode(), kind.value_type
     if pt.is_floating(kind):
         column = pc.if_else(pc.is_nan(column), None, column)
-    return column.cast(pa.string()).dictionary_encode()
+    try:
+        return column.cast(pa.string()).dictionary_encode()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(
+            f"Column {name!r} holds cells of type {kind}, which cannot be written as words; "
+            "turn them into text or numbers, or fit with --drop for this column."
+        ) from error
 
 
 def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
@@ -102,6 +117,19 @@ def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
         pc.match_substring_regex(values, pattern), False
     ).to_numpy(zero_copy_only=False)
     return found
+
+
+def disguise(words: pa.Array) -> str:
+    """How cells that mean numbers or dates are written and should be; "" for other words.
+
+    >>> disguise(pa.array(["1,234.50", "950.00"]))
+    "numbers written as '1,234.50', but only such as 1234.5 are read"
+    """
+    words = words.filter(pa.array(~looks_numeric(words))).drop_null()
+    for pattern, what, plain in _DISGUISES:
+        if len(words) and pc.all(pc.match_substring_regex(words, pattern)).as_py():
+            return f"{what} written as {words[0].as_py()!r}, but only such as {plain} are read"
+    return ""
 
 
 def _as_time(column: Column) -> FloatArray:

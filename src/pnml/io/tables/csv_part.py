@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from pnml.core.errors import InputError
@@ -17,11 +18,14 @@ from pnml.io.tables.compression import pieces
 from pnml.io.tables.csv_text import ReadOptions, read_text, reads_as_number
 from pnml.io.tables.finding import TableFile
 from pnml.io.tables.kinds import delimiter_of
+from pnml.io.tables.promotion import is_number
 from pnml.io.tables.refusals import cell, reading, refuse_repeated
 from pnml.io.tables.rows import Block
 
 _GUESSES = ";\t|:,"
 _GUESSED_ROWS = 20
+_PADDED = r"^\s*[+-]?0\d"
+_PADDED_OR_LONG = rf"{_PADDED}|^\s*[+-]?\d{{17,}}\s*$"  # more digits than a float keeps
 
 
 class CsvPart:
@@ -46,6 +50,24 @@ class CsvPart:
         if first is None:
             return pa.schema([(name, pa.null()) for name in self.names])
         return self._inferred(first)
+
+    def codes(self) -> list[str]:
+        """Columns of numbers in whose first block a cell would come back otherwise, such as 007."""
+        with closing(self.pieces()) as found:
+            first = next(found, None)
+        if first is None:
+            return []
+        texts = self._parsed(first.data, dict.fromkeys(self.names, pa.string()))
+        patterns = {
+            field.name: _PADDED if pa.types.is_integer(field.type) else _PADDED_OR_LONG
+            for field in self.schema
+            if is_number(field.type)
+        }
+        return [
+            name
+            for name, pattern in patterns.items()
+            if pc.any(pc.match_substring_regex(texts[name], pattern)).as_py()
+        ]
 
     def has_rows(self) -> bool:
         """Whether anything follows the header."""

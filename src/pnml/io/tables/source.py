@@ -144,6 +144,11 @@ class TableSource:
                 except _Retyped as news:
                     schema = news.schema
 
+    def codes(self) -> list[str]:
+        """Columns of a CSV table that look like numbers but have zeros or digits to lose."""
+        first = self._parts[0]
+        return first.codes() if isinstance(first, CsvPart) else []
+
     def _pieces(self) -> Generator[tuple[Part, Any, int], None, None]:
         """Part, piece of it, and bytes read with it; runs in a thread of its own."""
         done = 0
