@@ -12,13 +12,14 @@ from pnml.cli.doctor import doctor
 from pnml.cli.fit import fit
 from pnml.cli.inspect import inspect
 from pnml.cli.report import report
+from pnml.cli.reproduce import reproduce
 from pnml.cli.score import score
 
 app = typer.Typer(
     help="How far could hindsight have beaten the model on this very row?",
     pretty_exceptions_enable=False,
 )
-for command in (demo, fit, score, report, inspect, doctor):
+for command in (demo, fit, score, report, reproduce, inspect, doctor):
     app.command()(command)
 
 

@@ -1,0 +1,77 @@
+"""Run an experiment and write what it found."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pnml.experiments.experiment import Experiment, Progress
+from pnml.experiments.output import Output, digest
+from pnml.experiments.page import page
+from pnml.experiments.result import Figure, Result
+from pnml.io.atomic import write_whole
+
+
+def reproduce(
+    experiment: Experiment,
+    scale: str,
+    folder: Path,
+    progress: Progress = lambda done, total: None,
+    *,
+    fresh: bool = False,
+) -> tuple[Result, Path]:
+    """What an experiment found, and the page below the folder that shows it.
+
+    An earlier run that was interrupted is taken up where it stopped. Beside the page
+    ``result.md`` there are ``rows.jsonl`` and the figures as PNG and SVG.
+    """
+    asked = experiment.check(scale)
+    place = folder / experiment.id / asked
+    stamp = f"{experiment.id} {asked} {version('pnml')} {digest([*experiment.files(), *_code()])}"
+    out = Output(place, folder / "cache", stamp, fresh=fresh)
+    result = experiment.run(asked, out, progress)
+    for figure in result.figures:
+        _write_figure(figure, place)
+    lines = (
+        json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(experiment, scale, result)
+    )
+    write_whole(place / "rows.jsonl", [line.encode() for line in lines])
+    write_whole(place / "result.md", [page(experiment, scale, result).encode()])
+    return result, place / "result.md"
+
+
+def _code() -> list[Path]:
+    """The source of this package: numbers of another version of it are not taken up."""
+    return sorted(Path(__file__).parents[1].rglob("*.py"))
+
+
+def _lines(experiment: Experiment, scale: str, result: Result) -> Iterator[dict[str, Any]]:
+    yield {
+        "experiment": experiment.id,
+        "scale": scale,
+        "pnml": version("pnml"),
+        "seeds": list(result.seeds),
+        "repeats": result.repeats,
+        "interval": result.interval,
+        "remarks": list(result.remarks),
+    }
+    for table in result.tables:
+        for row in table.rows:
+            yield {"table": table.title} | row.record()
+
+
+def _write_figure(figure: Figure, folder: Path) -> None:
+    from matplotlib import pyplot as plt
+
+    drawn = figure.draw()
+    try:
+        for ending in ("png", "svg"):
+            held = io.BytesIO()
+            drawn.savefig(held, format=ending, dpi=150, bbox_inches="tight")
+            write_whole(folder / f"{figure.name}.{ending}", [held.getvalue()])
+    finally:
+        plt.close(drawn)

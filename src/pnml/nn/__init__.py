@@ -1,0 +1,16 @@
+"""PyTorch networks: a regret for every input from the last layer of a trained model."""
+
+from __future__ import annotations
+
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'pnml.nn needs PyTorch, which is not installed; run pip install "pnml[torch]".',
+        name=error.name,
+    ) from error
+
+from pnml.nn.last_layer import LastLayerPNML
+from pnml.nn.output import LastLayerOutput
+
+__all__ = ["LastLayerOutput", "LastLayerPNML"]

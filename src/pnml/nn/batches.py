@@ -1,0 +1,134 @@
+"""Batches of any make: which part is the input, and how a network takes it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pnml.core.errors import InputError
+
+
+def input_of(batch: Any) -> Any:
+    """The input in a batch: the first element of a tuple, all of a dict but its labels.
+
+    >>> input_of((torch.zeros(2), torch.ones(2)))
+    tensor([0., 0.])
+    """
+    if isinstance(batch, tuple | list):
+        if not batch:
+            raise InputError("A batch is an empty tuple; put the input first.")
+        batch = batch[0]
+    if isinstance(batch, np.ndarray):
+        return torch.from_numpy(batch)
+    if isinstance(batch, Mapping):
+        return {key: value for key, value in batch.items() if key != "labels"}
+    return batch
+
+
+def call(function: Callable[..., Any], given: Any) -> Any:
+    """What a network makes of an input: a dict goes to its keywords, a tuple to its arguments.
+
+    Networks that take one dict or one tuple get it whole.
+    """
+    try:
+        if isinstance(given, Mapping) and _takes_keywords(function, given):
+            return function(**given)
+        if isinstance(given, tuple | list) and _takes_many(function):
+            return function(*given)
+        return function(given)
+    except RuntimeError as error:
+        _explain_integers(function, given, error)
+        raise
+
+
+def moved(given: Any, device: torch.device | None) -> Any:
+    """An input with all its tensors on a device."""
+    if device is None:
+        return given
+    if isinstance(given, Tensor):
+        return given.to(device)
+    if isinstance(given, Mapping):
+        return {key: moved(value, device) for key, value in given.items()}
+    if isinstance(given, tuple | list):
+        return [moved(value, device) for value in given]
+    return given
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """All tensors in nested dicts, tuples and lists; of an output with logits, the logits."""
+    logits = value.get("logits") if isinstance(value, Mapping) else getattr(value, "logits", None)
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(logits, Tensor):
+        yield logits
+    elif isinstance(value, Mapping | tuple | list):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from tensors_in(part)
+
+
+def device_of(module: nn.Module) -> torch.device | None:
+    """Where a network is; None where it has no weights or is spread over several devices."""
+    devices = {parameter.device for parameter in module.parameters()}
+    return devices.pop() if len(devices) == 1 else None
+
+
+def refuse_other_device(module: nn.Module, given: Any) -> None:
+    """Say so where an input and a network are in different places."""
+    there = device_of(module)
+    here = next((t.device for t in tensors_in(given)), None)
+    if there is not None and here is not None and here != there:
+        raise InputError(
+            f"The input is on {here} but the network is on {there}; move one of them, for "
+            f'instance x.to("{there}").'
+        )
+
+
+def batches_of(loader: Any) -> Iterable[Any]:
+    """The batches of a loader; a tensor or an array alone is one batch."""
+    if isinstance(loader, Tensor | np.ndarray | Mapping):
+        return [loader]
+    if not isinstance(loader, Iterable):
+        raise InputError(
+            f"The loader is a {type(loader).__name__}, which gives no batches; pass a DataLoader, "
+            "a list of batches, or one tensor."
+        )
+    return loader
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    try:
+        found = inspect.signature(getattr(function, "forward", function)).parameters
+    except (TypeError, ValueError):
+        return None
+    return list(found.values())
+
+
+def _takes_keywords(function: Callable[..., Any], given: Mapping[str, Any]) -> bool:
+    parameters = _parameters(function)
+    if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return True
+    return set(given) <= {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+
+
+def _takes_many(function: Callable[..., Any]) -> bool:
+    parameters = _parameters(function) or []
+    needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    return len(needed) > 1 or any(p.kind is p.VAR_POSITIONAL for p in needed)
+
+
+def _explain_integers(function: Callable[..., Any], given: Any, error: RuntimeError) -> None:
+    """Raise a sentence where images came as integers, as they lie in files."""
+    tokens = isinstance(function, nn.Module) and any(
+        isinstance(module, nn.Embedding) for module in function.modules()
+    )
+    whole = isinstance(given, Tensor) and not (given.is_floating_point() or given.is_complex())
+    if whole and not tokens:
+        raise InputError(
+            f"The input is {given.dtype}, but the network computes in floating point; convert "
+            "and scale it as in training, for instance x.float() / 255."
+        ) from error

@@ -1,0 +1,177 @@
+"""Finding the last layer of a network, from a name, a module, or one forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from pnml.core.errors import InputError
+from pnml.nn.batches import call, tensors_in
+from pnml.nn.heads import CallableHead, LinearHead
+from pnml.nn.network import HookedNetwork, Network, PairNetwork, as_in_use, unwrapped
+
+_SAY = 'pass layer="name", a module, or two functions layer=(features, head)'
+
+
+def told(model: Any, layer: Any) -> Network | None:
+    """The network as the user has said; None where the layer is still to be found."""
+    if isinstance(layer, tuple | list):
+        return _pair(layer)
+    if not isinstance(model, nn.Module):
+        raise InputError(
+            f"The model is a {type(model).__name__}, not a torch module, so its layers cannot be "
+            "seen; pass two functions layer=(features, head)."
+        )
+    model = unwrapped(model)
+    if is_head(model):
+        return HookedNetwork(model, LinearHead(model), "")
+    if layer is None:
+        return None
+    if isinstance(layer, str):
+        return _named(model, layer)
+    if isinstance(layer, nn.Module):
+        name = next((name for name, part in model.named_modules() if part is layer), None)
+        if name is None:
+            raise InputError(
+                f"The layer {_brief(layer)} is not a part of the model; {_known(model)}."
+            )
+        return _named(model, name)
+    raise InputError(f"layer is {layer!r}, which names no layer; {_SAY}.")
+
+
+def found_by_width(model: nn.Module, width: int) -> Network:
+    """The one linear layer that takes features of this width, where no input is at hand."""
+    model = unwrapped(model)
+    fitting = [
+        name
+        for name, part in model.named_modules()
+        if isinstance(part, nn.Linear) and part.in_features == width
+    ]
+    if len(fitting) != 1:
+        raise InputError(
+            f"{len(fitting) or 'No'} linear layers of the model take {width} features, so "
+            f"features alone do not tell which is the last; {_known(model)}."
+        )
+    return _named(model, fitting[0])
+
+
+def found_by_running(model: nn.Module, given: Any) -> Network:
+    """The last layer, from one forward pass of an input.
+
+    It is the linear layer, or convolution of one pixel, whose output the model returns; where
+    the model does something to its output first, the linear layer that runs last.
+    """
+    model = unwrapped(model)
+    runs, returned = _watched(model, given)
+    kept = [_Place(tensor) for tensor in returned]
+    places = {place.at for place in kept}
+    ends = [run for run in runs if run.gives.at in places]
+    taken = {run.takes.at for run in ends}
+    ends = [run for run in ends if run.gives.at not in taken]  # that other layer comes later
+    names = list(dict.fromkeys(run.name for run in ends))
+    if len(names) > 1:
+        quoted = " and ".join(f'"{name}"' for name in names)
+        raise InputError(
+            f"The model returns the outputs of {len(names)} layers, {quoted}, and each could be "
+            f'the head; pass the one that is meant, for instance layer="{names[-1]}".'
+        )
+    linear = [run.name for run in runs if run.linear]
+    if not names and not linear:
+        raise InputError(f"No linear layer ran in a forward pass of the model; {_SAY}.")
+    return _named(model, names[0] if names else linear[-1])
+
+
+def is_head(module: nn.Module) -> bool:
+    """Whether a module is linear in its features, one position at a time."""
+    if not isinstance(module, nn.Conv2d):
+        return isinstance(module, nn.Linear)
+    steps = {*module.kernel_size, *module.stride, module.groups}
+    return steps == {1} and module.padding in ((0, 0), "valid", "same")
+
+
+class _Place:
+    """Where in memory a tensor is; the place is not used again as long as this is there."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._weak = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
+
+    @property
+    def at(self) -> int:
+        return int(self._weak.cdata)
+
+
+@dataclass(frozen=True)
+class _Run:
+    name: str
+    linear: bool
+    takes: _Place  # of its input
+    gives: _Place
+
+
+def _watched(model: nn.Module, given: Any) -> tuple[list[_Run], list[Tensor]]:
+    """Layers that could be heads in the order they ran, and what the model returned."""
+    runs: list[_Run] = []
+
+    def watching(name: str) -> Callable[..., None]:
+        def watch(module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> None:
+            features = args[0] if args else kwargs["input"]
+            linear = isinstance(module, nn.Linear)
+            runs.append(_Run(name, linear, _Place(features), _Place(output)))
+
+        return watch
+
+    handles = [
+        part.register_forward_hook(watching(name), with_kwargs=True)
+        for name, part in model.named_modules()
+        if is_head(part)
+    ]
+    try:
+        with as_in_use([model]), torch.no_grad():
+            returned = list(tensors_in(call(model, given)))
+    finally:
+        for handle in handles:
+            handle.remove()
+    return runs, returned
+
+
+def _named(model: nn.Module, name: str) -> HookedNetwork:
+    try:
+        module = model.get_submodule(name)
+    except AttributeError as error:
+        raise InputError(f'The model has no layer "{name}"; {_known(model)}.') from error
+    if not is_head(module):
+        raise InputError(
+            f'The layer "{name}" is {_brief(module)}, but the last layer must be linear; '
+            f"{_known(model)}."
+        )
+    return HookedNetwork(model, LinearHead(module), name)  # type: ignore[arg-type]
+
+
+def _pair(layer: Any) -> PairNetwork:
+    if len(layer) != 2 or not all(callable(part) for part in layer):
+        raise InputError(
+            "layer is a tuple, but not one of two functions; pass layer=(features, head), the "
+            "first from inputs to features and the second from features to logits."
+        )
+    features, head = layer
+    return PairNetwork(
+        features, LinearHead(head) if isinstance(head, nn.Linear) else CallableHead(head)
+    )
+
+
+def _brief(module: nn.Module) -> str:
+    return f"a {type(module).__name__}"
+
+
+def _known(model: nn.Module) -> str:
+    names = [name for name, part in model.named_modules() if isinstance(part, nn.Linear) and name]
+    if not names:
+        return "it has no linear layers, so " + _SAY
+    shown = ", ".join(f'"{name}"' for name in names[-4:])
+    more = "among its linear layers are" if len(names) > 4 else "its linear layers are"
+    return f"{more} {shown}"

@@ -1,0 +1,72 @@
+"""What a user asks of the last layer, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from pnml.core.errors import InputError
+from pnml.nn.rows import RowForm
+from pnml.nn.tasks import REGRESSION, TASKS, Task
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of LastLayerPNML; "auto" is still "auto"."""
+
+    task: str
+    alpha: float | str
+    normalize: bool | str
+    bias_column: bool | str
+    scale: float | str | None
+
+    def __post_init__(self) -> None:
+        names = ("auto", *TASKS)
+        if self.task not in names:
+            known = ", ".join(f'"{name}"' for name in names)
+            raise InputError(f"task is {self.task!r}, which is none of {known}; pass one of them.")
+        for name in ("normalize", "bias_column"):
+            value = getattr(self, name)
+            if not isinstance(value, bool) and value != "auto":
+                raise InputError(f'{name} is {value!r}; pass True, False or "auto".')
+        if self.alpha != "auto" and not _is_number(self.alpha, 0.0):
+            raise InputError(
+                f"alpha is {self.alpha!r}, but it must be a finite number of at least 0; pass "
+                'alpha="auto" to leave it to the features.'
+            )
+        positive = _is_number(self.scale, 0.0) and self.scale != 0
+        if self.scale is not None and self.scale != "auto" and not positive:
+            raise InputError(
+                f"scale is {self.scale!r}, but it multiplies unit features; pass a positive "
+                'number, "auto", or None for the network\'s own probabilities.'
+            )
+
+    def form(self, features: int, task: Task) -> RowForm:
+        """How rows are made; a regression head is linear in the features as they are."""
+        raw = task is REGRESSION
+        normalize = not raw if self.normalize == "auto" else bool(self.normalize)
+        bias = raw if self.bias_column == "auto" else bool(self.bias_column)
+        return RowForm(features, normalize, bias)
+
+    @property
+    def penalty(self) -> float | None:
+        """The penalty asked for; None where it is to follow the features."""
+        return None if self.alpha == "auto" else float(self.alpha)
+
+
+def check_level(level: Any) -> float:
+    """A quantile of the training regrets."""
+    if not _is_number(level, 0.0) or not 0 < level <= 1:
+        raise InputError(
+            f"level is {level!r}, but it is a quantile of the training regrets; pass a number "
+            "above 0 and at most 1, for instance level=0.99."
+        )
+    return float(level)
+
+
+def _is_number(value: Any, least: float) -> bool:
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    return real and bool(np.isfinite(float(value))) and float(value) >= least

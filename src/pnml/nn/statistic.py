@@ -1,0 +1,104 @@
+"""The statistic of a network's features in buffers, which travel with the network's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.sample import RowSample
+from pnml.nn.counting import Counted
+from pnml.nn.rows import RowForm
+
+
+class FeatureStatistic(nn.Module):
+    """Buffers that hold what was counted, always in float64, and the scale chosen from it."""
+
+    counts: Tensor  # (3,)  rows, whether normalised, whether with a bias
+    xx: Tensor  # (w, w)
+    energy: Tensor  # ()
+    sample_keys: Tensor  # (m,)
+    sample_rows: Tensor  # (m, w + 1)
+    sample_bound: Tensor  # (2,)  most rows of the sample, and the key from which rows were let go
+    scale: Tensor  # ()  NaN where none was chosen yet
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.revision = 0  # of what was counted
+
+        def hold(name: str, value: FloatArray) -> None:
+            self.register_buffer(name, torch.tensor(value, dtype=torch.float64))
+
+        self.register_buffer("counts", torch.zeros(3, dtype=torch.int64))
+        hold("xx", np.zeros((0, 0)))
+        hold("energy", np.zeros(()))
+        hold("sample_keys", np.zeros(0))
+        hold("sample_rows", np.zeros((0, 1)))
+        hold("sample_bound", np.array([0.0, 1.0]))
+        hold("scale", np.array(np.nan))
+
+    @property
+    def fitted(self) -> bool:
+        """Whether any row was counted."""
+        return self.xx.shape[0] > 0
+
+    @property
+    def counted(self) -> Counted:
+        """What is in the buffers."""
+        if self.xx.is_meta:
+            raise InputError(
+                "The statistic is on the meta device and holds no numbers; load a state_dict "
+                "into it first."
+            )
+        rows, normalize, bias = self.counts.tolist()
+        size, bound = self.sample_bound.tolist()
+        xx, keys, sample = (
+            part.cpu().numpy() for part in (self.xx, self.sample_keys, self.sample_rows)
+        )
+        form = RowForm(len(xx) - bias, bool(normalize), bool(bias))
+        return Counted(
+            form, rows, xx, float(self.energy), RowSample(keys, sample, int(size), bound)
+        )
+
+    def store(self, counted: Counted) -> None:
+        """Put what was counted into the buffers."""
+        device, form, sample = self.xx.device, counted.form, counted.sample
+        self.counts = torch.tensor([counted.rows, form.normalize, form.bias], device=device)
+        values = {
+            "xx": counted.xx,
+            "energy": np.array(counted.energy),
+            "sample_keys": sample.keys,
+            "sample_rows": sample.rows,
+            "sample_bound": np.array([sample.size, sample.bound]),
+            "scale": np.array(np.nan),
+        }
+        for name, value in values.items():
+            setattr(self, name, torch.as_tensor(value, dtype=torch.float64, device=device))
+        self.revision += 1
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Follow the network to another device, not to another dtype."""
+        before = dict(self.named_buffers(recurse=False))
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, value in before.items():
+            moved = getattr(self, name)
+            if moved.dtype != value.dtype:
+                setattr(self, name, value.to(moved.device))
+        return self
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        """Take buffers of any size, so that a module that was never fitted can load them."""
+        for name, here in list(self.named_buffers(recurse=False)):
+            there = state_dict.get(prefix + name)
+            if isinstance(there, Tensor) and there.shape != here.shape:
+                device = there.device if here.is_meta else here.device
+                setattr(self, name, torch.empty(there.shape, dtype=here.dtype, device=device))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+        self.revision += 1

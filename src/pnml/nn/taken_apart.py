@@ -1,0 +1,56 @@
+"""A model and what was said of its last layer, joined when the layer is first needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from pnml.core.errors import InputError
+from pnml.nn import finding
+from pnml.nn.batches import device_of, moved, refuse_other_device
+from pnml.nn.heads import Head, LinearHead
+from pnml.nn.network import Network, as_in_use, unwrapped
+
+
+class TakenApart:
+    """Features and logits of inputs, from a model whose last layer is found once."""
+
+    def __init__(self, model: Any, layer: Any) -> None:
+        self.model = model
+        self.layer = layer
+        self._network: Network | None = finding.told(model, layer)
+
+    def run(self, given: Any) -> tuple[Tensor, Tensor]:
+        """Features (..., d) and logits (..., C) of an input, with the model in eval mode."""
+        for module in self._modules:
+            refuse_other_device(module, given)
+        if self._network is None:
+            self._network = finding.found_by_running(self.model, given)
+        with as_in_use(self._network.modules):
+            return self._network.run(given)
+
+    def run_anywhere(self, given: Any) -> tuple[Tensor, Tensor]:
+        """The same for an input on any device: it is brought to the model."""
+        home = next((device_of(module) for module in self._modules), None)
+        if home is not None and home.type == "meta":
+            raise InputError(
+                "The network is on the meta device and holds no numbers; load its weights first."
+            )
+        return self.run(moved(given, home))
+
+    @property
+    def _modules(self) -> list[nn.Module]:
+        return [unwrapped(self.model)] if self._network is None else self._network.modules
+
+    def head(self, width: int) -> Head:
+        """The last layer, if it takes features of this width."""
+        if self._network is None:
+            self._network = finding.found_by_width(self.model, width)
+        head = self._network.head
+        if isinstance(head, LinearHead) and head.width != width:
+            raise InputError(
+                f"The features have {width} columns, but the last layer takes {head.width}; pass "
+                "what that layer sees."
+            )
+        return head

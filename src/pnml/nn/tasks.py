@@ -1,0 +1,62 @@
+"""What the outputs of a head mean, and so what its regret is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from array_api_compat import array_namespace
+
+from pnml.core import gaussian, softmax
+from pnml.core.arrays import Array
+from pnml.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Task:
+    """How logits (n, C) and leverages (n,) become regrets (n,) and log-probabilities."""
+
+    name: str
+    regret: Callable[[Array, Array], Array]
+    log_prob: Callable[[Array, Array], Array] | None  # None where outputs are no probabilities
+
+
+def _class_regret(logits: Array, leverage: Array) -> Array:
+    return softmax.regret(softmax.log_softmax(logits), leverage)
+
+
+def _class_log_prob(logits: Array, leverage: Array) -> Array:
+    return softmax.predictive(softmax.log_softmax(logits), leverage).log_prob
+
+
+def _yes_log_prob(logits: Array, leverage: Array) -> Array:
+    """Log-probability (n, L) of yes for each label."""
+    xp = array_namespace(leverage)
+    shared = xp.broadcast_to(leverage[:, None], tuple(logits.shape))
+    return softmax.predictive(softmax.sigmoid_log_probs(logits), shared).log_prob[..., 1]
+
+
+def _number_regret(logits: Array, leverage: Array) -> Array:
+    return gaussian.regret(leverage)
+
+
+MULTICLASS = Task("multiclass", _class_regret, _class_log_prob)
+MULTILABEL = Task("multilabel", softmax.sigmoid_regret, _yes_log_prob)
+REGRESSION = Task("regression", _number_regret, None)
+TASKS = {task.name: task for task in (MULTICLASS, MULTILABEL, REGRESSION)}
+
+
+def task_of(asked: str, outputs: int) -> Task:
+    """The task asked for; "auto" takes two or more outputs for classes.
+
+    >>> task_of("auto", 10).name
+    'multiclass'
+    """
+    if asked != "auto":
+        return TASKS[asked]
+    if outputs > 1:
+        return MULTICLASS
+    raise InputError(
+        "The head has one output, which may be a number or the logit of a yes; pass "
+        'task="regression" or task="multilabel" to say which.'
+    )
