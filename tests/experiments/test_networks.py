@@ -132,7 +132,7 @@ def test_odin_chooses_its_step_without_test_images(tiny_images, out):
     ours = subject(tiny_images, "ResNet-34", methods=("ODIN",))
     own = subjects.own_images(ours, TINY)
     train, test = own.train, own.test
-    darker = ImageSet("test", test.images // 2, test.source)
+    darker = ImageSet("test", test.images // 2)
     chosen = [
         extract(ours, TINY, train, [one], out, lambda images: None).epsilon
         for one in (test, darker)
@@ -186,3 +186,14 @@ def test_a_subset_is_spread_over_all_rows():
     assert subjects.spread(10, 5).tolist() == [0, 2, 4, 6, 8]
     assert subjects.spread(10, None).tolist() == list(range(10))
     assert subjects.spread(3, 7).tolist() == [0, 1, 2]
+
+
+def test_other_images_of_the_same_number_are_not_taken_from_the_cache(tiny_images, out):
+    ours = subject(tiny_images, "ResNet-34", methods=("Baseline",))
+    own = subjects.own_images(ours, TINY)
+    darker = ImageSet("test", own.test.images // 2)
+    found = [
+        extract(ours, TINY, own.train, [one], out, lambda images: None).sets["test"].features
+        for one in (own.test, darker)
+    ]
+    assert not np.allclose(*found)

@@ -128,7 +128,7 @@ class _Steps:
     def chosen_epsilon(self) -> float:
         """The step that raises the softmax of every tenth training image most; no outliers."""
         images = self.train.images[VALIDATION]
-        part = ImageSet("validation", images, self.train.source)
+        part = ImageSet("validation", images)
         passes = len(images) * _tuning_passes(self.sizes)
 
         def compute() -> Arrays:
@@ -164,9 +164,9 @@ class _Steps:
         recorded = bool(RECORDED & set(self.subject.methods))
         depends: tuple[Path | str, ...] = (
             data_path(self.subject.weights),
-            self.train.source,
-            one.source,
-            f"{what} {recorded} {len(self.train.images)} {len(one.images)}",
+            self.train.fingerprint,
+            one.fingerprint,
+            f"{what} {recorded} {head_of(self.network).out_features}",
         )
         name = "-".join([self.subject.key, *what.split()[:2]])
         found = self.out.arrays(

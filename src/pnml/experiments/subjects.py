@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,11 +105,15 @@ _CIFAR = {"CIFAR-10": "images/cifar10_small.npz", "CIFAR-100": "images/cifar100_
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images under a name, and the file that they come from."""
+    """Images under a name."""
 
     name: str
     images: Images
-    source: Path | str  # a word for images that are made here
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these images from any others."""
+        return sha256(np.ascontiguousarray(self.images).data).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -123,14 +128,14 @@ class OwnImages:
 
 def own_images(subject: Subject, sizes: Sizes) -> OwnImages:
     """Images that the network is at home with."""
-    stored, path = data.arrays(subject.images), data.data_path(subject.images)
+    stored = data.arrays(subject.images)
     shown = subject.shown_classes()
     known = np.flatnonzero(np.isin(stored["y_test"], shown))
     known = known[spread(len(known), sizes.others)]
     train = stored["x_train"][spread(len(stored["x_train"]), sizes.train)]
     return OwnImages(
-        ImageSet("train", train, path),
-        ImageSet("test", stored["x_test"][known], path),
+        ImageSet("train", train),
+        ImageSet("test", stored["x_test"][known]),
         np.searchsorted(shown, stored["y_test"][known]),
         len(shown),
     )
@@ -138,22 +143,21 @@ def own_images(subject: Subject, sizes: Sizes) -> OwnImages:
 
 def strange_images(subject: Subject, sizes: Sizes) -> list[ImageSet]:
     """All sets of outliers that are at hand, in the order of the thesis."""
-    stored, path = data.arrays(_STORED), data.data_path(_STORED)
+    stored = data.arrays(_STORED)
     found = [
-        ImageSet(name, stored[key][spread(len(stored[key]), sizes.others)], path)
+        ImageSet(name, stored[key][spread(len(stored[key]), sizes.others)])
         for name, key in _SETS.items()
         if name != subject.ind
     ]
     count = max(len(one.images) for one in found)
     found[2:2] = [
-        ImageSet("Uniform", data.uniform_noise(count, NOISE_SEED), f"seed {NOISE_SEED}"),
-        ImageSet("Gaussian", data.gaussian_noise(count, NOISE_SEED), f"seed {NOISE_SEED}"),
+        ImageSet("Uniform", data.uniform_noise(count, NOISE_SEED)),
+        ImageSet("Gaussian", data.gaussian_noise(count, NOISE_SEED)),
     ]
     for name, file in _CIFAR.items():
         if name != subject.ind:
             test = data.arrays(file)["x_test"]
-            chosen = test[spread(len(test), sizes.others)]
-            found.append(ImageSet(name, chosen, data.data_path(file)))
+            found.append(ImageSet(name, test[spread(len(test), sizes.others)]))
     return found
 
 
