@@ -68,12 +68,13 @@ LEARNERS = {
     "universal": "UniversalRegressor",
     "conformal": "ConformalRegressor",
     "logistic": "PNMLClassifier",
+    "refit": "PNMLClassifier",
 }
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_learner_goes_through_the_whole_chain(learner, here, call):
-    classification = learner == "logistic"
+    classification = learner in ("logistic", "refit")
     train, new = ("kinds.csv", "new-kinds.csv") if classification else ("train.csv", "new.csv")
     for name, rows in ((train, 41), (new, 13)):  # some learners take their time
         Path(name).write_text("".join(Path(name).read_text().splitlines(True)[:rows]))

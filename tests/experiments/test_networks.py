@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from pnml.core.errors import InputError  # noqa: E402
 from pnml.experiments import network_tables, subjects  # noqa: E402
 from pnml.experiments.extraction import extract, images_to_do  # noqa: E402
 from pnml.experiments.methods import MethodScores  # noqa: E402
@@ -147,8 +148,23 @@ def test_weights_must_fit_the_network_to_the_last(tiny_images):
     state = torch.load(tiny_images / ours.weights, weights_only=True)
     state["state_dict"].pop("fc.bias")
     torch.save(state, tiny_images / ours.weights)
-    with pytest.raises(RuntimeError, match=r"fc\.bias"):
+    with pytest.raises(InputError, match=r"of another network than the DenseNet .*fc\.bias"):
         ours.network()
+
+
+def test_files_that_are_broken_or_others_are_named(tiny_images):
+    ours = subject(tiny_images, "DenseNet-BC-100")
+    (tiny_images / ours.weights).write_bytes(b"junk")
+    with pytest.raises(InputError, match=rf"{ours.weights} below PNML_DATA=.* cannot be read"):
+        ours.network()
+    path = tiny_images / "images" / "cifar10_small.npz"
+    np.savez(path, other=np.zeros(3))
+    with pytest.raises(InputError, match=r"cifar10_small.npz .* holds no array y_train"):
+        subjects.data.arrays("images/cifar10_small.npz")["y_train"]
+    for content in (b"", b"junk", path.read_bytes()[:-30]):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"cifar10_small.npz .* put the right one there"):
+            subjects.data.arrays("images/cifar10_small.npz")
 
 
 def test_published_networks_have_their_published_sizes():

@@ -52,6 +52,26 @@ def test_a_line_cut_short_is_computed_again_and_the_others_are_kept(tmp_path, cu
     assert [json.loads(line).get("piece") for line in lines] == [None, "a", "b"]
 
 
+@pytest.mark.parametrize("junk", [b"{not json}\n", b"[]\n", b"\xff\x00\n", b'{"other": 1}\n'])
+def test_pieces_that_something_else_has_written_to_are_computed_again(tmp_path, junk):
+    first = opened(tmp_path)
+    first.piece("a", lambda: 1)
+    path = tmp_path / "here" / "pieces.jsonl"
+    for broken in (path.read_bytes() + junk, junk + path.read_bytes()):
+        path.write_bytes(broken)
+        assert opened(tmp_path).piece("a", lambda: 2) == 2
+        assert opened(tmp_path).piece("a", refuse) == 2
+
+
+def test_a_broken_cache_is_computed_again(out, tmp_path):
+    out.arrays("x", ["word"], lambda: {"v": np.zeros(2)})
+    (file,) = (tmp_path / "cache").iterdir()
+    for content in (b"", b"junk", file.read_bytes()[:-30]):
+        file.write_bytes(content)
+        assert out.arrays("x", ["word"], lambda: {"v": np.ones(2)})["v"].sum() == 2
+        assert out.arrays("x", ["word"], refuse)["v"].sum() == 2
+
+
 def test_pieces_of_other_data_are_forgotten(tmp_path):
     opened(tmp_path, "one").piece("a", lambda: 1)
     assert opened(tmp_path, "two").piece("a", lambda: 2) == 2

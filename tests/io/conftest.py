@@ -33,14 +33,27 @@ def put_together(path, parts, edit=str):
     path.write_bytes(data.replace(b"0" * 64, digest, 1))
 
 
+KINDS = {"float64": "F64", "int64": "I64", "bool": "BOOL"}
+
+
+def arrays(parts):
+    """The arrays of a file by name."""
+    dtypes = {kind: dtype for dtype, kind in KINDS.items()}
+    return {
+        name: np.frombuffer(
+            parts.payload[slice(*entry["data_offsets"])], dtypes[entry["dtype"]]
+        ).reshape(entry["shape"])
+        for name, entry in parts.entries.items()
+    }
+
+
 def tensors(arrays):
     """Entries and payload of arrays by name."""
-    kinds = {"float64": "F64", "int64": "I64", "bool": "BOOL"}
     entries, payload = {}, b""
     for name, array in arrays.items():
         start, payload = len(payload), payload + array.tobytes()
         entries[name] = {
-            "dtype": kinds[array.dtype.name],
+            "dtype": KINDS[array.dtype.name],
             "shape": list(array.shape),
             "data_offsets": [start, len(payload)],
         }
@@ -49,7 +62,9 @@ def tensors(arrays):
 
 @pytest.fixture(scope="session")
 def layout():
-    return SimpleNamespace(take_apart=take_apart, put_together=put_together, tensors=tensors)
+    return SimpleNamespace(
+        take_apart=take_apart, put_together=put_together, arrays=arrays, tensors=tensors
+    )
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pnml import InputError, PNMLClassifier, load, save
+from pnml import InputError, PNMLClassifier, UniversalClassifier, load, save
 
 MODELS = {
     "default": PNMLClassifier(),
@@ -19,6 +19,14 @@ MODELS = {
     "of unit norm": PNMLClassifier(normalize=True),
     "with options": PNMLClassifier(LogisticRegression(C=3.0, class_weight="balanced")),
     "liblinear": PNMLClassifier(LogisticRegression(solver="liblinear"), alpha=0.5),
+    "refitted": PNMLClassifier(method="refit"),
+    "refitted, no intercept": PNMLClassifier(
+        LogisticRegression(C=30.0, fit_intercept=False), method="refit", tol=1e-6
+    ),
+    "a union": UniversalClassifier(),
+    "a union of both methods": UniversalClassifier(
+        [("step", PNMLClassifier()), ("refit", PNMLClassifier(method="refit"))]
+    ),
 }
 LABELS = {
     "integers": np.array([1, 5, 9]),
@@ -42,7 +50,7 @@ def back(model, folder):
 
 
 def assert_same(model, again, X):
-    assert type(again) is PNMLClassifier
+    assert type(again) is type(model)
     for name in ("predict_proba", "predict_log_proba", "regret", "explain", "trusted"):
         before, after = getattr(model, name)(X), getattr(again, name)(X)
         assert before.dtype == after.dtype
@@ -53,8 +61,9 @@ def assert_same(model, again, X):
     for name, value in vars(model.loo_).items():
         assert getattr(again.loo_, name).tobytes() == value.tobytes()
     assert set(vars(again)) == set(vars(model))
-    assert set(vars(again.estimator_)) == set(vars(model.estimator_))
     assert repr(again) == repr(model)
+    if isinstance(model, PNMLClassifier):
+        assert set(vars(again.estimator_)) == set(vars(model.estimator_))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -121,6 +130,19 @@ def find(parts, name):
     return next(item for item in parts.document["objects"] if item["class"] == name)
 
 
+def test_a_saved_refit_has_its_rows_and_need_not_leave_them_out_again(tmp_path):
+    X, y = rows()
+    model = PNMLClassifier(method="refit").fit(X, y)
+    again = back(model, tmp_path)
+    assert "loo" in vars(again._genie)
+    training = again._genie.model.objective.training
+    np.testing.assert_allclose(training.values[:, :3] + training.center, X, rtol=1e-14)
+    wide = PNMLClassifier(method="refit").fit(np.tile(X, 30), y)
+    save(wide, tmp_path / "wide")
+    extra = (tmp_path / "wide").stat().st_size - (tmp_path / "model.pnml").stat().st_size
+    assert extra > 8 * 36 * 87  # 87 more columns of 36 rows, and the geometry of the columns
+
+
 def fewer_classes(parts):
     find(parts, "LogisticRegression")["state"]["classes_"] = {"texts": [6, ["ill", "well"]]}
 
@@ -136,6 +158,81 @@ def not_fitted(parts):
     del find(parts, "LogisticRegression")["state"]
 
 
+def array_of(parts, name):
+    """Name of the first array of a field."""
+    named = [key for key in parts.entries if key.split(".", 1)[1] == name]
+    return min(named, key=lambda key: int(key.split(".")[0]))
+
+
+def overwritten(name, at, value):
+    """A change of one number of the first array of a field."""
+
+    def change(parts):
+        entry = parts.entries[array_of(parts, name)]
+        start = entry["data_offsets"][0] + 8 * at
+        number = np.array([value], dtype={"F64": float, "I64": np.int64}[entry["dtype"]]).tobytes()
+        parts.payload = parts.payload[:start] + number + parts.payload[start + 8 :]
+
+    return change
+
+
+def param(cls, name, value):
+    def change(parts):
+        find(parts, cls)["params"][name] = value
+
+    return change
+
+
+def fewer_names(parts):
+    del find(parts, "UniversalClassifier")["state"]["named_estimators_"]["dict"][0]
+
+
+def other_labels(parts):
+    item = find(parts, "LogisticRegression")
+    item["state"]["classes_"] = {"texts": [6, ["a", "b", "c"]]}
+
+
+REFIT_CHANGES = {
+    "a label too many": (overwritten("labels", 3, 3), "not of its 3 classes"),
+    "a negative label": (overwritten("labels", 3, -1), "not of its 3 classes"),
+    "one class": (param("TrainingRows", "n_classes", 1), "not of its 1 classes"),
+    "more classes": (param("TrainingRows", "n_classes", 4), "slopes of a model"),
+    "a negative penalty": (overwritten("penalty", 0, -1.0), "penalties"),
+    "no number": (overwritten("values", 0, np.nan), "NaN or infinite"),
+    "a negative weight": (overwritten("weights", 0, -1.0), "no weights"),
+    "a row less": (overwritten("weights", 0, 0.0), "not its training rows"),
+    "no tolerance": (param("Refitted", "tol", 0.0), "tolerance"),
+    "the other method": (param("PNMLClassifier", "method", "analytic"), "not that of its method"),
+}
+UNION_CHANGES = {
+    "one without a name": (fewer_names, "does not name"),
+    "other classes": (other_labels, "other classes"),
+    "an unknown label": (overwritten("_labels", 0, 3), "not those of its classes"),
+}
+
+
+def refused_after(change, words, model, path, layout):
+    save(model, path)
+    parts = layout.take_apart(path)
+    change(parts)
+    layout.put_together(path, parts)
+    with pytest.raises(InputError, match=words):
+        load(path)
+
+
+@pytest.mark.parametrize("name", REFIT_CHANGES)
+def test_a_refit_that_clashes_with_itself_is_refused(name, tmp_path, layout):
+    model = PNMLClassifier(method="refit").fit(*rows(), sample_weight=np.arange(36) % 3 + 1.0)
+    refused_after(*REFIT_CHANGES[name], model, tmp_path / "model.pnml", layout)
+
+
+@pytest.mark.parametrize("name", UNION_CHANGES)
+def test_a_union_that_clashes_with_itself_is_refused(name, tmp_path, layout):
+    members = [("a", PNMLClassifier()), ("b", PNMLClassifier(normalize=True))]
+    model = UniversalClassifier(members).fit(*rows())
+    refused_after(*UNION_CHANGES[name], model, tmp_path / "model.pnml", layout)
+
+
 CHANGES = {
     "fewer classes": (fewer_classes, "not for 2 classes"),
     "too wide": (texts([1, ["ill", "b", "c"]]), "too wide"),
@@ -149,11 +246,5 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_file_that_clashes_with_itself_is_refused(name, tmp_path, layout):
-    path = tmp_path / "model.pnml"
-    save(PNMLClassifier().fit(*rows()), path)
-    parts = layout.take_apart(path)
-    change, words = CHANGES[name]
-    change(parts)
-    layout.put_together(path, parts)
-    with pytest.raises(InputError, match=words):
-        load(path)
+    model = PNMLClassifier().fit(*rows())
+    refused_after(*CHANGES[name], model, tmp_path / "model.pnml", layout)

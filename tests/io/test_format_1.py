@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pnml import PNMLRegressor, load
-from pnml.io import registry
+from pnml.io import registry, stored_layer
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-file.md"
 
@@ -125,7 +125,8 @@ def test_its_stream_goes_on(by_hand):
 
 def documented_fields():
     """Class → fields, as the tables of the page give them."""
-    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.read_text(), flags=re.MULTILINE)
+    classes, _ = PAGE.read_text().split("### The last layer of a network")
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", classes, flags=re.MULTILINE)
     return {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows}
 
 
@@ -142,5 +143,16 @@ def test_every_class_that_a_file_may_hold_is_documented_with_its_fields(name):
 
 
 def test_every_documented_class_can_still_be_read():
-    keys = {"format", "pnml", "sha256", "objects", "layouts", "model"}
+    keys = {"format", "pnml", "sha256", "objects", "layouts", "model", "last_layer"}
     assert set(documented_fields()) - keys <= set(registry.ENTRIES)
+
+
+def test_the_page_names_every_key_and_array_of_a_last_layer():
+    page = PAGE.read_text().split("### The last layer of a network")[1]
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", page, flags=re.MULTILINE)
+    told = dict(row for row in rows if "." not in row[0])
+    assert {key.strip("`") for key in told} == stored_layer.PARTS
+    assert set(re.findall(r"`(\w+)`", told["`settings`"])) >= stored_layer.SETTINGS
+    arrays = {name for row in rows for name in re.findall(r"`(\w+\.\w+)`", row[0])}
+    statistic = {f"statistic.{name}" for name in stored_layer.STATISTIC}
+    assert arrays == statistic | {"head.weight", "head.bias"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from pnml.core.errors import InputError
 from pnml.nn import LastLayerPNML
@@ -117,6 +118,22 @@ def test_two_heads_are_refused_and_either_can_be_named(inputs):
         assert LastLayerPNML(net, layer).fit(inputs)(inputs).logits.shape == (300, classes)
 
 
+class Upsampled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Conv2d(3, 8, 1)
+        self.head = nn.Conv2d(8, 5, 1)
+
+    def forward(self, x):
+        return functional.interpolate(self.head(torch.relu(self.body(x))), scale_factor=2)
+
+
+def test_a_head_of_pixels_is_found_where_its_output_is_made_larger():
+    out = LastLayerPNML(Upsampled()).fit(torch.randn(9, 3, 4, 4))(torch.randn(2, 3, 4, 4))
+    assert out.logits.shape == (2, 4, 4, 5)
+    assert out.regret.shape == (2, 4, 4)
+
+
 def test_two_functions_do_where_there_is_no_layer(inputs):
     net = Plain()
     whole = LastLayerPNML(net).fit(inputs)
@@ -125,6 +142,35 @@ def test_two_functions_do_where_there_is_no_layer(inputs):
         assert m.scale_ == pytest.approx(whole.scale_, rel=1e-4)
         torch.testing.assert_close(m(inputs).regret, whole(inputs).regret, rtol=1e-3, atol=1e-9)
         torch.testing.assert_close(m(inputs).logits, whole(inputs).logits)
+
+
+def test_methods_of_a_network_run_in_its_eval_mode(inputs):
+    class Dropped(Body):
+        def body(self, x):
+            return functional.dropout(self.a(x), training=self.training)
+
+    net = Dropped().train()
+    for model in (net, None):
+        m = LastLayerPNML(model, layer=(net.body, net.b)).fit(inputs)
+        torch.testing.assert_close(m(inputs).features, net.a(inputs))
+        assert net.training
+
+
+def test_arrays_come_in_the_dtype_of_the_network(network, inputs):
+    expected = LastLayerPNML(network).fit(inputs)(inputs).regret
+    for rows in (inputs.numpy(), inputs.double().numpy(), inputs.flip(0).numpy()[::-1]):
+        torch.testing.assert_close(LastLayerPNML(network).fit(rows)(rows).regret, expected)
+
+
+def test_features_of_any_make_are_the_same_features(network, inputs):
+    features = network[:2](inputs).double().numpy()
+    expected = LastLayerPNML(network, "2").fit_features(features).score_features(features).regret
+    fixed = features.copy()
+    fixed.flags.writeable = False
+    backwards = features[::-1].copy()[::-1]
+    for rows in (fixed, backwards, features.tolist(), features.astype(object)):
+        m = LastLayerPNML(network, "2").fit_features(rows)
+        torch.testing.assert_close(m.score_features(rows).regret, expected)
 
 
 def test_dicts_and_tuples_are_taken_as_the_network_takes_them(inputs):
@@ -218,3 +264,70 @@ def test_the_rows_of_a_stream_of_any_batch_size_are_the_same_rows(network, input
         np.testing.assert_allclose(m.statistic.xx, whole.statistic.xx, rtol=1e-5, atol=1e-6)
         assert m.rows_ == 300
         assert m.regret_threshold() == pytest.approx(whole.regret_threshold(), rel=1e-3)
+
+
+def test_no_rows_have_no_regrets(network, inputs):
+    m = LastLayerPNML(network).fit([inputs[:0], inputs[:1], inputs[1:1], inputs[1:]])
+    assert m.rows_ == 300
+    out = m(inputs[:0])
+    assert (out.regret.shape, out.probs.shape, out.logits.shape) == ((0,), (0, 4), (0, 4))
+    assert m.trusted(inputs[:0]).shape == (0,)
+
+
+def test_a_stream_without_a_length_has_a_bar_too(network, inputs, capsys):
+    class Stream(IterableDataset):
+        def __iter__(self):
+            return iter(inputs)
+
+    m = LastLayerPNML(network).fit(DataLoader(Stream(), batch_size=50), progress=True)
+    assert m.rows_ == 300
+    assert "Counting training features" in capsys.readouterr().err
+
+
+def test_threads_do_not_see_each_other(inputs):
+    net = nn.Sequential(nn.Linear(6, 12), nn.Dropout(0.5), nn.Linear(12, 4)).train()
+    m = LastLayerPNML(net).fit(inputs)
+    expected = m(inputs).regret
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: m(inputs).regret, range(200)):
+            assert torch.equal(found, expected)
+    assert all(part.training for part in net.modules())
+
+
+def test_what_is_fitted_in_inference_mode_is_of_use_outside(network, inputs):
+    with torch.inference_mode():
+        m = LastLayerPNML(network).fit(inputs)
+        regret = m(inputs).regret
+        rows, norms = m._judge().geometry.counted.form.of_tensor(torch.ones(2, 12))
+        m._judge().geometry.leverage_of_tensor(rows, norms)
+    asked = inputs.clone().requires_grad_()
+    out = m(asked)
+    torch.testing.assert_close(out.regret, regret.clone())
+    out.regret.sum().backward()
+    assert asked.grad.isfinite().all()
+    again = LastLayerPNML(network).fit(inputs[:9])
+    with torch.inference_mode():
+        again.fit(inputs)  # its scale is chosen outside
+    torch.testing.assert_close(again(inputs).regret, regret.clone())
+    m.load_state_dict(again.state_dict())
+
+
+def test_a_loaded_module_finds_its_layer_when_it_is_asked_whom_to_trust():
+    net = nn.Sequential(nn.Linear(12, 12), nn.ReLU(), nn.Linear(12, 4))  # the width is no help
+    x = torch.randn(100, 12, generator=torch.Generator().manual_seed(2))
+    m = LastLayerPNML(net).fit(x)
+    again = LastLayerPNML(net)
+    again.load_state_dict(m.state_dict())
+    assert torch.equal(again.trusted(x), m.trusted(x))
+
+
+def test_a_module_adds_to_modules_only(network, inputs):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        LastLayerPNML(network).fit(inputs) + 1
+
+
+def test_no_regret_is_more_than_the_logarithm_of_the_number_of_answers(network, inputs):
+    for task, answers in (("multiclass", 4), ("multilabel", 2**4)):
+        out = LastLayerPNML(network, task=task).fit(inputs[:5])(1e3 * inputs)
+        torch.testing.assert_close(out.relative_regret, out.regret / np.log(answers))
+        assert out.relative_regret.max() < 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from pnml.core.errors import InputError
 from pnml.nn import LastLayerPNML
@@ -25,10 +26,35 @@ def twice():
     return nn.Sequential(layer, layer)
 
 
+class Functional(nn.Module):
+    """The last layer is a product of its own making, after one that can be seen."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 12)
+        self.weight = nn.Parameter(torch.ones(4, 12))
+
+    def forward(self, x):
+        return functional.linear(torch.tanh(self.a(x)), self.weight)
+
+
+class OneKeyword(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 4)
+
+    def forward(self, pixels, mask=None):
+        return self.a(pixels)
+
+
 REFUSED = {
     "no linear layer": (
         lambda net, x: LastLayerPNML(convolutions()).fit(torch.zeros(2, 3, 8, 8)),
         "No linear layer ran .* pass layer=",
+    ),
+    "a head that is no layer": (
+        lambda net, x: LastLayerPNML(Functional()).fit(x),
+        r"returns the shape \(300, 4\), which no linear layer in it gives, .* pass layer=",
     ),
     "a layer that is not there": (
         lambda net, x: LastLayerPNML(net, "fc"),
@@ -81,6 +107,34 @@ REFUSED = {
     "integer images": (
         lambda net, x: LastLayerPNML(net).fit((255 * x).to(torch.uint8)),
         r"input is torch.uint8, .* x.float\(\) / 255",
+    ),
+    "integer images in a dict": (
+        lambda net, x: LastLayerPNML(OneKeyword()).fit([{"pixels": x.to(torch.uint8)}]),
+        r"input is torch.uint8, .* x.float\(\) / 255",
+    ),
+    "an input and a keyword": (
+        lambda net, x: LastLayerPNML(OneKeyword()).fit(x)(x, mask=x),
+        "beside the keyword mask, .* by keywords, or as one dict",
+    ),
+    "words for features": (
+        lambda net, x: LastLayerPNML(net, "2").fit_features([["a"] * 12]),
+        "A list came that cannot be read as rows of equally many numbers",
+    ),
+    "rows of unequal length": (
+        lambda net, x: LastLayerPNML(net, "2").fit_features([[1.0, 2.0], [1.0]]),
+        "rows of equally many numbers",
+    ),
+    "a number for features": (
+        lambda net, x: LastLayerPNML(net, "2").fit(x).score_features(3.0),
+        r"One number came, .* \(n, d\)",
+    ),
+    "features beyond all numbers": (
+        lambda net, x: LastLayerPNML(net, "2").fit_features(np.full((3, 12), 1e200)),
+        "NaN or infinite, first in row 0",
+    ),
+    "a fraction of no classes": (
+        lambda net, x: LastLayerPNML(nn.Linear(6, 1), task="regression").fit(x)(x).relative_regret,
+        "this is a regression head; use regret",
     ),
     "a network without numbers": (
         lambda net, x: LastLayerPNML(nn.Linear(6, 3, device="meta")).fit(x),

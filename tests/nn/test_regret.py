@@ -92,6 +92,32 @@ def test_singular_values_down_to_1e_5_leave_five_digits_of_the_leverage(alpha):
     np.testing.assert_allclose(m.score_features(rows[:200]).leverage, truth, rtol=1e-5)
 
 
+@pytest.mark.parametrize("share", [1e-3, 1e-8, 1e-10, 1e-14])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_every_penalty_leaves_rows_out_as_the_svd_of_the_others_does(share, normalize):
+    """Penalties that clear the round-off go another way than those that do not."""
+    rng = np.random.default_rng(0)
+    rows = np.c_[rng.normal(size=(60, 5)) * [1.0, 1.0, 30.0, 0.1, 1.0], np.zeros((60, 2))]
+    rows[0, 6] = 3.0  # alone in its direction
+    used = unit(rows) if normalize else rows
+    alpha = share * np.sum(used**2)
+    head = rng.normal(size=(3, 7))
+    m = LastLayerPNML.from_embeddings(head, None, rows, alpha=alpha, normalize=normalize)
+    np.testing.assert_allclose(
+        m.score_features(rows).leverage,
+        leverage_by_svd(used, used, alpha),
+        rtol=1e-7,
+    )
+    left = m._judge().geometry.left_out
+    norms = m._judge().geometry.sample_norms
+    for i in range(1, 60):
+        truth = leverage_by_svd(np.delete(used, i, axis=0), used[[i]], alpha)[0]
+        at = np.argmin(np.abs(norms - np.linalg.norm(rows[i])))
+        assert left[at] == pytest.approx(truth, rel=1e-6)
+    alone = left[np.argmin(np.abs(norms - np.linalg.norm(rows[0])))]
+    assert alone == pytest.approx(used[0, 6] ** 2 / alpha, rel=0.1)
+
+
 def test_features_never_seen_have_infinite_leverage_without_a_penalty():
     rows = np.c_[np.random.default_rng(0).normal(size=(50, 3)), np.zeros(50)]
     m = LastLayerPNML.from_embeddings(np.eye(4), None, rows, alpha=0)

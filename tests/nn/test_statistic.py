@@ -12,7 +12,6 @@ import torch
 from torch import nn
 
 from pnml.core.errors import InputError
-from pnml.io.network_file import load_network, save_network
 from pnml.nn import LastLayerPNML
 from pnml.nn.counting import Counted, Counting
 from pnml.nn.rows import RowForm
@@ -135,36 +134,3 @@ def test_modules_fitted_otherwise_do_not_add(network, inputs):
             m + other
     with pytest.raises(InputError, match="has seen no training rows"):
         m + LastLayerPNML(network)
-
-
-def test_a_file_brings_the_module_back_without_pickle(network, inputs, tmp_path):
-    path = tmp_path / "last.pnml"
-    m = LastLayerPNML(network, alpha=0.01, scale=2.0).fit(inputs)
-    save_network(m, path)
-    again = load_network(path, network)
-    assert same(m, again, inputs)
-    assert again.settings == m.settings
-    with pytest.raises(InputError, match="holds no network; pass the one"):
-        load_network(path)
-    alone = LastLayerPNML.from_embeddings(np.eye(4), np.zeros(4), np.eye(4).repeat(5, axis=0))
-    save_network(alone, path)
-    assert same(alone, load_network(path), torch.eye(4, dtype=torch.float64))
-
-
-def test_files_that_are_not_ours_are_refused_in_one_sentence(network, inputs, tmp_path):
-    from pnml import PNMLRegressor, save
-
-    path = tmp_path / "other.pnml"
-    with pytest.raises(InputError, match="fit it before saving"):
-        save_network(LastLayerPNML(network), path)
-    with pytest.raises(InputError, match=r"Cannot load .*No such file"):
-        load_network(path, network)
-    save(PNMLRegressor().fit(np.eye(3), np.arange(3.0)), path)
-    with pytest.raises(InputError, match="no last layer of a network"):
-        load_network(path, network)
-    save_network(LastLayerPNML(network).fit(inputs), path)
-    data = bytearray(path.read_bytes())
-    data[-3] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(InputError, match="checksum"):
-        load_network(path, network)

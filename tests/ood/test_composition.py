@@ -118,3 +118,5 @@ def test_what_cannot_be_composed_is_refused(network, images):
         with_pnml(MSP())
     with pytest.raises(InputError, match="seen no training rows"):
         with_pnml(Gram(network)).threshold()
+    with pytest.raises(InputError, match="is a generator, which gives its batches once"):
+        with_pnml(Gram(network)).fit(part for part in images.split(50))

@@ -70,6 +70,23 @@ def test_all_conventions_rank_alike(logits):
     assert streamed["MSP", "flat"] == table["ours", "flat"]
 
 
+def test_batches_that_come_only_once_serve_every_detector(table, logits):
+    usual, oods = logits
+    streams = {name: iter(np.array_split(rows, 3)) for name, rows in oods.items()}
+    detectors = {"softmax": MSP(head), "energy": Energy(head)}
+    assert evaluate_ood(detectors, iter(np.array_split(usual, 4)), streams) == table
+
+
+def test_scores_of_ordinary_rows_alone_are_enough(logits):
+    class OnlyScores:
+        def score_samples(self, x):
+            return -MSP.score(x)
+
+    usual, oods = logits
+    table = evaluate_ood({"a": OnlyScores(), "b": MSP(head)}, usual, oods)
+    assert table["a", "flat"] == table["b", "flat"]
+
+
 def test_detectors_without_a_name_are_called_by_their_class():
     rows = np.eye(3)
     table = evaluate_ood([MSP(head), Energy(head), MSP(head)], rows, {"x": -rows}, resamples=2)
@@ -109,6 +126,15 @@ def test_rich_draws_the_table_where_it_is_installed(table):
     [
         (lambda: evaluate_ood([], np.eye(2), {"x": np.eye(2)}), "no detectors"),
         (lambda: evaluate_ood([3], np.eye(2), {"x": np.eye(2)}), "'int' is a int without predict"),
+        (lambda: evaluate_ood(MSP(head), np.eye(2), {"x": np.eye(2)}), "came as one MSP"),
+        (
+            lambda: evaluate_ood({"bad": lambda x: x[:, 0]}, np.eye(2) * np.nan, {"x": np.eye(2)}),
+            "'bad' gives NaN for 2 of the ordinary rows, first for row 0",
+        ),
+        (
+            lambda: evaluate_ood({"wide": head}, np.eye(2), {"x": np.eye(2)}),
+            r"'wide' gives scores of shape \(2, 2\) for the ordinary rows",
+        ),
         (lambda: evaluate_ood([MSP(head)], np.eye(2), {}), "ood must be a dict"),
         (lambda: evaluate_ood([MSP(head)], np.eye(2), np.eye(2)), "ood must be a dict"),
         (lambda: evaluate_ood([MSP(head)], np.eye(2), {"x": []}), "no rows in the outliers 'x'"),

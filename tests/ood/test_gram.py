@@ -44,9 +44,36 @@ def maps_of(network, x):
 
 
 def test_row_sums_are_those_of_the_gram_matrices(images):
-    found = row_sums(images, range(1, 11)).numpy()
+    found = row_sums(images.double(), range(1, 11)).numpy()
     for k, p in enumerate(range(1, 11)):
         np.testing.assert_allclose(found[:, k], by_definition(images, p), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(7, 24, 8, 8), (5, 3, 300, 300), (9, 40), (2, 70_000)])
+def test_single_precision_is_wrong_by_a_few_last_digits_of_what_is_summed(shape):
+    maps = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    found = row_sums(maps, range(1, 11)).numpy()
+    flat = maps.reshape(*shape[:2], -1).double().numpy()
+    for k, p in enumerate(range(1, 11)):
+        F = flat**p
+        exact = np.einsum("ncx,nx->nc", F, F.sum(axis=1))
+        summed = np.einsum("ncx,nx->nc", np.abs(F), np.abs(F).sum(axis=1))
+        wrong = np.sign(found[:, k]) * np.abs(found[:, k]) ** p - exact
+        assert np.max(np.abs(wrong) / summed) < 2 * (p + 4) * np.finfo(np.float32).eps
+
+
+def test_weak_channels_keep_their_digits_in_single_precision(images):
+    size = torch.tensor([1.0, 1e-3])[:, None, None]
+    weak = (images.abs() + 0.1) * size
+    found = row_sums(weak, range(1, 11)).numpy()
+    for k, p in enumerate(range(1, 11)):
+        np.testing.assert_allclose(found[:, k], by_definition(weak, p), rtol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_maps_of_half_precision_are_looked_at_in_single(images, dtype):
+    short = images.to(dtype)
+    torch.testing.assert_close(row_sums(short, [1, 10]), row_sums(short.float(), [1, 10]))
 
 
 def test_orders_may_be_left_out_and_large_features_do_not_overflow(images):

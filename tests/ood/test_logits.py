@@ -120,6 +120,8 @@ def test_the_threshold_lets_the_asked_share_of_training_rows_pass(detector, leve
         (lambda: MSP().fit_features([]), "no rows in the training set"),
         (lambda: MSP(torch.nn.Flatten(0)).predict(torch.zeros(2, 3)), r"shape \(6,\)"),
         (lambda: MSP(lambda x: x).fit(3), "came as a int"),
+        (lambda: Energy(temperature=0), "temperature is 0"),
+        (lambda: Energy(temperature=np.nan), "temperature is nan"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(call, says):

@@ -84,6 +84,20 @@ def test_inputs_and_features_are_two_doors_to_one_score(network, inputs):
     assert isinstance(detector.predict_features(features.numpy()), np.ndarray)
 
 
+def test_rows_are_the_same_rows_as_a_tensor_an_array_or_a_loader(network, inputs):
+    def first_batch(model, args):
+        assert len(args[0]) <= 512  # not all at once
+
+    handle = network.register_forward_pre_hook(first_batch)
+    many = inputs.repeat(2, 1)
+    expected = RegretDetector(network).fit(loader(many)).predict(inputs)
+    for rows in (many, many.numpy(), many.double().numpy(), (part for part in many.split(99))):
+        found = RegretDetector(network).fit(rows)
+        torch.testing.assert_close(found.predict(inputs), expected, rtol=1e-5, atol=1e-9)
+    handle.remove()
+    assert found.predict(inputs[:0]).shape == (0,)
+
+
 def test_a_fitted_module_is_used_as_it_is(network, inputs):
     module = LastLayerPNML(network, scale=2.0).fit([inputs])
     detector = RegretDetector(module)
@@ -156,6 +170,7 @@ def test_the_package_can_be_imported_without_pytorch():
         (lambda d, x: d.threshold(), "fit"),
         (lambda d, x: d.fit([]), "nothing to fit"),
         (lambda d, x: d.fit([x]).threshold(0), "level is 0"),
+        (lambda d, x: d.fit([x]).threshold("most"), "level is 'most'"),
         (lambda d, x: d.fit([x]).predict_features(x[:, :2]), "columns"),
     ],
 )

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -15,12 +11,6 @@ from sklearn.preprocessing import StandardScaler
 
 from pnml import InputError, PNMLClassifier, metrics
 from pnml.plots import ReliabilityDisplay
-
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

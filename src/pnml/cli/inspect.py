@@ -3,38 +3,92 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pnml.cli.options import Json, Level, Model
+
+if TYPE_CHECKING:
+    from pnml.io.model_file import ModelFile
+    from pnml.io.stored_layer import StoredLayer
+    from pnml.tables.model import TableModel
+
+# What the outputs of a network are, by its task.
+_OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regression": "numbers"}
 
 
 def inspect(model: Model, level: Level = 0.99, as_json: Json = False) -> None:
     """Print what a model file holds."""
-    from pnml.cli.talk import check_share, grid, pairs, print_json, print_words
-    from pnml.io import load
-    from pnml.io.model_file import written_by
-    from pnml.tables import describe
-    from pnml.tables.model import TableModel
+    from pnml.cli.talk import check_share, pairs, print_json, print_words
+    from pnml.io.model_file import read
 
     check_share("--level", level, one=True)
-    held = load(model)
-    file = {"file": model, "bytes": Path(model).stat().st_size} | written_by(model)
-    if not isinstance(held, TableModel):
-        columns = getattr(held, "n_features_in_", None)
-        file |= {"estimator": repr(held), "features": columns}
-        if as_json:
-            print_json(file)
-        else:
-            print_words(pairs([(name, str(value)) for name, value in file.items()]))
-        return
+    held = read(model)
+    file = {"file": model, "bytes": Path(model).stat().st_size} | held.written_by
+    known, words = _told(held, level)
     if as_json:
-        print_json(file | describe.document(held, level))
-        return
-    lines: list[Any] = [
-        pairs([(name, str(value)) for name, value in file.items()]),
-        pairs(describe.facts(held, level)),
-        grid(["column", "role", ""], [list(row) for row in describe.columns(held)]),
-        *held.remarks,
-        *describe.left_out(held),
+        print_json(file | known)
+    else:
+        print_words(pairs([(name, str(value)) for name, value in file.items()]), *words)
+
+
+def _told(held: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
+    """What is in a file, for machines and in words."""
+    from pnml.cli.talk import pairs
+    from pnml.tables.model import TableModel
+
+    layer = held.last_layer
+    if layer is not None:
+        return _layer_document(layer), [pairs(_layer_facts(layer))]
+    model = held.model()
+    if isinstance(model, TableModel):
+        return _of_table(model, level)
+    known = {"estimator": repr(model), "features": getattr(model, "n_features_in_", None)}
+    return known, [pairs([(name, str(value)) for name, value in known.items()])]
+
+
+def _of_table(model: TableModel, level: float) -> tuple[dict[str, Any], list[Any]]:
+    from pnml.cli.talk import grid, pairs
+    from pnml.tables import describe
+
+    words: list[Any] = [
+        pairs(describe.facts(model, level)),
+        grid(["column", "role", ""], [list(row) for row in describe.columns(model)]),
+        *model.remarks,
+        *describe.left_out(model),
     ]
-    print_words(*lines)
+    return describe.document(model, level), words
+
+
+def _layer_facts(layer: StoredLayer) -> list[tuple[str, str]]:
+    """Names and values of what a network's last layer has counted."""
+    alpha, scale = layer.settings["alpha"], layer.settings["scale"]
+    kind = "of unit norm" if layer.normalized else "as they are"
+    chosen = "chosen from the training rows" if scale == "auto" else "as asked"
+    said = "the network's own" if layer.scale is None else f"{layer.scale:.4g}, {chosen}"
+    facts = [
+        ("holds", "the last layer of a network" + ("" if layer.head else ", without the network")),
+        ("task", f"{layer.task}, {layer.outputs:,} {_OUTPUTS.get(layer.task, 'outputs')}"),
+        ("rows", f"{layer.rows:,} counted, {layer.sampled:,} of them kept for thresholds"),
+        ("features", f"{layer.features:,} {kind}" + (" and a bias" if layer.bias else "")),
+        ("penalty", "by the features" if alpha == "auto" else f"{alpha:.4g}"),
+    ]
+    if layer.task != "regression":
+        facts.append(("scale", said))
+    return [
+        *facts,
+        ("to use it", "pnml.load(path)" if layer.head else "pnml.load(path, model=network)"),
+    ]
+
+
+def _layer_document(layer: StoredLayer) -> dict[str, Any]:
+    return {
+        "estimator": "LastLayerPNML",
+        "task": layer.task,
+        "outputs": layer.outputs,
+        "rows": layer.rows,
+        "sampled": layer.sampled,
+        "features": layer.features,
+        "scale": layer.scale,
+        "holds_network": bool(layer.head),
+        "settings": layer.settings,
+    }

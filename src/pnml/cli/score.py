@@ -101,14 +101,20 @@ def score_file(
 def table_model(path: str, new: str) -> TableModel:
     """The model that `pnml fit` has put into a file, with which the table `new` is looked at."""
     from pnml.core.errors import InputError
-    from pnml.io import load
     from pnml.io.container import is_model_file
+    from pnml.io.model_file import read
     from pnml.tables.model import TableModel
 
     is_model = [Path(name).is_file() and is_model_file(Path(name)) for name in (path, new)]
     if is_model == [False, True]:
         raise InputError(f"{new} is a model and {path} is not; give the model first.")
-    model = load(path)
+    file = read(path)
+    if file.last_layer is not None:
+        raise InputError(
+            f"{path} holds the last layer of a network, which takes tensors and not tables; use "
+            "it from Python with pnml.load, or make a model of a table with pnml fit."
+        )
+    model = file.model()
     if not isinstance(model, TableModel):
         raise InputError(
             f"{path} holds a {type(model).__name__} that knows nothing of columns; "

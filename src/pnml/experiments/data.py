@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,20 @@ def is_here(name: str) -> bool:
     return bool(os.environ.get(VARIABLE)) and data_path(name).is_file()
 
 
+class StoredArrays(dict[str, npt.NDArray[Any]]):
+    """The arrays of a file by name; one that is not in it is missed in a sentence."""
+
+    def __init__(self, name: str, found: Mapping[str, npt.NDArray[Any]]) -> None:
+        super().__init__(found)
+        self._name = name
+
+    def __missing__(self, key: str) -> npt.NDArray[Any]:
+        raise InputError(
+            f"{self._name} below {VARIABLE} holds no array {key}, so it is not the file that is "
+            "meant; put the right one there."
+        )
+
+
 def arrays(name: str) -> dict[str, npt.NDArray[Any]]:
     """All arrays of an ``.npz`` file below the data folder; nothing in it is run."""
     path = data_path(name)
@@ -37,17 +53,18 @@ def arrays(name: str) -> dict[str, npt.NDArray[Any]]:
             f"{name} is not below {VARIABLE}={os.environ.get(VARIABLE, '')}; set {VARIABLE} to "
             "the folder that holds it."
         )
-    with np.load(path, allow_pickle=False) as stored:
-        return dict(stored)
+    with _readable(name), path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        return StoredArrays(name, stored)
 
 
 def weights(name: str) -> dict[str, Tensor]:
     """The state dict of a checkpoint below the data folder; nothing in it is run."""
     import torch
 
-    found = torch.load(data_path(name), weights_only=True, map_location="cpu")
-    state: dict[str, Tensor] = found.get("state_dict", found)
-    return {key.removeprefix("module."): value for key, value in state.items()}
+    with _readable(name):
+        found = torch.load(data_path(name), weights_only=True, map_location="cpu")
+        state: dict[str, Tensor] = found.get("state_dict", found)
+        return {key.removeprefix("module."): value for key, value in state.items()}
 
 
 def with_weights(network: nn.Module, name: str) -> nn.Module:
@@ -57,8 +74,29 @@ def with_weights(network: nn.Module, name: str) -> nn.Module:
     for key, value in network.state_dict().items():
         if key.endswith("num_batches_tracked"):
             state.setdefault(key, value)
-    network.load_state_dict(state, strict=True)
+    try:
+        network.load_state_dict(state, strict=True)
+    except RuntimeError as error:
+        reason = str(error).split("\n\t")[1].strip(" .")
+        raise InputError(
+            f"{name} below {VARIABLE} holds the weights of another network than the "
+            f"{type(network).__name__} here ({reason}); put the right checkpoint there."
+        ) from error
     return network.eval().requires_grad_(False)
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """One sentence for a file that is cut short or of another make; readers raise anything."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{name} below {VARIABLE}={os.environ.get(VARIABLE, '')} cannot be read "
+            f"({type(error).__name__}), so it is broken or another file; put the right one there."
+        ) from error
 
 
 def uniform_noise(n: int, seed: int = 0) -> Images:

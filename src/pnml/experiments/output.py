@@ -6,9 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -80,7 +82,8 @@ class Output:
         key = f"{name}-{digest([version('pnml'), *depends])[:16]}"
         path = self._cache / f"{key}.npz"
         if path.is_file() and (not self._fresh or key in self._computed):
-            with np.load(path, allow_pickle=False) as stored:
+            broken = suppress(OSError, ValueError, BadZipFile, EOFError)  # computed again then
+            with broken, path.open("rb") as held, np.load(held, allow_pickle=False) as stored:
                 return dict(stored)
         found = compute()
         with whole_file(path) as file:
@@ -89,17 +92,24 @@ class Output:
         return found
 
     def _stored(self, stamp: str) -> dict[str, Any]:
-        """Pieces of an earlier run with the same stamp; a line cut short is cut off the file."""
+        """Pieces of an earlier run with the same stamp; a line cut short is cut off the file.
+
+        None where something else has written to it.
+        """
         if not self._path.is_file():
             return {}
         text = self._path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
-        lines = [json.loads(line) for line in whole.splitlines()]
-        if not lines or lines[0].get("stamp") != stamp:
+        try:
+            lines = [json.loads(line) for line in whole.splitlines()]
+            if not lines or lines[0]["stamp"] != stamp:
+                return {}
+            pieces = {line["piece"]: line["value"] for line in lines[1:]}
+        except (ValueError, KeyError, TypeError):
             return {}
         if whole != text:
             write_whole(self._path, [whole])
-        return {line["piece"]: line["value"] for line in lines[1:]}
+        return pieces
 
 
 def digest(depends: Iterable[Path | str]) -> str:

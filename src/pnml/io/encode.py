@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pnml.core.errors import InputError
 from pnml.io.entry import Entry
-from pnml.io.registry import ADVICE, ENTRY_OF, MODEL_CLASSES, NAMED
+from pnml.io.registry import ADVICE, ENTRY_OF, MODEL_CLASSES, MODEL_NAMES, NAMED
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -48,10 +48,9 @@ def is_fitted(model: Any) -> bool:
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
     """Description and arrays of a fitted model; what is shared in memory is stored once."""
     if type(model) not in MODEL_CLASSES:
-        known = ", ".join(cls.__name__ for cls in MODEL_CLASSES)
         raise InputError(
-            f"model is a {type(model).__name__}, but a model file holds one of {known}; "
-            "pass one of these, or save the one inside."
+            f"model is a {type(model).__name__}, but a model file holds one of "
+            f"{', '.join(MODEL_NAMES)}; pass one of these, or save the one inside."
         )
     if not is_fitted(model):
         raise InputError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pnml.io.schema import Anything, Array, Count, Names, Spec
+from pnml.io.schema import Anything, Array, Count, Either, Names, Spec, Texts
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
 _SOMETIMES = frozenset({"feature_names_in_", "_sample"})
@@ -62,6 +62,10 @@ def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:
 def numbers(*axes: str) -> tuple[Array, ...]:
     """Arrays of numbers, in whatever precision scikit-learn has left them."""
     return tuple(Array(axes, dtype) for dtype in (np.float64, np.float32, np.int64, np.int32))
+
+
+# Classes of a classifier, in the order of its probabilities.
+LABELS = Either((*numbers("c"), array("c", dtype=np.bool_), Names("c"), Texts("c")))
 
 
 def estimator(

@@ -1,117 +1,78 @@
-"""What a network's last layer has counted, in a file without the network."""
+"""A network's last layer, taken apart for a file and put together again around the network."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pnml.core.errors import InputError
-from pnml.io.atomic import write_whole
-from pnml.io.container import pack, unpack
+from pnml.io.stored_layer import StoredLayer
 from pnml.nn import LastLayerPNML
 from pnml.nn.heads import linear_module
-from pnml.nn.statistic import FeatureStatistic
-
-_KEY = "last_layer"  # of the document: the settings
-_OTHER = "so it holds no last layer of a network; pass one that save_network has written."
 
 
-def save_network(module: LastLayerPNML, path: str | os.PathLike[str]) -> None:
-    """A file from which `load_network` makes the same module around the same network.
+def take_apart(module: LastLayerPNML) -> StoredLayer:
+    """All that a file holds of a fitted module: no weights, except where all of it is a head.
 
-    It holds the settings and the statistic, not the network's weights; where the network is
-    nothing but a head, as after `from_embeddings`, it holds that head too. No code is in it, and
-    it appears whole or not at all.
-
-    >>> import tempfile
     >>> m = LastLayerPNML.from_embeddings(torch.eye(3), None, torch.eye(3).repeat(9, 1))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_network(m, Path(folder, "last.pnml"))
-    ...     again = load_network(Path(folder, "last.pnml"))
+    >>> again = put_together(take_apart(m))
     >>> bool((again(torch.eye(3)).regret == m(torch.eye(3)).regret).all())
     True
     """
     if not module.statistic.fitted:
         raise InputError("This LastLayerPNML has seen no training rows; fit it before saving it.")
-    tensors = _arrays(module.statistic, "statistic")
-    if isinstance(module.model, nn.Linear):
-        tensors |= _arrays(module.model, "head")
-    try:
-        write_whole(Path(path), pack({_KEY: vars(module.settings)}, tensors))
-    except OSError as error:
-        raise InputError(f"Cannot write {path}: {error.strerror}; check the path.") from error
+    features = module.statistic.counted.form.features
+    out = module.score_features(torch.ones(1, features))  # also chooses the scale, once for all
+    head = module.model.state_dict() if _is_whole(module.model) else {}
+    return StoredLayer(
+        settings={name: _plain(value) for name, value in vars(module.settings).items()},
+        task=out.task.name,
+        outputs=out.logits.shape[-1],
+        scale=module.scale_,
+        statistic={name: _array(t) for name, t in module.statistic.state_dict().items()},
+        head={name: _array(tensor) for name, tensor in head.items()},
+        head_dtype=str(head["weight"].dtype).removeprefix("torch.") if head else None,
+    )
 
 
-def load_network(
-    path: str | os.PathLike[str], model: Any = None, layer: Any = None
-) -> LastLayerPNML:
-    """The module that `save_network` put into a file, around the network it was fitted with.
-
-    Parameters
-    ----------
-    path : str or path
-    model, layer : as for LastLayerPNML; the model may be left out if the file holds the head.
-    """
-    try:
-        document, tensors = unpack(Path(path))
-        settings = document.get(_KEY)
-        if type(settings) is not dict:
-            raise InputError(f"its header has no entry {_KEY!r}, {_OTHER}")
-        module = LastLayerPNML(
-            _head(tensors) if model is None and layer is None else model, layer, **settings
-        )
-        _fill(module.statistic, tensors)
-    except (InputError, TypeError) as error:
-        raise InputError(f"Cannot load {path}: {error}") from error
-    except OSError as error:
-        raise InputError(f"Cannot load {path}: {error.strerror}; check the path.") from error
+def put_together(stored: StoredLayer, model: Any = None, layer: Any = None) -> LastLayerPNML:
+    """The module again, around a network given as to LastLayerPNML, or around its own head."""
+    if model is None and layer is None:
+        model = _head(stored)
+    module = LastLayerPNML(model, layer, **stored.settings)
+    module.statistic.load_state_dict(
+        {name: torch.from_numpy(array) for name, array in stored.statistic.items()}
+    )
     return module
 
 
-def _arrays(module: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
-    """The tensors of a module as arrays of the kinds that files hold."""
-    found = {}
-    for name, tensor in module.state_dict().items():
-        value = tensor.detach().cpu()
-        if value.is_floating_point() and value.dtype not in (torch.float32, torch.float64):
-            value = value.float()
-        found[f"{prefix}.{name}"] = value.numpy()
-    return found
+def _is_whole(model: Any) -> bool:
+    """Whether a network is nothing but a linear layer, so that the file can hold it."""
+    return type(model) is nn.Linear and set(model.state_dict()) <= {"weight", "bias"}
 
 
-def _head(tensors: dict[str, npt.NDArray[Any]]) -> nn.Linear:
-    weight, bias = tensors.get("head.weight"), tensors.get("head.bias")
-    if weight is None or weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise InputError("it holds no network; pass the one it was fitted with as model.")
-    return linear_module(torch.from_numpy(weight), None if bias is None else torch.from_numpy(bias))
+def _head(stored: StoredLayer) -> nn.Linear:
+    if stored.head_dtype is None:
+        raise InputError(
+            "it holds what the last layer of a network has counted, but not the network; pass "
+            "that too, as in pnml.load(path, model=network)."
+        )
+    dtype = getattr(torch, stored.head_dtype)
+    found = {name: torch.from_numpy(array).to(dtype) for name, array in stored.head.items()}
+    return linear_module(found["weight"], found.get("bias"))
 
 
-def _fill(statistic: FeatureStatistic, tensors: dict[str, npt.NDArray[Any]]) -> None:
-    """Put arrays into the buffers, if they fit together."""
-    found = {name: tensors.get(f"statistic.{name}") for name in statistic.state_dict()}
-    arrays = {name: value for name, value in found.items() if value is not None}
-    if len(arrays) < len(found):
-        raise InputError(f"it lacks the array {min(set(found) - set(arrays))!r}, {_OTHER}")
-    width, sampled = len(np.atleast_1d(arrays["xx"])), arrays["sample_keys"].size
-    shapes = {
-        "counts": (3,),
-        "xx": (width, width),
-        "energy": (),
-        "sample_keys": (sampled,),
-        "sample_rows": (sampled, width + 1),
-        "sample_bound": (2,),
-        "scale": (),
-    }
-    for name, shape in shapes.items():
-        kind = np.int64 if name == "counts" else np.float64
-        if arrays[name].shape != shape or arrays[name].dtype != kind:
-            raise InputError(f"its array {name!r} does not fit the others, {_OTHER}")
-    if width == 0 or arrays["counts"][0] < 1:
-        raise InputError(f"it counts no rows, {_OTHER}")
-    statistic.load_state_dict({name: torch.from_numpy(value) for name, value in arrays.items()})
+def _plain(value: Any) -> Any:
+    """A setting as JSON holds it: numbers of any make become float64."""
+    return value if value is None or isinstance(value, bool | str) else float(value)
+
+
+def _array(tensor: Tensor) -> npt.NDArray[Any]:
+    """A tensor as an array of a kind that files hold, its rows one after the other."""
+    value = tensor.detach().cpu().contiguous()
+    short = value.is_floating_point() and value.dtype not in (torch.float32, torch.float64)
+    array: npt.NDArray[Any] = (value.float() if short else value).numpy()
+    return array

@@ -46,6 +46,7 @@ from pnml.io.schema import (
     Same,
     Spec,
 )
+from pnml.io.trees import GROWN_BY, TREE_PARTS, TREES
 
 # Sizes that an object shares with the one it is part of: features, targets, directions, and the
 # width of sampled rows. Other letters mean nothing outside the object that uses them.
@@ -264,6 +265,7 @@ _ESTIMATORS = [
     estimator(ConformalRegressor, _CONFORMAL),
     estimator(RegretDifficulty, {"estimator_": Fitted()}),
     *CLASSIFIERS,
+    *TREES,
 ]
 # Models of tables need pyarrow, which the rest does without.
 _TABLES = import_module("pnml.io.table_models") if find_spec("pyarrow") else None
@@ -293,6 +295,7 @@ ENTRIES: dict[str, Entry] = {
     for e in [
         *_VALUES,
         *CLASSIFIER_PARTS,
+        *TREE_PARTS,
         *_ESTIMATORS,
         *_KERNELS,
         *_TABLE_PARTS,
@@ -315,6 +318,8 @@ def refuse_lacking(described: Mapping[str, Any]) -> None:
 
 ENTRY_OF: dict[type, Entry] = {e.cls: e for e in ENTRIES.values()}
 MODEL_CLASSES: tuple[type, ...] = tuple(e.cls for e in [*_ESTIMATORS, *_TABLE_MODELS])
+# What a file can hold at its top; the last of them has a layout of its own.
+MODEL_NAMES = (*(cls.__name__ for cls in MODEL_CLASSES), "LastLayerPNML")
 
 # Objects that hold functions are part of the library; a file only names them.
 NAMED: dict[str, Any] = {"ordinary": ORDINARY, "lucky": LUCKY}
@@ -327,7 +332,9 @@ _USE_KERNELS = (
 _USE_MODELS = (
     "use "
     + ", ".join(cls.__name__ for cls in MODEL_CLASSES)
-    + ", or a LogisticRegression inside a PNMLClassifier"
+    + ", or a LogisticRegression inside a PNMLClassifier, or "
+    + ", ".join(cls.__name__ for cls in GROWN_BY)
+    + ", not frozen, inside the estimators of trees"
 )
 
 # What to do about an argument that no file can hold, by the name of the parameter.

@@ -12,5 +12,14 @@ except ModuleNotFoundError as error:
 
 from pnml.nn.last_layer import LastLayerPNML
 from pnml.nn.output import LastLayerOutput
+from pnml.nn.refit.module import RefitLastLayerPNML
+from pnml.nn.refit.output import RefitOutput
+from pnml.nn.refit.settings import FineTuning
 
-__all__ = ["LastLayerOutput", "LastLayerPNML"]
+__all__ = [
+    "FineTuning",
+    "LastLayerOutput",
+    "LastLayerPNML",
+    "RefitLastLayerPNML",
+    "RefitOutput",
+]

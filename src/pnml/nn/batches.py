@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from pnml.core.errors import InputError
 
 
-def input_of(batch: Any) -> Any:
+def input_of(batch: Any, network: nn.Module | None = None) -> Any:
     """The input in a batch: the first element of a tuple, all of a dict but its labels.
+
+    Arrays, which mostly come in double precision, become tensors in the dtype of the network.
 
     >>> input_of((torch.zeros(2), torch.ones(2)))
     tensor([0., 0.])
@@ -24,10 +28,25 @@ def input_of(batch: Any) -> Any:
             raise InputError("A batch is an empty tuple; put the input first.")
         batch = batch[0]
     if isinstance(batch, np.ndarray):
-        return torch.from_numpy(batch)
+        given, weights = tensor_of(batch), () if network is None else network.parameters()
+        dtypes = (weight.dtype for weight in weights if weight.is_floating_point())
+        return given.to(next(dtypes, given.dtype)) if given.is_floating_point() else given
     if isinstance(batch, Mapping):
         return {key: value for key, value in batch.items() if key != "labels"}
     return batch
+
+
+def tensor_of(array: npt.NDArray[Any]) -> Tensor:
+    """An array as a tensor that shares its memory where it can; nobody writes to it here.
+
+    >>> tensor_of(np.arange(3.0)[::-1])
+    tensor([2., 1., 0.], dtype=torch.float64)
+    """
+    if any(step < 0 for step in array.strides):
+        array = np.ascontiguousarray(array)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ", UserWarning)
+        return torch.from_numpy(array)
 
 
 def call(function: Callable[..., Any], given: Any) -> Any:
@@ -126,9 +145,10 @@ def _explain_integers(function: Callable[..., Any], given: Any, error: RuntimeEr
     tokens = isinstance(function, nn.Module) and any(
         isinstance(module, nn.Embedding) for module in function.modules()
     )
-    whole = isinstance(given, Tensor) and not (given.is_floating_point() or given.is_complex())
-    if whole and not tokens:
+    dtypes = [tensor.dtype for tensor in tensors_in(given)]
+    whole = not any(dtype.is_floating_point or dtype.is_complex for dtype in dtypes)
+    if dtypes and whole and not tokens:
         raise InputError(
-            f"The input is {given.dtype}, but the network computes in floating point; convert "
+            f"The input is {dtypes[0]}, but the network computes in floating point; convert "
             "and scale it as in training, for instance x.float() / 255."
         ) from error

@@ -40,6 +40,11 @@ class Counted:
         return cls(form, 0, np.zeros((form.width, form.width)), 0.0, sample)
 
     @property
+    def shown(self) -> float:
+        """Energy of all rows together, the trace of their statistic."""
+        return float(np.trace(self.xx))
+
+    @property
     def gram(self) -> Gram:
         """The same rows as a Gram without targets or sample."""
         width = self.form.width

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ _SAY = 'pass layer="name", a module, or two functions layer=(features, head)'
 def told(model: Any, layer: Any) -> Network | None:
     """The network as the user has said; None where the layer is still to be found."""
     if isinstance(layer, tuple | list):
-        return _pair(layer)
+        return _pair(layer, model)
     if not isinstance(model, nn.Module):
         raise InputError(
             f"The model is a {type(model).__name__}, not a torch module, so its layers cannot be "
@@ -64,7 +65,7 @@ def found_by_running(model: nn.Module, given: Any) -> Network:
     """The last layer, from one forward pass of an input.
 
     It is the linear layer, or convolution of one pixel, whose output the model returns; where
-    the model does something to its output first, the linear layer that runs last.
+    the model does something to its output first, the last one with an output of that size.
     """
     model = unwrapped(model)
     runs, returned = _watched(model, given)
@@ -80,10 +81,9 @@ def found_by_running(model: nn.Module, given: Any) -> Network:
             f"The model returns the outputs of {len(names)} layers, {quoted}, and each could be "
             f'the head; pass the one that is meant, for instance layer="{names[-1]}".'
         )
-    linear = [run.name for run in runs if run.linear]
-    if not names and not linear:
-        raise InputError(f"No linear layer ran in a forward pass of the model; {_SAY}.")
-    return _named(model, names[0] if names else linear[-1])
+    if not names:
+        return _named(model, _last_of_that_size(runs, returned))
+    return _named(model, names[0])
 
 
 def is_head(module: nn.Module) -> bool:
@@ -92,6 +92,23 @@ def is_head(module: nn.Module) -> bool:
         return isinstance(module, nn.Linear)
     steps = {*module.kernel_size, *module.stride, module.groups}
     return steps == {1} and module.padding in ((0, 0), "valid", "same")
+
+
+def _last_of_that_size(runs: list[_Run], returned: list[Tensor]) -> str:
+    """The layer that runs last of those whose output the model may have turned into its own."""
+    if returned:
+        alike = [run.name for run in runs if any(run.is_like(one) for one in returned)]
+    else:  # what the model returns holds no tensor that can be seen
+        alike = [run.name for run in runs if run.axis == -1]
+    if not alike and any(run.axis == -1 for run in runs):
+        shapes = " and ".join(str(tuple(one.shape)) for one in returned)
+        raise InputError(
+            f"The model returns the shape {shapes}, which no linear layer in it gives, so its "
+            f"head is not a layer that can be seen; {_SAY}."
+        )
+    if not alike:
+        raise InputError(f"No linear layer ran in a forward pass of the model; {_SAY}.")
+    return alike[-1]
 
 
 class _Place:
@@ -108,9 +125,15 @@ class _Place:
 @dataclass(frozen=True)
 class _Run:
     name: str
-    linear: bool
     takes: _Place  # of its input
     gives: _Place
+    shape: torch.Size  # of its output
+    axis: int  # that has the classes
+
+    def is_like(self, returned: Tensor) -> bool:
+        """Whether a tensor has the classes of this output on the same axis, or all its numbers."""
+        classes = returned.shape[self.axis] if returned.ndim >= -self.axis else None
+        return classes == self.shape[self.axis] or returned.numel() == self.shape.numel()
 
 
 def _watched(model: nn.Module, given: Any) -> tuple[list[_Run], list[Tensor]]:
@@ -120,22 +143,17 @@ def _watched(model: nn.Module, given: Any) -> tuple[list[_Run], list[Tensor]]:
     def watching(name: str) -> Callable[..., None]:
         def watch(module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> None:
             features = args[0] if args else kwargs["input"]
-            linear = isinstance(module, nn.Linear)
-            runs.append(_Run(name, linear, _Place(features), _Place(output)))
+            axis = -1 if isinstance(module, nn.Linear) else -3
+            runs.append(_Run(name, _Place(features), _Place(output), output.shape, axis))
 
         return watch
 
-    handles = [
-        part.register_forward_hook(watching(name), with_kwargs=True)
-        for name, part in model.named_modules()
-        if is_head(part)
-    ]
-    try:
-        with as_in_use([model]), torch.no_grad():
-            returned = list(tensors_in(call(model, given)))
-    finally:
-        for handle in handles:
-            handle.remove()
+    with as_in_use([model]), torch.no_grad(), ExitStack() as stack:
+        for name, part in model.named_modules():
+            if is_head(part):
+                handle = part.register_forward_hook(watching(name), with_kwargs=True)
+                stack.callback(handle.remove)
+        returned = list(tensors_in(call(model, given)))
     return runs, returned
 
 
@@ -152,16 +170,17 @@ def _named(model: nn.Module, name: str) -> HookedNetwork:
     return HookedNetwork(model, LinearHead(module), name)  # type: ignore[arg-type]
 
 
-def _pair(layer: Any) -> PairNetwork:
+def _pair(layer: Any, model: Any) -> PairNetwork:
     if len(layer) != 2 or not all(callable(part) for part in layer):
         raise InputError(
             "layer is a tuple, but not one of two functions; pass layer=(features, head), the "
             "first from inputs to features and the second from features to logits."
         )
     features, head = layer
-    return PairNetwork(
-        features, LinearHead(head) if isinstance(head, nn.Linear) else CallableHead(head)
-    )
+    owners = (model, *(getattr(part, "__self__", part) for part in layer))  # of bound methods
+    modules = [unwrapped(part) for part in owners if isinstance(part, nn.Module)]
+    last = LinearHead(head) if isinstance(head, nn.Linear) else CallableHead(head)
+    return PairNetwork(features, last, modules)
 
 
 def _brief(module: nn.Module) -> str:

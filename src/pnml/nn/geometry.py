@@ -7,6 +7,9 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from scipy.linalg import cholesky
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dtrtri
 from torch import Tensor
 
 from pnml.core.arrays import FloatArray
@@ -16,29 +19,41 @@ from pnml.nn.counting import Counted
 
 # Share of the rows' total energy that is the penalty where none is asked for. Eq. (F11).
 SHARE = 1e-8
+# A penalty of at least this share clears the round-off of the statistic, about 1e-15 of it.
+_CLEAR = 1e-9
+
+
+def whitening(xx: FloatArray, alpha: float) -> FloatArray:
+    """Upper triangle (w, w) that takes rows to coordinates whose squares add up to their leverage.
+
+    It is the inverse of the Cholesky factor of XᵀX + αI, for a penalty that clears the round-off.
+
+    >>> np.array([[2.0, 4.0]]) @ whitening(np.diag([3.0, 15.0]), 1.0)
+    array([[1., 1.]])
+    """
+    root = cholesky(xx + alpha * np.eye(len(xx)), overwrite_a=True)
+    inverse: FloatArray = dtrtri(root, overwrite_c=1)[0]
+    return inverse
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Spectrum and penalty of the rows that were counted."""
+    """Rows that were counted, and a penalty."""
 
     counted: Counted
-    spectrum: Spectrum
     alpha: float
 
     @classmethod
     def of(cls, counted: Counted, alpha: float | None) -> Geometry:
         """Geometry at a penalty; None takes a share of the energy of the rows. Eq. (F11)."""
-        found = SHARE * float(np.trace(counted.xx)) if alpha is None else alpha
-        spectrum = Spectrum.of_gram(counted.gram, intercept=False, unit_columns=found == 0)
-        return cls(counted, spectrum, found)
+        return cls(counted, SHARE * counted.shown if alpha is None else alpha)
 
     def leverage(self, rows: FloatArray, norms: FloatArray) -> FloatArray:
         """Leverage (n,) of rows of features with these norms. Eq. (S2)."""
         if self._whitening is None:
             found: FloatArray = self._complete.leverage(rows, self.alpha)
         else:
-            white = rows @ self._whitening
+            white = dtrmm(1.0, self._whitening, rows.T, trans_a=1).T  # half of a full product
             found = np.vecdot(white, white)
         return np.where(norms == 0, np.inf, found) if self._directions_only else found
 
@@ -69,9 +84,13 @@ class Geometry:
     @cached_property
     def left_out(self) -> FloatArray:
         """Leverage (m,) that each row of the sample would have without itself. Eq. (F6)."""
-        ones = np.ones(len(self.sample))
-        found = left_out_leverages(self.spectrum, self.sample, ones, self.alpha)
-        return np.where(self.sample_norms == 0, np.inf, found) if self._directions_only else found
+        if self._whitening is None:
+            ones = np.ones(len(self.sample))
+            found = left_out_leverages(self._spectrum, self.sample, ones, self.alpha)
+            nowhere = self._directions_only & (self.sample_norms == 0)
+            return np.where(nowhere, np.inf, found)
+        h = self.leverage(self.sample, self.sample_norms)
+        return np.divide(h, 1 - h, out=h, where=np.isfinite(h))
 
     @property
     def _directions_only(self) -> bool:
@@ -79,24 +98,24 @@ class Geometry:
         return self.counted.form.normalize and not self.counted.form.bias
 
     @cached_property
+    def _spectrum(self) -> Spectrum:
+        """The rows taken apart, where it must be told which directions they have."""
+        return Spectrum.of_gram(self.counted.gram, intercept=False, unit_columns=self.alpha == 0)
+
+    @cached_property
     def _complete(self) -> Spectrum:
-        return self.spectrum.completed(self.alpha) if self.alpha > 0 else self.spectrum
+        return self._spectrum.completed(self.alpha) if self.alpha > 0 else self._spectrum
 
     @cached_property
     def _whitening(self) -> FloatArray | None:
-        """Matrix (width, r) that takes rows to coordinates whose squares add up to the leverage.
-
-        None where a row can be outside of all directions there are.
-        """
-        spectrum = self._complete
-        if not spectrum.spans_everything:
-            return None
-        whitening = spectrum.components(np.eye(self.counted.form.width))
-        return np.ascontiguousarray(whitening / np.sqrt(spectrum.h2 + self.alpha))
+        """None where the penalty does not clear the round-off."""
+        clear = 0 < _CLEAR * self.counted.shown <= self.alpha
+        return whitening(self.counted.xx, self.alpha) if clear else None
 
     def _whitening_on(self, device: torch.device) -> Tensor:
         if device not in self._copies:
-            self._copies[device] = torch.tensor(self._whitening, device=device)
+            with torch.inference_mode(False):  # it serves gradients later
+                self._copies[device] = torch.tensor(self._whitening, device=device)
         return self._copies[device]
 
     @cached_property

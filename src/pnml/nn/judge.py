@@ -49,7 +49,7 @@ class Judge:
         direct = flat.device.type == "cpu" and not needs_graph
         own, leverage, regret = (self._in_blocks if direct else self._as_graph)(flat, own, scale)
         return LastLayerOutput(
-            own.reshape(*shape, -1),
+            own.reshape(*shape, own.shape[-1]),
             features,
             leverage.reshape(shape),
             regret.reshape(shape),
@@ -72,7 +72,7 @@ class Judge:
             geometry.sample,
             self._sample_logits,
             self._sample_logits(len(geometry.sample), None).argmax(axis=1),
-            SHARE if geometry.alpha == 0 else geometry.alpha / geometry.counted.rows,
+            max(SHARE, geometry.alpha / geometry.counted.rows),
             geometry.typical_norm,
         )
 

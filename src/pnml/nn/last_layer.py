@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
-from pnml.nn.batches import batches_of, input_of
+from pnml.nn.batches import batches_of, tensor_of
 from pnml.nn.counting import Counted, Counting
 from pnml.nn.geometry import Geometry
 from pnml.nn.heads import linear_module
@@ -138,7 +138,13 @@ class LastLayerPNML(nn.Module):
         network. It runs in eval mode, and gradients flow as they do through it alone.
         """
         self._check_fitted()
-        features, logits = self._parts.run(input_of(inputs if batch is None else batch))
+        if batch is not None and inputs:
+            raise InputError(
+                f"An input came beside the keyword {next(iter(inputs))}, but of a batch there is "
+                "one input; pass all of it by keywords, or as one dict."
+            )
+        given = self._parts.input_of(inputs if batch is None else batch)
+        features, logits = self._parts.run(given)
         return self._judge().output(features, logits, self.scale_)
 
     def score_features(self, features: Any) -> LastLayerOutput:
@@ -155,9 +161,10 @@ class LastLayerPNML(nn.Module):
         rows, each taken as if that row had not been there. Eq. (F8). A network that is sure of
         everything has little regret anywhere; its leverage still tells.
         """
-        regret, leverage = self.regret_threshold(level), self.leverage_threshold(level)
-        out = self.forward(batch)
-        return (out.regret <= regret) & (out.leverage <= leverage)
+        level = check_level(level)
+        out = self.forward(batch)  # first, for it may still have to find the last layer
+        near = out.leverage <= self.leverage_threshold(level)
+        return near & (out.regret <= self.regret_threshold(level))
 
     def regret_threshold(self, level: float = 0.99) -> float:
         """Regret that this share of the training rows does not pass, each left out in turn.
@@ -197,11 +204,13 @@ class LastLayerPNML(nn.Module):
         if not judge.geometry.counted.form.normalize:
             return None
         if bool(torch.isnan(self.statistic.scale)):
-            self.statistic.scale.fill_(judge.own_scale)
+            self.statistic.keep_scale(judge.own_scale)
         return float(self.statistic.scale)
 
     def __add__(self, other: LastLayerPNML) -> LastLayerPNML:
         """The same network with the training rows of both modules."""
+        if not isinstance(other, LastLayerPNML):
+            return NotImplemented
         self._check_fitted()
         other._check_fitted()
         both = type(self)(self.model, self._parts.layer, **vars(self.settings))
@@ -217,7 +226,7 @@ class LastLayerPNML(nn.Module):
         counting: Counting | None = None
         for number, batch in enumerate(batches):
             with torch.no_grad():
-                features, logits = self._parts.run_anywhere(input_of(batch))
+                features, logits = self._parts.run_anywhere(self._parts.input_of(batch))
             if counting is None:
                 counting = self._counting(features.shape[-1], logits.shape[-1], start)
             counting.add(numpy_rows(features.flatten(0, -2)), f"Batch {number}")
@@ -284,6 +293,17 @@ def _finite_quantile(values: FloatArray, level: float) -> float:
 
 
 def _floats(values: Any) -> Tensor:
-    """A tensor of floats that shares memory with what came, where it can."""
-    tensor = torch.as_tensor(values)
+    """A tensor of floats with an axis or more that shares memory with what came, where it can."""
+    try:
+        array = None if isinstance(values, Tensor) else np.asarray(values)
+        if array is not None and array.dtype.kind not in "fiub":
+            array = array.astype(np.float64)
+        tensor: Tensor = values if array is None else tensor_of(array)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"A {type(values).__name__} came that cannot be read as rows of equally many numbers; "
+            "pass an array or a tensor of them."
+        ) from error
+    if tensor.ndim == 0:
+        raise InputError("One number came, but rows of features are needed; pass an array (n, d).")
     return tensor if tensor.is_floating_point() else tensor.double()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +15,9 @@ from torch import Tensor, nn
 from pnml.core.errors import InputError
 from pnml.nn.batches import call
 from pnml.nn.heads import CallableHead, Head, LinearHead
+
+# One for each network, and not in it: locks cannot be copied.
+_LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 
 
 class Network(Protocol):
@@ -73,12 +78,7 @@ class PairNetwork:
 
     features: Callable[..., Tensor]
     head: LinearHead | CallableHead
-
-    @property
-    def modules(self) -> list[nn.Module]:
-        """Those of the two that are modules."""
-        last = self.head.module if isinstance(self.head, LinearHead) else self.head.function
-        return [part for part in (self.features, last) if isinstance(part, nn.Module)]
+    modules: list[nn.Module]  # that the two are, or are parts of
 
     def run(self, given: Any) -> tuple[Tensor, Tensor]:
         """What the first function gives, and what the second makes of it."""
@@ -98,12 +98,17 @@ def unwrapped(model: nn.Module) -> nn.Module:
 
 @contextmanager
 def as_in_use(modules: list[nn.Module]) -> Iterator[None]:
-    """Modules in eval mode and uncompiled; every mode is as before when this ends."""
-    everything = [part for module in modules for part in module.modules()]
-    training = [part for part in everything if part.training]
-    compiled = any(part._compiled_call_impl is not None for part in everything)
-    compiled = compiled or any(hasattr(part, "_orig_mod") for part in everything)
+    """Modules in eval mode and uncompiled; every mode is as before when this ends.
+
+    Modes and hooks are of the modules themselves, so other threads wait.
+    """
     with ExitStack() as stack:
+        for module in sorted(set(modules), key=id):  # in one order, or two threads wait for ever
+            stack.enter_context(_LOCKS.setdefault(module, RLock()))
+        everything = [part for module in modules for part in module.modules()]
+        training = [part for part in everything if part.training]
+        compiled = any(part._compiled_call_impl is not None for part in everything)
+        compiled = compiled or any(hasattr(part, "_orig_mod") for part in everything)
         if compiled and hasattr(torch.compiler, "set_stance"):  # PyTorch 2.6
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         for part in training:

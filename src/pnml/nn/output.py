@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pnml.core.errors import InputError
-from pnml.nn.tasks import MULTICLASS, Task
+from pnml.nn.tasks import MULTICLASS, MULTILABEL, REGRESSION, Task
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,17 @@ class LastLayerOutput:
 
     @property
     def relative_regret(self) -> Tensor:
-        """Regret as a fraction of log C, comparable between numbers of classes."""
-        return self.regret / math.log(max(self.logits.shape[-1], 2))
+        """Regret as a fraction of log C, comparable between numbers of classes.
+
+        L labels that are yes or no each are 2^L classes; a regression head has none.
+        """
+        outputs = self.logits.shape[-1]
+        if self.task is REGRESSION:
+            raise InputError(
+                "relative_regret is for classes, but this is a regression head; use regret."
+            )
+        labels = outputs if self.task is MULTILABEL else math.log2(max(outputs, 2))
+        return self.regret / (labels * math.log(2))
 
     def log_loss(self, labels: Tensor) -> Tensor:
         """Log-loss (...) in nats of the pNML probabilities, for labels (...) counted from 0."""

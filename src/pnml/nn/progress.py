@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
+from operator import length_hint
 from typing import TypeVar
 
 from pnml.core.errors import InputError
@@ -33,5 +34,5 @@ def tracked(items: Iterable[T], doing: str, show: bool | None) -> Iterator[T]:
     from rich.console import Console
     from rich.progress import track
 
-    total = len(items) if isinstance(items, Sized) else None
+    total = length_hint(items) or None  # loaders of endless streams have a length that raises
     yield from track(items, doing, total=total, console=Console(stderr=True))

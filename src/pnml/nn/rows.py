@@ -42,10 +42,12 @@ class RowForm:
             if given.dtype != np.float64 or not self.normalize:
                 np.copyto(block, given)
                 given = block
-            norms[part] = np.sqrt(np.vecdot(given, given))
-            if self.normalize:
-                size = norms[part, None]
-                np.divide(given, size if size.all() else np.where(size > 0, size, 1.0), out=block)
+            with np.errstate(over="ignore", invalid="ignore"):  # the norms tell
+                norms[part] = np.sqrt(np.vecdot(given, given))
+                if self.normalize:
+                    size = norms[part, None]
+                    safe = size if size.all() else np.where(size > 0, size, 1.0)
+                    np.divide(given, safe, out=block)
         if self.bias:
             out[:, -1] = 1.0
         return norms

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 from scipy.stats import rankdata
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
-from pnml.core.gram import Gram
-from pnml.core.softmax_loo import left_out_leverages
-from pnml.core.spectrum import Spectrum
+from pnml.nn.geometry import whitening
 
 # Classes are left out one by one; more than this many, in this many groups.
 _GROUPS = 10
@@ -54,7 +53,7 @@ def chosen_scale(
     rows : sampled rows (m, d) of unit norm
     logits_at : gives the logits (n, C) of the first n rows times a scale
     labels : the network's own label (m,) of each row
-    share : penalty for each row counted
+    share : penalty for each row counted, above 0
     typical : typical norm of the features, above which the scale never goes
 
     Returns
@@ -91,29 +90,30 @@ def _folds(
 ) -> list[_Fold]:
     group_of = np.arange(classes) % _GROUPS
     coordinates = _leading(rows)
+    everything = coordinates.T @ coordinates
     folds = []
     for group in range(min(_GROUPS, classes)):
         kept, unknown = group_of != group, group_of[labels] == group
         here = unknown[:judged]
         if kept.sum() < 2 or here.all() or not here.any():
             continue
+        gone = coordinates[unknown]
         alpha = share * float(np.sum(~unknown))
-        spectrum = Spectrum.of_gram(
-            Gram.of(coordinates[~unknown]), intercept=False, unit_columns=False
-        )
-        leverages = np.empty(judged)
-        known = coordinates[:judged][~here]
-        leverages[~here] = left_out_leverages(spectrum, known, np.ones(len(known)), alpha)
-        leverages[here] = spectrum.completed(alpha).leverage(coordinates[:judged][here], alpha)
-        folds.append(_Fold(kept, here, leverages))
+        white = coordinates[:judged] @ whitening(everything - gone.T @ gone, alpha)
+        h = np.vecdot(white, white)
+        np.divide(h, 1 - h, out=h, where=~here)  # these rows are left out of their own: Eq. (F6)
+        folds.append(_Fold(kept, here, h))
     return folds
 
 
 def _leading(rows: FloatArray) -> FloatArray:
     """Rows (m, r) along their leading directions, few enough for the rows to fill them."""
-    spectrum = Spectrum.of_gram(Gram.of(rows), intercept=False, unit_columns=False)
-    most = max(1, len(rows) // _ROWS_PER_DIRECTION)
-    return np.ascontiguousarray(spectrum.components(rows)[:, :most])
+    m, d = rows.shape
+    most = min(max(1, m // _ROWS_PER_DIRECTION), d)
+    small = min(m, d)
+    inner = rows @ rows.T if m < d else rows.T @ rows
+    values, vectors = eigh(inner, subset_by_index=(small - most, small - 1))
+    return vectors * np.sqrt(np.maximum(values, 0.0)) if m < d else np.asarray(rows @ vectors)
 
 
 def _quality(logits: FloatArray, folds: list[_Fold]) -> float:

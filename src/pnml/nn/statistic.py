@@ -67,8 +67,8 @@ class FeatureStatistic(nn.Module):
 
     def store(self, counted: Counted) -> None:
         """Put what was counted into the buffers."""
-        device, form, sample = self.xx.device, counted.form, counted.sample
-        self.counts = torch.tensor([counted.rows, form.normalize, form.bias], device=device)
+        form, sample = counted.form, counted.sample
+        self._hold("counts", [counted.rows, form.normalize, form.bias], torch.int64)
         values = {
             "xx": counted.xx,
             "energy": np.array(counted.energy),
@@ -78,8 +78,17 @@ class FeatureStatistic(nn.Module):
             "scale": np.array(np.nan),
         }
         for name, value in values.items():
-            setattr(self, name, torch.as_tensor(value, dtype=torch.float64, device=device))
+            self._hold(name, value)
         self.revision += 1
+
+    def keep_scale(self, scale: float) -> None:
+        """Remember the scale that was chosen for what was counted."""
+        self._hold("scale", scale)
+
+    def _hold(self, name: str, value: Any, dtype: torch.dtype = torch.float64) -> None:
+        # buffers made in inference mode could not be changed outside of it
+        with torch.inference_mode(False):
+            setattr(self, name, torch.as_tensor(value, dtype=dtype, device=self.xx.device))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Follow the network to another device, not to another dtype."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from pnml.core.errors import InputError
 from pnml.nn import finding
-from pnml.nn.batches import device_of, moved, refuse_other_device
+from pnml.nn.batches import device_of, input_of, moved, refuse_other_device
 from pnml.nn.heads import Head, LinearHead
 from pnml.nn.network import Network, as_in_use, unwrapped
 
@@ -20,6 +20,10 @@ class TakenApart:
         self.model = model
         self.layer = layer
         self._network: Network | None = finding.told(model, layer)
+
+    def input_of(self, batch: Any) -> Any:
+        """The input in a batch, as `batches.input_of` finds it for this model."""
+        return input_of(batch, next(iter(self._modules), None))
 
     def run(self, given: Any) -> tuple[Tensor, Tensor]:
         """Features (..., d) and logits (..., C) of an input, with the model in eval mode."""

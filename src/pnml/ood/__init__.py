@@ -5,17 +5,21 @@ A detector's ``predict`` is high for outliers, as in pytorch-ood; its ``score_sa
 """
 
 from pnml.ood.composition import GramRegretDetector, with_pnml
+from pnml.ood.cosine import CosineSimilarity
 from pnml.ood.detector import Detector
 from pnml.ood.evaluation import evaluate_ood
 from pnml.ood.gram import Gram
 from pnml.ood.logits import MSP, Energy, MaxLogit
 from pnml.ood.odin import ODIN
+from pnml.ood.open_set import evaluate_open_set
+from pnml.ood.open_set_table import OpenSetRow, OpenSetTable
 from pnml.ood.regret import RegretDetector
 from pnml.ood.table import OODRow, OODTable
 
 __all__ = [
     "MSP",
     "ODIN",
+    "CosineSimilarity",
     "Detector",
     "Energy",
     "Gram",
@@ -23,7 +27,10 @@ __all__ = [
     "MaxLogit",
     "OODRow",
     "OODTable",
+    "OpenSetRow",
+    "OpenSetTable",
     "RegretDetector",
     "evaluate_ood",
+    "evaluate_open_set",
     "with_pnml",
 ]

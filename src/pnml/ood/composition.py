@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -80,6 +81,11 @@ class GramRegretDetector(Detector):
     def fit(self, loader: Any) -> Self:
         """Fit what is not fitted yet: bounds of feature maps, and the statistic of features."""
         kept = HoldOut(loader)
+        if isinstance(loader, Iterator):
+            raise InputError(
+                f"The loader is a {type(loader).__name__}, which gives its batches once, but they "
+                "are read twice here; pass a DataLoader, a list of batches or one tensor."
+            )
         if self.gram.bounds_ is None:
             self.gram.fit(kept)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,17 @@ class Detector(ABC):
         """Whether inputs are as ordinary as this share of the training rows."""
         return self.decision_function(x, level=level) >= 0
 
-    def threshold(self, level: float = 0.99) -> float:
+    def threshold(self, level: Any = 0.99) -> float:
         """Score that this share of the training rows does not pass. Eq. (O1)."""
-        if not 0 < level <= 1:
+        share = float(level) if isinstance(level, Real) else np.nan
+        if not 0 < share <= 1:
             raise InputError(
                 f"level is {level!r}, but it is a quantile of the training scores; pass a number "
                 "above 0 and at most 1, for instance level=0.99."
             )
         scores = self._usual_scores()
         usual = scores[np.isfinite(scores)]
-        return float(np.quantile(usual, level, method="inverted_cdf")) if len(usual) else -np.inf
+        return float(np.quantile(usual, share, method="inverted_cdf")) if len(usual) else -np.inf
 
 
 def required_scores(detector: Detector, scores: FloatArray | None) -> FloatArray:

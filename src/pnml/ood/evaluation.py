@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 from pnml.metrics import detection_metrics
-from pnml.ood.network import scores_of
+from pnml.ood.network import batches, scores_of
 from pnml.ood.table import OODRow, OODTable
 
 
@@ -56,16 +58,39 @@ def evaluate_ood(
             "ood must be a dict that names at least one set of outliers; pass for instance "
             'ood={"svhn": loader}.'
         )
+    ind, sets = to_be_read_again(ind), {key: to_be_read_again(ood[key]) for key in ood}
     rows = []
     for name, detector in named.items():
-        usual = _normality(detector, ind, "ordinary rows")
-        for set_name, outliers in ood.items():
-            strange = _normality(detector, outliers, f"outliers {set_name!r}")
+        usual = ranked_scores(name, detector, ind, "ordinary rows")
+        for set_name, outliers in sets.items():
+            strange = ranked_scores(name, detector, outliers, f"outliers {set_name!r}")
             found = detection_metrics(
                 usual, strange, confidence=confidence, resamples=resamples, seed=seed
             )
             rows.append(OODRow(name, set_name, len(usual), len(strange), found))
     return OODTable(tuple(rows), confidence)
+
+
+def to_be_read_again(data: Any) -> Any:
+    """The same inputs; what gives its batches only once is kept for the other detectors."""
+    return list(batches(data)) if isinstance(data, Iterator) else data
+
+
+def ranked_scores(name: str, detector: Any, data: Any, what: str) -> FloatArray:
+    """Scores (n,) that a threshold can rank, high for ordinary rows."""
+    found = _normality(detector, data, what)
+    if found.ndim != 1:
+        raise InputError(
+            f"detector {name!r} gives scores of shape {found.shape} for the {what}, not one for "
+            "each input; pass a detector that judges whole inputs."
+        )
+    if np.isnan(found).any():
+        raise InputError(
+            f"detector {name!r} gives NaN for {np.isnan(found).sum()} of the {what}, first for "
+            f"row {int(np.argmax(np.isnan(found)))}, and no threshold can rank those; leave them "
+            "out."
+        )
+    return found
 
 
 def _normality(detector: Any, data: Any, what: str) -> FloatArray:
@@ -79,6 +104,11 @@ def _named(detectors: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     """Detectors by name; those that came without one are called by their class."""
     if isinstance(detectors, Mapping):
         named = dict(detectors)
+    elif not isinstance(detectors, Iterable):
+        raise InputError(
+            f"The detectors came as one {type(detectors).__name__}; pass a list of them, or a "
+            "dict of names and detectors."
+        )
     else:
         names = [type(detector).__name__ for detector in detectors]
         repeated = [f"{n} {names[: i + 1].count(n)}" for i, n in enumerate(names)]
@@ -87,7 +117,8 @@ def _named(detectors: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
             for name, many, detector in zip(names, repeated, detectors, strict=True)
         }
     for name, detector in named.items():
-        if not callable(detector) and not hasattr(detector, "predict"):
+        doors = [hasattr(detector, door) for door in ("predict", "score_samples")]
+        if not callable(detector) and not any(doors):
             raise InputError(
                 f"detector {name!r} is a {type(detector).__name__} without predict or "
                 "score_samples; pass a fitted detector."

@@ -13,14 +13,16 @@ Tensor = Any
 # What keeps the relative distance to a bound of 0 finite.
 _TINY = 1e-6
 # A block of about this many numbers stays in cache through all orders.
-_BLOCK_NUMBERS = 2**17
+_BLOCK_NUMBERS = 2**16
 
 
 def row_sums(maps: Tensor, orders: Iterable[int]) -> Tensor:
     """Row sums (n, orders, C) of the Gram matrices of channels, from maps (n, C, ...). Eq. (O6).
 
     Of order p they are the roots of F^p (F^p)ᵀ 1, with F the map as a matrix (C, positions). The
-    sum over rows is taken first, so that no matrix (C, C) is ever made.
+    sum over rows is taken first, so that no matrix (C, C) is ever made. Powers are taken in the
+    precision of the maps, which costs no more than their own last digit; sums over many positions
+    and roots are in float64.
 
     >>> import torch
     >>> row_sums(torch.tensor([[[1.0, 2.0], [3.0, 0.0]]]), [1])
@@ -28,27 +30,42 @@ def row_sums(maps: Tensor, orders: Iterable[int]) -> Tensor:
     """
     import torch
 
-    powers, n = tuple(orders), len(maps)
+    powers = tuple(orders)
     flat = maps.detach().flatten(2) if maps.ndim > 2 else maps.detach().unsqueeze(2)
-    step = max(1, _BLOCK_NUMBERS // max(flat[:1].numel(), 1))
-    return torch.cat([_row_sums(flat[i : i + step], powers) for i in range(0, max(n, 1), step)])
+    flat = flat if flat.dtype == torch.float64 else flat.float()
+    n, channels, positions = flat.shape
+    # Each channel is taken at its own size, or its 20th powers would overflow or vanish; the size
+    # is rounded to a power of 2, by which division is exact.
+    own = flat.abs().amax(dim=2, keepdim=True).clamp_min(torch.finfo(flat.dtype).tiny)
+    own = own / (2 * torch.frexp(own).mantissa)
+    largest = own.amax(dim=1, keepdim=True)
+    shares = (own / largest).transpose(1, 2)  # (n, 1, C)
+    sums = flat.new_zeros(n, len(powers), channels, dtype=torch.float64)
+    across = max(1, min(positions, _BLOCK_NUMBERS // channels))
+    step = max(1, _BLOCK_NUMBERS // (channels * across))
+    for i in range(0, n, step):
+        some = slice(i, i + step)
+        for j in range(0, positions, across):
+            block = flat[some, :, j : j + across] / own[some]
+            sums[some] += _power_sums(block, shares[some], powers)
+    roots = 1 / sums.new_tensor(powers)[:, None]
+    size = (own.double() * largest.double()).transpose(1, 2)
+    return sums.sign() * sums.abs() ** roots * size
 
 
-def _row_sums(maps: Tensor, orders: tuple[int, ...]) -> Tensor:
-    """The same for a few maps (n, C, positions) that stay in cache."""
+def _power_sums(F: Tensor, shares: Tensor, orders: tuple[int, ...]) -> Tensor:
+    """F^p (F^p)ᵀ 1 (n, orders, C) of a few maps, whose channels are `shares` (n, 1, C) in size."""
     import torch
 
-    F = maps.double()
-    size = F.abs().amax(dim=(1, 2), keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
-    F = F / size  # powers of 20 and more would overflow
-    out, power, last = [], torch.ones_like(F), 0
-    for p in orders:
+    out = F.new_empty(len(F), len(orders), F.shape[1])
+    power, last = F.clone(), 1
+    for k, p in enumerate(orders):
         for _ in range(p - last):
-            power = power * F
+            power *= F
         last = p
-        sums = torch.bmm(power, power.sum(dim=1).unsqueeze(2)).squeeze(2)
-        out.append(sums.sign() * sums.abs() ** (1 / p))
-    return torch.stack(out, dim=1) * size**2
+        total = torch.bmm(shares**p, power)  # (n, 1, positions)
+        out[:, k] = torch.bmm(power, total.transpose(1, 2)).squeeze(2)
+    return out
 
 
 @dataclass

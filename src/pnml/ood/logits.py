@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from numbers import Real
 from typing import Any, Self
 
 from array_api_compat import array_namespace
 
 from pnml.core.arrays import Array, FloatArray
+from pnml.core.errors import InputError
 from pnml.core.softmax import log_softmax
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.network import Model, logits_of, scores_of
@@ -50,6 +52,17 @@ class FromLogits(Detector):
 
     def _usual_scores(self) -> FloatArray:
         return required_scores(self, self.training_scores_)
+
+
+def check_temperature(temperature: Any) -> float:
+    """What logits are divided by."""
+    number = float(temperature) if isinstance(temperature, Real) else 0.0
+    if not 0 < number < float("inf"):
+        raise InputError(
+            f"temperature is {temperature!r}, but logits are divided by it; pass a finite number "
+            "above 0."
+        )
+    return number
 
 
 class MSP(FromLogits):
@@ -109,7 +122,7 @@ class Energy(FromLogits):
 
     def __init__(self, model: Model | None = None, *, temperature: float = 1.0) -> None:
         super().__init__(model)
-        self.temperature = temperature
+        self.temperature = check_temperature(temperature)
 
     @staticmethod
     def score(logits: Array, temperature: float = 1.0) -> Array:

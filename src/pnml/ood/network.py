@@ -71,11 +71,7 @@ def as_input(model: Any, x: Any) -> Any:
     """The batch on the network's device, in its dtype where it came as an array."""
     from pnml.nn.batches import device_of, input_of, moved
 
-    given = moved(input_of(x), device_of(model))
-    weight = next(model.parameters(), None)
-    if is_numpy_array(x) and given.is_floating_point() and weight is not None:
-        given = given.to(weight.dtype)
-    return given
+    return moved(input_of(x, model), device_of(model))
 
 
 def is_module(model: Any) -> bool:

@@ -13,7 +13,7 @@ from pnml.core.arrays import Array, FloatArray
 from pnml.core.errors import InputError
 from pnml.metrics.ranking import Ranking
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.logits import MSP
+from pnml.ood.logits import MSP, check_temperature
 from pnml.ood.network import (
     Model,
     as_input,
@@ -69,7 +69,7 @@ class ODIN(Detector):
         std: Sequence[float] | None = None,
     ) -> None:
         self.model = model
-        self.temperature = temperature
+        self.temperature = check_temperature(temperature)
         self.epsilon = epsilon
         self.std = std
         self.training_scores_: FloatArray | None = None

@@ -10,7 +10,7 @@ from array_api_compat import is_numpy_array
 from pnml.core.arrays import Array, FloatArray
 from pnml.core.errors import InputError
 from pnml.ood.detector import Detector
-from pnml.ood.network import as_input, is_module
+from pnml.ood.network import as_input, as_numpy, batches, is_module, is_tensor
 
 if TYPE_CHECKING:
     from pnml.nn import LastLayerOutput, LastLayerPNML
@@ -94,7 +94,8 @@ class RegretDetector(Detector):
 
     def fit(self, loader: Any) -> Self:
         """Count the features of the training inputs that a loader gives, in one pass."""
-        self.pnml.fit(loader)
+        rows = list(batches(loader)) if is_numpy_array(loader) or is_tensor(loader) else loader
+        self.pnml.fit(rows)
         return self
 
     def fit_features(self, features: Any, y: Any = None) -> Self:
@@ -128,7 +129,7 @@ class RegretDetector(Detector):
 def _scores(out: LastLayerOutput, given: Any) -> Array:
     """Regrets, infinite with the leverage, as the kind of array that was given."""
     regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
-    return regret.numpy() if is_numpy_array(given) else regret
+    return as_numpy(regret) if is_numpy_array(given) else regret
 
 
 def _ready(model: Any, x: Any) -> Any:

@@ -1,8 +1,17 @@
 """Pictures for notebooks: Displays as in scikit-learn, data in them, drawing in ``plot(ax)``."""
 
+from pnml.plots.confidence import ConfidenceDisplay
+from pnml.plots.oscr import OSCRDisplay
 from pnml.plots.regret import RegretDisplay
 from pnml.plots.reliability import ReliabilityDisplay
 from pnml.plots.risk_coverage import RiskCoverageDisplay
 from pnml.plots.spectrum import SpectrumDisplay
 
-__all__ = ["RegretDisplay", "ReliabilityDisplay", "RiskCoverageDisplay", "SpectrumDisplay"]
+__all__ = [
+    "ConfidenceDisplay",
+    "OSCRDisplay",
+    "RegretDisplay",
+    "ReliabilityDisplay",
+    "RiskCoverageDisplay",
+    "SpectrumDisplay",
+]

@@ -8,7 +8,7 @@ import numpy as np
 
 from pnml.core.errors import InputError
 from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
-from pnml.plots.source import check_level, fitted_with_regret, name_of
+from pnml.plots.source import check_level, judged, name_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,8 +26,9 @@ class RegretDisplay:
     """Share of rows up to each regret: new rows against training rows left out one by one.
 
     A curve to the right of the training rows' means rows that the model knows less about. Where
-    a curve crosses the threshold one reads the share of rows that are trusted. Infinite regrets
-    never come up: their share is missing from the end of the curve, which points to ∞.
+    a curve crosses the threshold one reads the share of rows that are trusted; classifiers and
+    networks do not trust rows far out either, of which a regret alone may say little. Infinite
+    regrets never come up: their share is missing from the end of the curve, which points to ∞.
 
     Parameters
     ----------
@@ -101,8 +102,10 @@ class RegretDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of pnml, or a Pipeline that ends in one
+        estimator : fitted estimator of pnml, a Pipeline that ends in one, or a LastLayerPNML
+            Of a LastLayerPNML the training rows are those in its sample.
         X : array-like of shape (m, n_features)
+            For a LastLayerPNML a batch of inputs, or a loader of them as in its ``fit``.
         y : ignored
             Regrets need no targets.
         level : float, default=0.99
@@ -114,15 +117,13 @@ class RegretDisplay:
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         level = check_level(level)
-        model, rows = fitted_with_regret(estimator, X)
-        regrets = model.regret(rows)
-        loo = model.loo_
+        found = judged(estimator, X, level)
         display = cls(
-            training=loo.regrets,
-            new=regrets,
-            threshold=loo.threshold(level),
+            training=found.training,
+            new=found.new,
+            threshold=found.threshold,
             level=level,
-            training_weights=loo.weights,
+            training_weights=found.weights,
             name=name_of(estimator) if name is None else name,
         )
         return display.plot(

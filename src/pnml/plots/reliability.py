@@ -99,12 +99,12 @@ class ReliabilityDisplay:
             As in `plot`.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        check_is_fitted(estimator)
         if not hasattr(estimator, "predict_proba"):
             raise InputError(
                 f"estimator is a {name_of(estimator)}, which has no probabilities to draw; pass a "
-                "fitted classifier with predict_proba."
+                "fitted classifier with predict_proba, or probabilities to from_predictions."
             )
+        check_is_fitted(estimator)
         return cls.from_predictions(
             estimator.predict_proba(X),
             _positions(np.asarray(y), np.asarray(estimator.classes_)),

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 from pnml.estimators.validation import is_number
+from pnml.plots.network import is_last_layer, regrets_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Regrets of new rows beside those of training rows, each of these left out in turn."""
+
+    new: FloatArray  # (m,)
+    training: FloatArray  # (n,)
+    weights: FloatArray  # (n,)
+    threshold: float  # up to which a regret is trusted
 
 
 def name_of(estimator: Any) -> str:
@@ -25,6 +39,17 @@ def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
             "estimator of pnml, or a Pipeline that ends in one."
         )
     return last_step(estimator, X)
+
+
+def judged(estimator: Any, X: Any, level: float) -> Judged:
+    """What an estimator, or a network with pNML on its last layer, says of rows or inputs X."""
+    if is_last_layer(estimator):
+        new = regrets_of(estimator, X)
+        training = estimator.sample_regrets_
+        return Judged(new, training, np.ones(len(training)), estimator.regret_threshold(level))
+    model, rows = fitted_with_regret(estimator, X)
+    new, loo = model.regret(rows), model.loo_
+    return Judged(new, loo.regrets, loo.weights, loo.threshold(level))
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:

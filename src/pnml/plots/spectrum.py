@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,10 +11,12 @@ from sklearn.base import is_classifier
 from pnml.core.errors import InputError
 from pnml.core.norm_ball.ball import constrained_multiplier
 from pnml.core.spectrum import Spectrum
+from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.luckiness import LpNMLRegressor
 from pnml.estimators.norm_ball import NormBallRegressor
 from pnml.estimators.validation import check_rows, refuse_nonfinite
 from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.plots.network import is_last_layer, rows_of, spectrum_of
 from pnml.plots.source import last_step, name_of
 
 if TYPE_CHECKING:
@@ -33,7 +36,8 @@ class SpectrumDisplay:
     ----------
     singular_values : ndarray of shape (r,)
         Of the training rows as the model sees them: centred where there is an intercept, their
-        columns scaled to unit norm where there is no penalty.
+        columns scaled to unit norm where there is no penalty. Of a classifier, they are the rows
+        that its last step sees; of a network, the features that its last layer sees.
     penalty : float, default=0
         Ridge penalty α, drawn at √α, where it halves a direction's share; 0 for none.
     degrees_of_freedom : float, optional
@@ -104,9 +108,11 @@ class SpectrumDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of pnml with a ``spectrum_``, or a Pipeline that ends in one
+        estimator : fitted estimator of pnml with a ``spectrum_``, a Pipeline that ends in one, or
+            a LastLayerPNML
         X : array-like of shape (n, n_features), optional
-            New rows, whose energy in each direction is drawn too; for regressors only.
+            New rows, whose energy in each direction is drawn too. For a LastLayerPNML a batch of
+            inputs, or a loader of them as in its ``fit``.
         y : ignored
             A spectrum needs no targets.
         name : str, optional
@@ -115,8 +121,7 @@ class SpectrumDisplay:
             As in `plot`.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        model, rows = last_step(estimator, X)
-        spectrum = _spectrum_of(model)
+        model, spectrum, rows = _geometry(estimator, X)
         penalty, degrees_of_freedom = _spent(model, spectrum)
         display = cls(
             singular_values=np.sqrt(spectrum.h2),
@@ -126,7 +131,7 @@ class SpectrumDisplay:
             name=name_of(estimator) if name is None else name,
         )
         if rows is not None:
-            display.energy, display.outside = _energy(spectrum, _rows(model, rows))
+            display.energy, display.outside = _energy(spectrum, rows)
         return display.plot(ax, line_kw=line_kw, penalty_kw=penalty_kw, energy_kw=energy_kw)
 
     def plot(
@@ -180,18 +185,30 @@ class SpectrumDisplay:
         return self
 
 
+def _geometry(estimator: Any, X: Any) -> tuple[Any, Spectrum, Iterable[Any] | None]:
+    """The model, the spectrum of its training rows, and batches of X in the same columns."""
+    if is_last_layer(estimator):
+        rows = None if X is None else rows_of(estimator, X)
+        return estimator, spectrum_of(estimator), rows
+    model, given = last_step(estimator, X)
+    return model, _spectrum_of(model), None if X is None else [_rows(model, given)]
+
+
 def _spectrum_of(model: Any) -> Spectrum:
     spectrum = getattr(model, "spectrum_", None)
     if not isinstance(spectrum, Spectrum):
         raise InputError(
             f"estimator is a {type(model).__name__}, which keeps no spectrum of its training rows; "
-            "pass a fitted PNMLRegressor, LpNMLRegressor or NormBallRegressor."
+            "pass a fitted PNMLRegressor, LpNMLRegressor, NormBallRegressor, PNMLClassifier or "
+            "LastLayerPNML."
         )
     return spectrum
 
 
 def _rows(model: Any, X: Any) -> Any:
     """Rows in the columns of the spectrum, checked as the model itself would."""
+    if isinstance(model, PNMLClassifier):
+        return model._seen(X)[0]
     if is_classifier(model):
         raise InputError(
             f"X was passed, but the spectrum of a {type(model).__name__} is that of its own "
@@ -219,12 +236,16 @@ def _spent(model: Any, spectrum: Spectrum) -> tuple[float, float]:
     return alpha, intercept + float(np.sum(spectrum.h2 / (spectrum.h2 + alpha)))
 
 
-def _energy(spectrum: Spectrum, X: Any) -> tuple[FloatArray, float]:
+def _energy(spectrum: Spectrum, batches: Iterable[Any]) -> tuple[FloatArray, float]:
     """Mean squared coordinate of rows along each direction, and the share outside them all."""
-    inside, outside = np.zeros(len(spectrum.h2)), 0.0
-    for part in spectrum.blocks(len(X)):
-        a, beyond = spectrum.coordinates(X[part])
-        inside += np.sum(a**2, axis=0)
-        outside += float(np.sum(beyond**2))
+    inside, outside, count = np.zeros(len(spectrum.h2)), 0.0, 0
+    for X in batches:
+        count += len(X)
+        for part in spectrum.blocks(len(X)):
+            a, beyond = spectrum.coordinates(X[part])
+            inside += np.sum(a**2, axis=0)
+            outside += float(np.sum(beyond**2))
+    if not count:
+        raise InputError("X has no rows to draw; pass one or more, or leave it out.")
     total = float(inside.sum()) + outside
-    return inside / len(X), outside / total if total > 0 else 0.0
+    return inside / count, outside / total if total > 0 else 0.0

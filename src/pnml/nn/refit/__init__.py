@@ -1,0 +1,1 @@
+"""The last layers of a network, trained once for every label of every input."""

@@ -1,0 +1,54 @@
+"""Labels of training rows: where a batch keeps them, and whether the network knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pnml.core.errors import InputError
+
+
+def label_of(batch: Any, name: str) -> Any:
+    """The labels in a batch: the second element of a tuple, the entry "labels" of a dict.
+
+    >>> label_of((torch.zeros(2, 3), torch.tensor([1, 0])), "Batch 0")
+    tensor([1, 0])
+    """
+    if isinstance(batch, tuple | list) and len(batch) > 1:
+        return batch[1]
+    if isinstance(batch, Mapping) and "labels" in batch:
+        return batch["labels"]
+    raise InputError(
+        f"{name} has no labels, but a refit needs the label of every training row; pass batches "
+        '(input, label), or dicts with an entry "labels".'
+    )
+
+
+def class_labels(labels: Any, shape: torch.Size, classes: int, name: str) -> Tensor:
+    """Labels as whole numbers of this shape, each one a class of the network.
+
+    >>> class_labels([1, 0], torch.Size([2]), 2, "Batch 0")
+    tensor([1, 0])
+    """
+    try:
+        found = torch.as_tensor(labels)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{name} has labels that are no numbers; count the classes from 0 to {classes - 1}."
+        ) from error
+    whole = not (found.is_floating_point() or found.is_complex() or found.dtype is torch.bool)
+    if found.shape != shape or not whole:
+        raise InputError(
+            f"{name} has labels of {found.dtype} and shape {tuple(found.shape)}, but one whole "
+            f"number for each of {tuple(shape)} inputs is needed; pass class indices."
+        )
+    found = found.detach().cpu().long()
+    if bool(((found < 0) | (found >= classes)).any()):
+        raise InputError(
+            f"{name} has labels from {int(found.min())} to {int(found.max())}, but the network "
+            f"has {classes} classes; count them from 0 to {classes - 1}."
+        )
+    return found

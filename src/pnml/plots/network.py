@@ -1,0 +1,54 @@
+"""Networks behind a picture: what was counted of them, and inputs batch by batch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pnml.core.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from pnml.core.arrays import FloatArray
+    from pnml.nn import LastLayerOutput, LastLayerPNML
+
+
+def is_last_layer(model: Any) -> bool:
+    """Whether it is a LastLayerPNML; PyTorch is not imported to find out."""
+    networks = sys.modules.get("pnml.nn")
+    return networks is not None and isinstance(model, networks.LastLayerPNML)
+
+
+def regrets_of(module: LastLayerPNML, inputs: Any) -> FloatArray:
+    """Regrets (n,) of inputs in nats, infinite with the leverage as those of training rows are."""
+    parts = [np.zeros(0)]
+    for out in _outputs(module, inputs):
+        regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
+        parts.append(regret.flatten().cpu().numpy())
+    return np.concatenate(parts)
+
+
+def rows_of(module: LastLayerPNML, inputs: Any) -> Iterator[FloatArray]:
+    """The features of inputs as they are counted, batch by batch."""
+    form = module.statistic.counted.form
+    for out in _outputs(module, inputs):
+        yield form.of_tensor(out.features.flatten(0, -2))[0].cpu().numpy()
+
+
+def spectrum_of(module: LastLayerPNML) -> Spectrum:
+    """The geometry of the features counted in training."""
+    plain = module.alpha_ == 0  # without a penalty the units of a column mean nothing
+    return Spectrum.of_gram(module.statistic.counted.gram, intercept=False, unit_columns=plain)
+
+
+def _outputs(module: LastLayerPNML, inputs: Any) -> Iterator[LastLayerOutput]:
+    import torch
+
+    from pnml.nn.batches import batches_of
+
+    for batch in batches_of(inputs):
+        with torch.no_grad():
+            out = module(batch)
+        yield out
