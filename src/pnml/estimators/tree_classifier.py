@@ -1,0 +1,149 @@
+"""Decision trees and forests with a regret for every row: classes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.leaves_classes import ClassLeaves, leave_labels_out
+from pnml.core.softmax import Categorical
+from pnml.estimators.labels import check_labels, positions, refuse_one_class
+from pnml.estimators.tree_growing import check_frozen, check_trees, grow
+from pnml.estimators.tree_rows import TreeRowsMixin, check_training_values
+from pnml.estimators.validation import check_weights, is_number, like_input
+
+_KNOWN = (
+    DecisionTreeClassifier,
+    ExtraTreeClassifier,
+    RandomForestClassifier,
+    ExtraTreesClassifier,
+)
+
+
+class PNMLTreeClassifier(TreeRowsMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A tree or forest that says, row by row, how far hindsight could beat its counts.
+
+    The splits stay as they were grown; told the label, only the leaf that the row falls in would
+    change. A tree's probabilities are those of Laplace's rule, ``(n_c + 1)/(n + C)``, and the
+    regret is ``log((n + C)/(n + 1))``: large in leaves with few rows. A forest is the mean of its
+    trees. The regret counts the neighbours of a row in its leaf; a row far outside of the training
+    rows falls in a leaf at the edge, and is not noticed by it.
+
+    Parameters
+    ----------
+    estimator : tree or forest, default=DecisionTreeClassifier with leaves of 5 rows or more
+        A DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier or
+        ExtraTreesClassifier. It is cloned and fitted; one that is fitted already goes in a
+        ``sklearn.frozen.FrozenEstimator``, and then `fit` only counts. Bootstrap samples,
+        ``class_weight`` and the like shape the splits; in the leaves every row that was passed to
+        `fit` counts once, in every tree.
+    prior : float, default=0.0
+        Exponent of Dirichlet luckiness, 0 or more: above 0 it prefers leaves with even
+        probabilities, in the regret too.
+
+    Attributes
+    ----------
+    classes_ : labels (C,), in the order of the columns of ``predict_proba``
+    partition_ : the splits
+    leaves_ : rows of each class in every node
+    loo_ : leave-one-out leverages, regrets and log-losses
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    Examples
+    --------
+    >>> rows = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0]]
+    >>> tree = DecisionTreeClassifier(min_samples_leaf=2)
+    >>> model = PNMLTreeClassifier(tree).fit(rows, list("aabbbbbb"))
+    >>> model.predict_proba([[0.5], [5.0]])
+    array([[0.75 , 0.25 ],
+           [0.125, 0.875]])
+    >>> model.regret([[0.5], [5.0]]).round(2)
+    array([0.29, 0.13])
+    """
+
+    leaves_: ClassLeaves
+
+    def __init__(self, estimator: Any = None, *, prior: float = 0.0) -> None:
+        self.estimator = estimator
+        self.prior = prior
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees, and count the rows in their leaves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            NaN is a missing value where the trees take it.
+        y : array-like of shape (n,)
+            Labels of at least two classes: numbers, text or booleans.
+        sample_weight : array-like of shape (n,), optional
+            How many copies of each row to count.
+        """
+        check_trees(self, _KNOWN)
+        prior = self._check_prior()
+        labels = check_labels(self, y)
+        rows = check_training_values(self, X, len(labels))
+        weights = check_weights(sample_weight, labels)
+        check_frozen(self, X)
+        counts = np.ones(len(rows)) if weights is None else weights
+        used = counts > 0
+        refuse_one_class(labels[used])
+        given = None if weights is None else weights[used]
+        trees = grow(self, DecisionTreeClassifier, rows[used], labels[used], given)
+        self.classes_ = trees.classes_
+        self._keep(trees, rows, used)
+        at = np.zeros(len(labels), dtype=np.intp)  # rows without weight may have any label
+        at[used] = positions(labels[used], self.classes_)
+        self.leaves_ = ClassLeaves.of(self.partition_, rows, at, counts, len(self.classes_), prior)
+        self._loo = leave_labels_out(self.leaves_, self.partition_, rows, at, counts)
+        self._set_usual(trees, rows, used)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Most probable class of each row."""
+        best = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Any:
+        """The pNML probabilities (n, C) of the classes, in the order of ``classes_``; float64."""
+        return self._predictive(self._checked(X)).prob
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms (n, C) of the pNML probabilities, all of them finite."""
+        return self._predictive(self._checked(X)).log_prob
+
+    def regret(self, X: Any) -> Any:
+        """Regret of each row in nats, from 0 to log C, which it reaches where all leaves are empty.
+
+        How far hindsight could have beaten us there.
+        """
+        X = self._checked(X)
+        return like_input(self._regret(X), X)
+
+    def relative_regret(self, X: Any) -> Any:
+        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
+        return self.regret(X) / float(np.log(len(self.classes_)))
+
+    def _predictive(self, X: FloatArray) -> Categorical:
+        parts = [
+            self.leaves_.predictive(self.partition_.leaves(X[part]))
+            for part in self.partition_.blocks(len(X), self.leaves_.classes)
+        ]
+        return Categorical(
+            np.concatenate([part.log_prob for part in parts]),
+            np.concatenate([part.regret for part in parts]),
+        )
+
+    def _check_prior(self) -> float:
+        if not is_number(self.prior) or self.prior < 0:
+            raise InputError(
+                f"prior is {self.prior!r}, but it is an exponent of luckiness; pass a finite "
+                "number of at least 0, for instance prior=0.0."
+            )
+        return float(self.prior)

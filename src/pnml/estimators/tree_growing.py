@@ -1,0 +1,103 @@
+"""From scikit-learn's trees and forests to a partition in plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.leaves_partition import Partition
+from pnml.estimators.wrapped import check_table, unfrozen
+
+# Leaves of at least five rows, whether a row comes five times or once with a weight of five.
+_LEAF_WEIGHT = 4.5
+
+
+def check_trees(model: Any, known: Sequence[type]) -> None:
+    """Raise where the estimator to wrap is not one of the trees and forests known."""
+    trees = unfrozen(model.estimator)
+    name, own = type(trees).__name__, type(model).__name__
+    names = [cls.__name__ for cls in known]
+    if trees is not None and not isinstance(trees, tuple(known)):
+        raise InputError(
+            f"estimator is a {name}, but {own} counts rows in the leaves of "
+            f"{', '.join(names[:-1])} or {names[-1]}; pass one of these, with other steps of a "
+            f"Pipeline before {own}."
+        )
+    if getattr(trees, "monotonic_cst", None) is not None:
+        raise InputError(
+            f"estimator is a {name} with monotonic_cst, which counts in leaves need not keep; "
+            "leave monotonic_cst out."
+        )
+
+
+def takes_gaps(model: Any) -> bool:
+    """Whether the trees to grow take rows with missing values."""
+    return model.estimator is None or bool(get_tags(model.estimator).input_tags.allow_nan)
+
+
+def grow(
+    model: Any, default: type, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
+) -> Any:
+    """Trees fitted to rows, or those of a frozen estimator as they are."""
+    if model.estimator is None:
+        total = float(len(X) if weights is None else weights.sum())
+        share = min(_LEAF_WEIGHT / total, 0.5)
+        trees = default(min_weight_fraction_leaf=share, random_state=0)
+    else:
+        trees = clone(model.estimator)
+    return unfrozen(trees.fit(X, y, sample_weight=weights))
+
+
+def check_frozen(model: Any, X: Any) -> None:
+    """Raise where trees that stay as they are were grown on other columns or several targets."""
+    trees = unfrozen(model.estimator)
+    if trees is model.estimator or not hasattr(trees, "n_features_in_"):
+        return
+    check_table(trees, X, reset=False)
+    if trees.n_outputs_ != 1:
+        raise InputError(
+            f"estimator is a {type(trees).__name__} of {trees.n_outputs_} targets, but "
+            f"{type(model).__name__} learns one; pass a tree or forest of one target."
+        )
+
+
+def partition_of(trees: Any) -> Partition:
+    """The splits of a fitted tree, or of all trees of a fitted forest, one after the other."""
+    grown = [tree.tree_ for tree in getattr(trees, "estimators_", [trees])]
+    starts = np.cumsum([0] + [tree.node_count for tree in grown])
+    feature = np.concatenate([tree.feature for tree in grown])
+    leaf = feature < 0
+
+    def joined(name: str) -> npt.NDArray[np.int64]:
+        parts = [getattr(t, name) + start for t, start in zip(grown, starts[:-1], strict=True)]
+        return np.where(leaf, -1, np.concatenate(parts)).astype(np.int64)
+
+    gaps_left = np.concatenate([tree.missing_go_to_left for tree in grown]).astype(bool)
+    return Partition(
+        roots=starts[:-1].astype(np.int64),
+        left=joined("children_left"),
+        right=joined("children_right"),
+        feature=np.where(leaf, -1, feature).astype(np.int64),
+        threshold=np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in grown])),
+        gaps_left=gaps_left & ~leaf,
+    )
+
+
+def grown_on(trees: Any, partition: Partition, X: FloatArray) -> bool:
+    """Whether the first tree was grown on these very rows: it counts them as we do. Eq. (T12)."""
+    first = getattr(trees, "estimators_", [trees])[0].tree_
+    drawn = np.arange(len(X))
+    if getattr(trees, "bootstrap", False):
+        drawn = np.unique(trees.estimators_samples_[0])
+        if drawn[-1] >= len(X):
+            return False
+    counts = np.bincount(partition.first_leaves(X)[drawn], minlength=first.node_count)
+    leaf = first.feature < 0
+    return bool(np.array_equal(counts[leaf], first.n_node_samples[leaf]))
