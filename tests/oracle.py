@@ -436,3 +436,238 @@ def pull_by_refit(X, x, alpha, intercept, weights=None):
     labels = np.append(np.zeros(len(X)), 1.0)
     theta = ridge_fit(np.vstack([X, x]), labels, alpha, intercept, w)
     return float(design(np.asarray(x)[None], intercept)[0] @ theta)
+
+
+def told_leaf(leaves, targets, at, target, weights=None):
+    """Targets and weights in each tree's leaf `at` (T,), once a row there was told its target."""
+    weights = np.ones(len(targets)) if weights is None else np.asarray(weights, float)
+    for tree, leaf in enumerate(at):
+        inside = leaves[:, tree] == leaf
+        yield np.append(targets[inside], target), np.append(weights[inside], 1.0)
+
+
+def forest_class_genies(leaves, labels, at, classes, weights=None):
+    """Probability of each class once told, by counting; leaves (n, T) of the training rows."""
+    genies = []
+    for c in range(classes):
+        found = told_leaf(leaves, labels, at, c, weights)
+        genies.append(np.mean([w[y == c].sum() / w.sum() for y, w in found]))
+    return np.array(genies)
+
+
+def forest_value_residual(leaves, y, at, target, weights=None):
+    """What is left of a target once all trees were told it, by averaging their leaves."""
+    found = told_leaf(leaves, y, at, target, weights)
+    return target - np.mean([np.average(values, weights=w) for values, w in found])
+
+
+def forest_value_normaliser(leaves, y, at, noise_variance, weights=None):
+    """Centre of the told forest's density, and its integral over the targets."""
+    at_0, at_1 = (forest_value_residual(leaves, y, at, v, weights) for v in (0.0, 1.0))
+    sigma = np.sqrt(noise_variance)
+
+    def density(target):
+        s = forest_value_residual(leaves, y, at, target, weights)
+        return np.exp(-(s**2) / (2 * noise_variance)) / (np.sqrt(2 * np.pi) * sigma)
+
+    centre = -at_0 / (at_1 - at_0)
+    return centre, integrate(density, centre, sigma / (at_1 - at_0))
+
+
+def lucky_leaf_scores(counts, prior):
+    """Genie times relative luck of each class in a leaf, by maximising over distributions."""
+    from scipy.optimize import minimize
+
+    def fit(total):  # argmax of Σ total log θ, θ = softmax(z)
+        def loss(z):
+            theta = np.exp(z - z.max())
+            theta /= theta.sum()
+            return -total @ np.log(theta), total.sum() * theta - total
+
+        z = minimize(loss, np.zeros(len(total)), jac=True, options={"gtol": 1e-10}).x
+        return np.exp(z - z.max()) / np.exp(z - z.max()).sum()
+
+    counts = np.asarray(counts, float)
+    plain = fit(counts + prior)
+    scores = []
+    for c in range(len(counts)):
+        told = fit(counts + prior + np.eye(len(counts))[c])
+        scores.append(told[c] * np.exp(prior * np.sum(np.log(told) - np.log(plain))))
+    return np.array(scores)
+
+
+def logistic_fit(X, y, classes, alpha, intercept, weights=None, start=None):
+    """Weights (C, M) of Σ CE + (α/2)‖W‖² by Newton's method; the intercepts, first, are free.
+
+    What is added to all classes alike in a free column changes no probability; it is kept at 0.
+    """
+    A = design(X, intercept)
+    w = np.ones(len(A)) if weights is None else np.asarray(weights, float)
+    C, M = classes, A.shape[1]
+    penalty = np.full(M, float(alpha))
+    penalty[: int(intercept)] = 0.0
+    free = np.diag((penalty == 0).astype(float))
+    pinned = np.diag(np.tile(penalty, C)) + np.kron(np.ones((C, C)), free)
+    W = np.zeros((C, M)) if start is None else np.array(start, float)
+    if start is not None:
+        W -= W.mean(axis=0) @ free
+
+    def log_p(W):
+        z = A @ W.T
+        z -= z.max(axis=1, keepdims=True)
+        return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+
+    def value(W):
+        return -w @ log_p(W)[np.arange(len(A)), y] + W.ravel() @ pinned @ W.ravel() / 2
+
+    best = np.inf
+    for _ in range(200):
+        p = np.exp(log_p(W))
+        g = ((p - np.eye(C)[y]).T * w) @ A
+        g = g.ravel() + pinned @ W.ravel()
+        if np.abs(g).max() < 1e-12 or (np.abs(g).max() < 1e-9 and np.abs(g).max() >= best):
+            break  # the second: round-off is reached
+        best = np.abs(g).max()
+        H = pinned.copy().reshape(C, M, C, M)
+        for c in range(C):
+            for d in range(c + 1):
+                H[c, :, d] += (A.T * (w * p[:, c] * ((c == d) - p[:, d]))) @ A
+                H[d, :, c] = H[c, :, d]
+        damped = H.reshape(C * M, C * M) + 1e-3 * np.abs(g).max() * np.eye(C * M)
+        step = -np.linalg.solve(damped, g).reshape(C, M)
+        length, here = 1.0, value(W)
+        while value(W + length * step) > here + 1e-13 * abs(here) and length > 1e-9:
+            length /= 2
+        W = W + length * step
+    assert np.abs(g).max() < 1e-8
+    return W
+
+
+def logistic_genies(X, y, classes, rows, alpha, intercept, weights=None):
+    """Probability (T, C) of each label of each row by the model refitted with row and label."""
+    w = np.append(np.ones(len(X)) if weights is None else weights, 1.0)
+    before = logistic_fit(X, y, classes, alpha, intercept, weights)
+    genies = np.empty((len(rows), classes))
+    for t, x in enumerate(rows):
+        for c in range(classes):
+            told = np.vstack([X, x]), np.append(y, c)
+            W = logistic_fit(*told, classes, alpha, intercept, w, before)
+            z = design(x[None], intercept)[0] @ W.T
+            genies[t, c] = np.exp(z[c] - z.max()) / np.exp(z - z.max()).sum()
+    return genies
+
+
+def arcsine(p):
+    """arcsin √p, half the angle on which the Fisher information of one label is 1."""
+    return np.arcsin(np.sqrt(p))
+
+
+def logistic_instance(rng):
+    """Rows, labels, classes, strength, intercept or not, and new rows: anything one may meet."""
+    N, M, C = int(rng.integers(20, 201)), int(rng.integers(1, 11)), int(rng.integers(2, 7))
+    alpha, scale = 10 ** rng.uniform(-2.5, 2), 10 ** rng.uniform(-1, 1)
+    X = rng.normal(size=(N, M)) * scale
+    W = rng.normal(size=(C, M)) * rng.choice([0.3, 1.0, 5.0])
+    y = (X @ W.T + rng.gumbel(size=(N, C)) * rng.choice([0.1, 1.0]) * scale).argmax(axis=1)
+    y[:C] = np.arange(C)
+    new = rng.normal(size=(5, M)) * scale * rng.choice([1.0, 5.0])
+    return X, y, C, alpha, bool(rng.integers(2)), new
+
+
+def towards(network, x, label, strength, steps, size, bounds):
+    """All points (steps + 1, ...) of one input on its way towards a label, by the loss itself."""
+    import torch
+
+    points = [x]
+    for _ in range(steps):
+        at = points[-1].clone().requires_grad_(True)
+        loss = -torch.log_softmax(network(at[None])[0], dim=0)[label]
+        (g,) = torch.autograd.grad(loss, at)
+        moved = points[-1] - size * torch.sign(g)
+        moved = torch.minimum(torch.maximum(moved, x - strength), x + strength)
+        points.append(torch.clamp(moved, *bounds).detach())
+    return torch.stack(points)
+
+
+def hypotheses(network, x, classes, strength, steps, size, bounds):
+    """Log-probability [refined towards, judged] (C, C) of one input, by two loops."""
+    import torch
+
+    found = torch.zeros(classes, classes, dtype=torch.float64)
+    for label in range(classes):
+        refined = towards(network, x, label, strength, steps, size, bounds)[-1]
+        p = torch.softmax(network(refined[None])[0].double(), dim=0)
+        for judged in range(classes):
+            found[label, judged] = torch.log(p[judged])
+    return found.detach()
+
+
+def soft_step_slope(network, x, at, label, strength, size, bounds, softness, h=1e-5):
+    """Derivatives (d, d) by x and by the point of one soft step of a vector, by differences."""
+    import torch
+
+    def step(x, at):
+        at = at.clone().requires_grad_(True)
+        loss = -torch.log_softmax(network(at[None])[0], dim=0)[label]
+        (g,) = torch.autograd.grad(loss, at)
+        moved = at.detach() - size * torch.tanh(g / (softness * g.abs().mean()))
+        moved = torch.minimum(torch.maximum(moved, x - strength), x + strength)
+        return torch.clamp(moved, *bounds)
+
+    by_x, by_at = [], []
+    for e in h * torch.eye(len(x), dtype=x.dtype):
+        by_x.append((step(x + e, at) - step(x - e, at)) / (2 * h))
+        by_at.append((step(x, at + e) - step(x, at - e)) / (2 * h))
+    return torch.stack(by_x, dim=1), torch.stack(by_at, dim=1)
+
+
+def dial_row(weights, targets):
+    """Sum over targets of the log of what their labels sum to, each by its best model."""
+    total = 0.0
+    for k in range(targets.shape[1]):
+        normaliser = 0.0
+        for c in range(targets.shape[2]):
+            best, winner = -np.inf, 0
+            for m in range(len(targets)):
+                if targets[m, k, c] + weights[m] > best:
+                    best, winner = targets[m, k, c] + weights[m], m
+            normaliser += np.exp(targets[winner, k, c])
+        total += np.log(normaliser)
+    return total
+
+
+def dial_scores(candidates, targets):
+    """Score of every label of every candidate, by loops over everything."""
+    _, N, C = candidates.shape
+    rows = [[dial_row(candidates[:, i, j], targets) for j in range(C)] for i in range(N)]
+    return np.array(rows)
+
+
+def dial_batch(candidates, targets, n):
+    """Greedy picks; each has the least worst case over the labels of all picks together."""
+    picks, sequences = [], [np.zeros(len(candidates))]
+    for _ in range(n):
+        worst = {
+            i: max(
+                dial_row(w + candidates[:, i, j], targets)
+                for w in sequences
+                for j in range(candidates.shape[2])
+            )
+            for i in range(candidates.shape[1])
+            if i not in picks
+        }
+        picks.append(min(worst, key=lambda i: (worst[i], i)))
+        sequences = [w + a for w in sequences for a in candidates[:, picks[-1]].T]
+    return picks
+
+
+def ridge_regret(X, x, alpha, intercept):
+    """Log of how much a refit with the row and any label shrinks its residual."""
+    y, label = np.arange(len(X)) % 3.0, 5.0
+    before = label - float(design(x[None], intercept)[0] @ ridge_fit(X, y, alpha, intercept))
+    return float(np.log(before / ridge_genie_residual(X, y, x, label, alpha, intercept)))
+
+
+def mean_ridge_regret(X, targets, alpha, intercept):
+    """Mean over targets, a refit each."""
+    return float(np.mean([ridge_regret(X, x, alpha, intercept) for x in targets]))

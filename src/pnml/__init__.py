@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from pnml.estimators.luckiness import LpNMLRegressor
     from pnml.estimators.norm_ball import NormBallRegressor
     from pnml.estimators.regressor import PNMLRegressor
+    from pnml.estimators.tree_classifier import PNMLTreeClassifier
+    from pnml.estimators.tree_regressor import PNMLTreeRegressor
     from pnml.estimators.universal import UniversalRegressor
+    from pnml.estimators.universal_classifier import UniversalClassifier
     from pnml.io.model_file import load, save
 
 # Loaded on first use: scikit-learn takes over a second to import, and loads pandas.
@@ -26,7 +29,10 @@ _HOMES = {
     "NormBallRegressor": "pnml.estimators.norm_ball",
     "PNMLClassifier": "pnml.estimators.classifier",
     "PNMLRegressor": "pnml.estimators.regressor",
+    "PNMLTreeClassifier": "pnml.estimators.tree_classifier",
+    "PNMLTreeRegressor": "pnml.estimators.tree_regressor",
     "RegretDifficulty": "pnml.estimators.difficulty",
+    "UniversalClassifier": "pnml.estimators.universal_classifier",
     "UniversalRegressor": "pnml.estimators.universal",
     "load": "pnml.io.model_file",
     "save": "pnml.io.model_file",
@@ -41,7 +47,10 @@ __all__ = [
     "NormBallRegressor",
     "PNMLClassifier",
     "PNMLRegressor",
+    "PNMLTreeClassifier",
+    "PNMLTreeRegressor",
     "RegretDifficulty",
+    "UniversalClassifier",
     "UniversalRegressor",
     "load",
     "save",

@@ -13,6 +13,7 @@ from pnml import (
     NormBallRegressor,
     PNMLClassifier,
     PNMLRegressor,
+    UniversalClassifier,
     UniversalRegressor,
 )
 
@@ -28,6 +29,10 @@ ESTIMATORS = [
     PNMLClassifier(),
     PNMLClassifier(alpha=0.0),
     PNMLClassifier(GaussianNB(), normalize=True),
+    PNMLClassifier(method="refit"),
+    UniversalClassifier(
+        [("step", PNMLClassifier()), ("refit", PNMLClassifier(method="refit", tol=1e-6))]
+    ),
 ]
 
 

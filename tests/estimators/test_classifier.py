@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_transformer
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.preprocessing import StandardScaler
 
 import oracle
-from pnml import InputError, PNMLClassifier
-
-
-@pytest.fixture
-def three(rng):
-    """Rows of three classes that overlap."""
-    y = np.repeat([0, 1, 2], 20)
-    return rng.normal(size=(60, 3)) + 1.5 * y[:, None] * [1.0, 0.0, -1.0] + [3.0, 0.0, 0.0], y
+from pnml import PNMLClassifier
 
 
 def logits(model, x):
@@ -219,189 +205,3 @@ def test_rows_in_single_precision_get_regrets_in_single_precision(three):
     assert model.explain(X.astype(np.float32)).dtype == np.float32
     assert model.predict_proba(X.astype(np.float32)).dtype == np.float64
     np.testing.assert_allclose(model.regret(X), PNMLClassifier().fit(X, y).regret(X), rtol=1e-4)
-
-
-@pytest.fixture
-def table(rng):
-    """A table with numbers, gaps and words."""
-    n = 120
-    frame = pd.DataFrame(
-        {
-            "age": rng.normal(50, 10, size=n),
-            "dose": rng.normal(size=n),
-            "town": rng.choice(["Ghent", "Turin"], size=n),
-        }
-    )
-    y = np.where(frame["dose"] + 0.5 * rng.normal(size=n) > 0, "ill", "well")
-    frame.loc[3, "age"] = np.nan
-    return frame, y
-
-
-def pipeline(sparse=False):
-    encode = make_column_transformer(
-        (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "dose"]),
-        (OneHotEncoder(sparse_output=sparse), ["town"]),
-        sparse_threshold=1.0 if sparse else 0.0,
-    )
-    return make_pipeline(encode, LogisticRegression())
-
-
-def test_of_a_pipeline_the_last_step_decides_what_a_row_looks_like(table):
-    X, y = table
-    model = PNMLClassifier(pipeline()).fit(X, y)
-    steps = clone(pipeline()).fit(X, y)
-    by_hand = PNMLClassifier().fit(steps[:-1].transform(X), y)
-    np.testing.assert_allclose(model.regret(X), by_hand.regret(steps[:-1].transform(X)), rtol=1e-9)
-    assert model.feature_names_in_.tolist() == ["age", "dose", "town"]
-    assert model.n_features_in_ == 3
-    assert model.explain(X).shape == (120, 4)
-    assert [name.split("__")[-1] for name in model.explain_names_] == [
-        "age",
-        "dose",
-        "town_Ghent",
-        "town_Turin",
-    ]
-    assert model.set_params(estimator__logisticregression__C=2.0).estimator[-1].C == 2.0
-
-
-def test_sparse_features_are_the_same_features(table):
-    X, y = table
-    dense, sparse = (PNMLClassifier(pipeline(sparse=s)).fit(X, y) for s in (False, True))
-    np.testing.assert_allclose(sparse.regret(X), dense.regret(X), rtol=1e-6)
-
-
-def test_steps_that_name_no_features_get_numbered_ones(three):
-    X, y = three
-    model = PNMLClassifier(make_pipeline(FunctionTransformer(np.tanh), GaussianNB())).fit(X, y)
-    assert model.explain_names_.tolist() == ["x0", "x1", "x2"]
-    alone = PNMLClassifier(make_pipeline(make_pipeline(GaussianNB()))).fit(X, y)
-    assert alone.explain(X).shape == X.shape
-
-
-def test_weights_reach_the_last_step_of_a_pipeline(three):
-    X, y = three
-    w = np.random.default_rng(1).integers(1, 4, size=60).astype(float)
-    steps = make_pipeline(FunctionTransformer(), LogisticRegression(tol=1e-10))
-    model = PNMLClassifier(steps).fit(X, y, sample_weight=w)
-    plain = PNMLClassifier(LogisticRegression(tol=1e-10)).fit(X, y, sample_weight=w)
-    np.testing.assert_allclose(model.regret(X), plain.regret(X), rtol=1e-12)
-
-
-def test_a_frame_stays_a_frame_for_the_classifier_inside(three):
-    X, y = three
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    inside = make_pipeline(make_column_transformer(("passthrough", ["a", "c"])), GaussianNB())
-    model = PNMLClassifier(CalibratedClassifierCV(inside)).fit(frame, y)
-    assert model.explain_names_.tolist() == ["a", "b", "c"]
-    assert model.regret(frame).shape == (60,)
-    with pytest.raises(InputError, match="feature names should match"):
-        model.regret(frame[["b", "a", "c"]])
-
-
-def test_a_fitted_classifier_goes_in_frozen(three):
-    X, y = three
-    base = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
-    frozen = PNMLClassifier(FrozenEstimator(base)).fit(X[:50], y[:50])
-    assert frozen.estimator_.estimator[-1] is base[-1]
-    assert frozen.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(InputError, match="not among the classes"):
-        PNMLClassifier(FrozenEstimator(base)).fit(X, y + 1)
-
-
-def test_its_settings_can_be_searched(three):
-    X, y = three
-    search = GridSearchCV(PNMLClassifier(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=3)
-    assert search.fit(X, y).best_estimator_.regret(X).shape == (60,)
-
-
-class Shy(ClassifierMixin, BaseEstimator):
-    """A classifier whose fit takes no weights, and whose classes may have probability 0."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict_proba(self, X):
-        p = np.zeros((len(X), len(self.classes_)))
-        p[:, 0] = 1.0
-        return p
-
-
-def test_classes_of_probability_0_stay_at_0(three):
-    X, y = three
-    model = PNMLClassifier(Shy()).fit(X, y)
-    assert model.predict_proba(X[:1]).tolist() == [[1.0, 0.0, 0.0]]
-    assert model.predict_log_proba(X[:1])[0, 1] == -np.inf
-    assert model.regret(X[:1])[0] == 0
-    assert model.loo_.log_losses[-1] == np.inf
-    neighbours = PNMLClassifier(KNeighborsClassifier(3)).fit(X, y)
-    assert np.isfinite(neighbours.regret(X)).all()
-
-
-BAD = {
-    "no probabilities": (lambda X, y: PNMLClassifier(LinearSVC()).fit(X, y), "Calibrated"),
-    "a regressor": (lambda X, y: PNMLClassifier(Ridge()).fit(X, y), "Ridge without predict_proba"),
-    "one class": (lambda X, y: PNMLClassifier().fit(X, 0 * y), "one class only"),
-    "one class that counts": (
-        lambda X, y: PNMLClassifier().fit(X, y, sample_weight=(y == 1) * 1.0),
-        "one class only",
-    ),
-    "amounts": (lambda X, y: PNMLClassifier().fit(X, y + 0.5), "Unknown label type"),
-    "a label that is no number": (
-        lambda X, y: PNMLClassifier().fit(X, np.where(y == 1, np.inf, y)),
-        "Input y contains infinity .* .row 20.",
-    ),
-    "a missing label": (
-        lambda X, y: PNMLClassifier().fit(X, np.where(y == 1, np.nan, y)),
-        "Input y contains NaN .row 20.",
-    ),
-    "several labels": (lambda X, y: PNMLClassifier().fit(X, np.c_[y, y]), "1d array"),
-    "no labels": (lambda X, y: PNMLClassifier().fit(X, None), "requires y to be passed"),
-    "fewer labels": (lambda X, y: PNMLClassifier().fit(X, y[1:]), "60 rows but y has 59"),
-    "another method": (lambda X, y: PNMLClassifier(method="refit").fit(X, y), 'method="analytic"'),
-    "a negative penalty": (lambda X, y: PNMLClassifier(alpha=-1).fit(X, y), "at least 0"),
-    "a word as penalty": (lambda X, y: PNMLClassifier(alpha="loo").fit(X, y), '"auto"'),
-    "a number as flag": (lambda X, y: PNMLClassifier(normalize=1).fit(X, y), "True or False"),
-    "weights": (
-        lambda X, y: PNMLClassifier(Shy()).fit(X, y, sample_weight=np.ones(60)),
-        "Shy counts every row once",
-    ),
-    "a gap": (lambda X, y: PNMLClassifier().fit(np.where(X[4, 1] == X, np.nan, X), y), "row 4"),
-    "a gap later": (
-        lambda X, y: PNMLClassifier().fit(X, y).regret([[0.0, np.nan, 1.0]]),
-        "column 1",
-    ),
-    "a gap in a pipeline": (
-        lambda X, y: (
-            PNMLClassifier(make_pipeline(FunctionTransformer(), Shy()))
-            .fit(X, y)
-            .regret([[0.0, np.nan, 1.0]])
-        ),
-        "X after the first steps contains NaN",
-    ),
-    "one row as a vector": (
-        lambda X, y: (
-            PNMLClassifier(make_pipeline(FunctionTransformer(), Shy())).fit(X, y).regret(X[0])
-        ),
-        "Reshape your data",
-    ),
-    "other columns": (
-        lambda X, y: (
-            PNMLClassifier(make_pipeline(FunctionTransformer(), Shy())).fit(X, y).regret(X[:, 1:])
-        ),
-        "same columns as in fit",
-    ),
-    "fewer labels for a pipeline": (
-        lambda X, y: PNMLClassifier(make_pipeline(FunctionTransformer(), Shy())).fit(X, y[1:]),
-        "60 rows but y has 59",
-    ),
-    "no such quantile": (lambda X, y: PNMLClassifier().fit(X, y).trusted(X, level=2), "quantile"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_gets_one_sentence_that_says_what_to_do(name, three):
-    run, words = BAD[name]
-    with pytest.raises(InputError, match=words) as caught:
-        run(*three)
-    assert str(caught.value).endswith(".")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
@@ -14,6 +16,13 @@ from pnml.core.quadratics import Quadratics
 _CHUNK = 4_000_000  # densities held at once
 _SAME = 1e-12  # distance in stds below which two classes are one
 _LOG_ROOT_2PI = 0.5 * np.log(2 * np.pi)
+
+
+class LabelEnvelope(NamedTuple):
+    """One answer for several model classes, and what not knowing the right one costs."""
+
+    log_prob: FloatArray  # (n, C)
+    log_mass: FloatArray  # (n,)  log Z in nats
 
 
 def envelope(means: FloatArray, stds: FloatArray, regrets: FloatArray) -> PiecewiseLogQuadratic:
@@ -53,6 +62,55 @@ def class_shares(means: FloatArray, stds: FloatArray) -> FloatArray:
     """
     quadratics, owner = _pieces(means, stds)
     return _shares(quadratics.log_masses(), owner, means, stds)
+
+
+def label_envelope(log_q: FloatArray) -> LabelEnvelope:
+    """Probabilities proportional to the largest that any of m classes gives a label. Eq. (U6).
+
+    Log-probabilities (m, n, C) of m model classes, for n rows and C labels. The price log Z lies
+    between 0, where the classes agree, and log min(m, C).
+
+    >>> sure, unsure = np.log([[0.9, 0.1]]), np.log([[0.5, 0.5]])
+    >>> both = label_envelope(np.stack([sure, unsure]))
+    >>> np.exp(both.log_prob).round(4), both.log_mass.round(4)
+    (array([[0.6429, 0.3571]]), array([0.3365]))
+    """
+    best = _largest(log_q)
+    log_mass = np.asarray(logsumexp(best, axis=-1))
+    return LabelEnvelope(best - log_mass[:, None], np.maximum(log_mass, 0.0))
+
+
+def label_shares(log_q: FloatArray) -> FloatArray:
+    """Probability, under the envelope, of the labels that each class explains best. Eq. (U7).
+
+    Of shape (n, m), each row with sum 1, from log-probabilities (m, n, C). Classes that give a
+    label the same probability share it alike.
+
+    >>> sure, unsure = np.log([[0.9, 0.1]]), np.log([[0.5, 0.5]])
+    >>> label_shares(np.stack([sure, unsure])).round(4)
+    array([[0.6429, 0.3571]])
+    """
+    best = _largest(log_q)
+    owned = log_q >= best + np.log1p(-_SAME)
+    q = np.exp(best - logsumexp(best, axis=-1, keepdims=True))
+    shares: FloatArray = np.sum(owned * (q / owned.sum(axis=0)), axis=-1).T
+    return shares
+
+
+def _largest(log_q: FloatArray) -> FloatArray:
+    """Largest log-probability of each label over the classes, (n, C)."""
+    if log_q.ndim != 3 or 0 in (log_q.shape[0], log_q.shape[2]):
+        raise InputError(
+            f"Log-probabilities of shape {log_q.shape} are not (classes, rows, labels) with at "
+            "least one class and one label: stack the classes along the first axis."
+        )
+    best: FloatArray = log_q.max(axis=0)
+    if np.isnan(best).any() or not np.all(np.isfinite(best.max(axis=1))):
+        raise InputError(
+            "Every row needs log-probabilities, -inf for a label that cannot be, and some rows "
+            "have none: leave such rows out."
+        )
+    return best
 
 
 def _shares(

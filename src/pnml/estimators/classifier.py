@@ -11,15 +11,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from pnml.core import attribution, softmax
+from pnml.core import attribution
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 from pnml.core.factor import Factor
 from pnml.core.softmax import Categorical
-from pnml.core.softmax_loo import LabelsLeftOut, leave_labels_out, left_out_leverages
+from pnml.core.softmax_loo import LabelsLeftOut, left_out_leverages
 from pnml.core.spectrum import Spectrum
+from pnml.estimators.genies import Genie, LeftOutSample, OneStep, Training
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
 from pnml.estimators.mixin import TrustMixin
+from pnml.estimators.refitted import Refitted
 from pnml.estimators.validation import (
     check_flag,
     check_rows,
@@ -35,10 +37,10 @@ from pnml.estimators.wrapped import (
     check_table,
     feature_names,
     fit_wrapped,
-    refuse_without_probabilities,
     unfrozen,
 )
 
+_METHODS: dict[str, type[Genie]] = {"analytic": OneStep, "refit": Refitted}
 # Penalty where the classifier has none of its own: a millionth of what the rows say. Eq. (F7).
 _SMALL = 1e-6
 
@@ -46,10 +48,9 @@ _SMALL = 1e-6
 class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that says, row by row, how far hindsight could beat it.
 
-    The classifier inside gives probabilities; the leverage of a row among the training rows says
-    how far a label told in hindsight could move them. Rows unlike those in training get
-    probabilities nearer to each other and a larger regret. The order of the classes stays: the
-    most probable class is that of the classifier inside.
+    A label told in hindsight would move the probabilities of the classifier inside. How far is
+    found from the leverage of the row among the training rows, or by training again with each
+    label. Rows unlike those in training get probabilities nearer to each other and a larger regret.
 
     Parameters
     ----------
@@ -57,8 +58,13 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
         It is cloned and fitted; one that is fitted already goes in a
         ``sklearn.frozen.FrozenEstimator``. It must have ``predict_proba``. Of a Pipeline, the
         leverage is that of the rows as the last step sees them; of others, that of the rows.
-    method : "analytic", default="analytic"
-        The genie takes one step of the single-layer network.
+    method : "analytic" or "refit", default="analytic"
+        With ``"analytic"`` the genie takes one step of the single-layer network; the most probable
+        class stays that of the classifier inside. With ``"refit"`` it is trained to the end with
+        the row and its label, once for each label, which takes milliseconds to tenths of a second
+        a row; the most probable class may be another one. Only a LogisticRegression with an ℓ2
+        penalty or none can be trained again, or a Pipeline that ends in one; steps before it stay
+        as they were fitted.
     alpha : "auto" or float, default="auto"
         Ridge penalty of the leverage, 0 or more. ``"auto"`` is the classifier's own ``1/C`` where
         it is a LogisticRegression with an ℓ2 penalty; else a millionth of the squared norm of each
@@ -66,6 +72,9 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
     normalize : bool, default=False
         Scale rows to unit norm for the leverage, without centring them or adding a bias, as is
         custom for the features of networks.
+    tol : float, default=1e-4
+        Largest error of a regret in nats that ``method="refit"`` may leave. Rows where it cannot
+        be reached are counted in a warning.
 
     Attributes
     ----------
@@ -73,7 +82,8 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
     classes_ : labels (C,), in the order of the columns of ``predict_proba``
     alpha_ : the penalty in use, in the units of ``spectrum_``
     spectrum_ : the geometry of the training rows
-    loo_ : leave-one-out leverages, regrets and log-losses
+    loo_ : leave-one-out leverages, regrets and log-losses; with ``method="refit"`` a `LogisticPNML`
+        of at most 200 rows, found when it is first asked for
     explain_names_ : names of the columns of ``explain``
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -87,7 +97,12 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
     array([0.07, 0.36])
     >>> model.trusted([[0.5, 0.0], [0.5, 9.0]])
     array([ True, False])
+    >>> exact = PNMLClassifier(method="refit").fit(rows, list("aabbab"))
+    >>> exact.regret([[0.5, 0.0], [0.5, 9.0]]).round(2)
+    array([0.21, 0.65])
     """
+
+    _genie: Genie
 
     def __init__(
         self,
@@ -96,11 +111,13 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
         method: str = "analytic",
         alpha: Any = "auto",
         normalize: bool = False,
+        tol: float = 1e-4,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.alpha = alpha
         self.normalize = normalize
+        self.tol = tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier and learn the geometry of its rows.
@@ -113,9 +130,9 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
         sample_weight : array-like of shape (n,), optional
             How many copies of each row to count, where the classifier can count them.
         """
-        self._check_settings()
+        genie = self._check_settings()
         estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
-        refuse_without_probabilities(estimator)
+        genie.check(estimator)
         labels = check_labels(self, y)
         given, rows = self._training_rows(estimator, X, labels)
         weights = check_weights(sample_weight, labels)
@@ -129,17 +146,17 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
             factor, intercept=not self.normalize, unit_columns=unit_columns
         )
         counts = np.ones(len(rows)) if weights is None else weights
-        self._loo = leave_labels_out(
-            step.log_probabilities(),
-            positions(labels, self.classes_),
-            left_out_leverages(self.spectrum_, rows, counts, self.alpha_),
-            counts,
-        )
+        leverages = left_out_leverages(self.spectrum_, rows, counts, self.alpha_)
+        at = positions(labels, self.classes_)
+        self._genie = genie.of(Training(step, at, counts, leverages, float(self.tol)))
         return self
 
     def predict(self, X: Any) -> Any:
-        """Most probable class of each row; also the one most probable to the classifier inside."""
-        best = np.argmax(self.predict_proba(X), axis=1)
+        """Most probable class of each row by the pNML probabilities.
+
+        With ``method="analytic"`` also the one most probable to the classifier inside.
+        """
+        best = np.argmax(self.predict_log_proba(X), axis=1)
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Any:
@@ -147,19 +164,28 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
 
         Always float64: what a probability near 1 leaves to the others is lost in float32.
         """
-        return self._predictive(X).prob
+        return self.predict_dist(X).prob
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms (n, C) of the pNML probabilities; −inf where the classifier gives 0."""
-        return self._predictive(X).log_prob
+        return self.predict_dist(X).log_prob
+
+    def predict_dist(self, X: Any) -> Categorical:
+        """Probabilities and regrets of rows at once: ``prob``, ``log_prob`` and ``regret``.
+
+        Where every row costs refits, asking once is half the work; float64.
+        """
+        rows, step = self._seen(X)
+        return self._genie.predictive(step, self._leverage(rows))
 
     def regret(self, X: Any) -> Any:
         """Regret of each row in nats: how far hindsight could have beaten us there.
 
-        From 0 to ``log((C+1)/2)``, which only infinite leverage reaches.
+        From 0 to ``log((C+1)/2)``, which only infinite leverage reaches; with ``method="refit"``
+        up to ``log C``, where every label can be fitted.
         """
-        rows, log_p, leverage = self._seen(X)
-        return like_input(softmax.regret(log_p, leverage), rows)
+        rows, step = self._seen(X)
+        return like_input(self._genie.regret(step, self._leverage(rows)), rows)
 
     def relative_regret(self, X: Any) -> Any:
         """Regret of each row as a fraction of log C, comparable between numbers of classes."""
@@ -169,9 +195,10 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
         """Share of each feature in the leverage of each row: (n, n_features), ≥ 0.
 
         The features are those that the last step sees, named in ``explain_names_``. The rows sum
-        to the leverage less the bias's ``1/n``.
+        to the leverage less the bias's ``1/n``. With ``method="refit"`` too it is the leverage that
+        is shared out, though the regret is not made of it alone.
         """
-        rows = self._scaled(self._last_step(X).values)
+        rows, _ = self._seen(X)
         return like_input(attribution.explain(self.spectrum_, rows, self.alpha_), rows)
 
     @property
@@ -192,28 +219,38 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
         """Leave-one-out leverages, regrets and log-losses of the training rows. Eq. (F6).
 
         The leverage is that among the other rows; the probabilities are those of the fit to all.
+        With ``method="refit"`` they are those of exact refits without the row, Eq. (H11), for
+        which at most 200 rows, drawn at random, are taken when they are first asked for.
         """
         check_is_fitted(self)
         return self._leave_one_out()
 
     def _leave_one_out(self) -> LabelsLeftOut:
-        return self._loo
+        return self._genie.loo
+
+    def _left_out_sample(self) -> LeftOutSample:
+        """All labels of some training rows, each judged by the other rows."""
+        return self._genie.sample
 
     def _judged(self, X: Any, level: float) -> FloatArray:
         """Regret of rows; infinite for rows far out, where sure classifiers have none. Eq. (F8)."""
-        _, log_p, leverage = self._seen(X)
-        regret = softmax.regret(log_p, leverage)
-        return np.where(leverage <= self._loo.leverage_threshold(level), regret, np.inf)
+        rows, step = self._seen(X)
+        leverage = self._leverage(rows)
+        usual = leverage <= self._genie.loo.leverage_threshold(level)
+        return np.where(usual, self._genie.regret(step, leverage), np.inf)
 
-    def _predictive(self, X: Any) -> Categorical:
-        _, log_p, leverage = self._seen(X)
-        return softmax.predictive(log_p, leverage)
-
-    def _seen(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Rows as their leverage is taken, log-probabilities of their classes, that leverage."""
+    def _seen(self, X: Any) -> tuple[FloatArray, LastStep]:
+        """Rows as their leverage is taken, and as the last step takes them."""
         step = self._last_step(X)
-        rows = self._scaled(step.values)
-        return rows, step.log_probabilities(), self.spectrum_.leverage(rows, self.alpha_)
+        return self._scaled(step.values), step
+
+    def _leverages(self, X: Any) -> FloatArray:
+        """Leverage of rows as they were passed."""
+        return self._leverage(self._seen(X)[0])
+
+    def _leverage(self, rows: FloatArray) -> FloatArray:
+        found: FloatArray = self.spectrum_.leverage(rows, self.alpha_)
+        return found
 
     def _last_step(self, X: Any) -> LastStep:
         check_is_fitted(self)
@@ -258,10 +295,17 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
             return _SMALL, not self.normalize
         return alpha, alpha == 0  # without a penalty the units of a column mean nothing
 
-    def _check_settings(self) -> None:
-        if self.method != "analytic":
+    def _check_settings(self) -> type[Genie]:
+        genie = _METHODS.get(self.method) if isinstance(self.method, str) else None
+        if genie is None:
             raise InputError(
-                f'method is {self.method!r}, which is not known here; pass method="analytic".'
+                f'method is {self.method!r}, which is not known here; pass method="analytic" or '
+                'method="refit".'
+            )
+        if not is_number(self.tol) or self.tol <= 0:
+            raise InputError(
+                f"tol is {self.tol!r}, but it is the largest error of a regret; pass a number "
+                "above 0, for instance tol=1e-4."
             )
         check_flag("normalize", self.normalize)
         automatic = isinstance(self.alpha, str) and self.alpha == "auto"
@@ -270,3 +314,4 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
                 f"alpha is {self.alpha!r}, but it must be a finite number of at least 0 or "
                 '"auto"; pass alpha="auto" to have it follow the classifier.'
             )
+        return genie

@@ -40,8 +40,8 @@ def refuse_one_class(labels: npt.NDArray[Any]) -> None:
     classes = np.unique(labels)
     if len(classes) == 1:
         raise InputError(
-            f"y holds one class only ({classes[0]!r}), but there must be two to choose from; add "
-            "rows of another class."
+            f"y holds one class only ({classes.tolist()[0]!r}), but there must be two to choose "
+            "from; add rows of another class."
         )
 
 

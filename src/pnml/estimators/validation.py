@@ -24,8 +24,8 @@ def check_training_rows(
 
     Their squares must be finite too, or every sum of them would be lost.
     """
-    X = _rows(estimator, X, reset=reset)
-    y = _targets(estimator, y)
+    X = as_rows(estimator, X, reset=reset)
+    y = as_targets(estimator, y)
     if len(X) != len(y):
         raise InputError(
             f"X has {len(X)} rows but y has {len(y)} values; pass exactly one target per row."
@@ -52,7 +52,7 @@ def check_rows(estimator: Any, X: Any) -> Any:
     Finiteness is left to `refuse_nonfinite` on the result, which a NaN or inf in a row always
     reaches: looking at n results is cheaper than looking at n·d inputs.
     """
-    return _rows(estimator, X, reset=False)
+    return as_rows(estimator, X, reset=False)
 
 
 def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X") -> None:
@@ -154,7 +154,8 @@ def like_input(result: FloatArray, X: Any) -> Any:
         return result.astype(X.dtype, copy=False)
 
 
-def _rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Rows (n, d), float64 or float32, whatever is in them."""
     try:
         return validate_data(
             estimator, X, reset=reset, dtype=list(_DTYPES), ensure_all_finite=False
@@ -163,7 +164,8 @@ def _rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         raise _advised(error, "X", X, type(estimator).__name__) from error
 
 
-def _targets(estimator: Any, y: Any) -> FloatArray:
+def as_targets(estimator: Any, y: Any) -> FloatArray:
+    """Finite targets (n,)."""
     if y is None:
         raise InputError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None; "

@@ -66,12 +66,24 @@ class LastStep:
 
     def ridge(self) -> float | None:
         """The ℓ2 penalty of a logistic regression, in the units of ridge regression's."""
-        model = self.classifier
-        if type(model) is not LogisticRegression or model.penalty not in ("deprecated", "l2", None):
-            return None
-        if model.penalty is None:
-            return 0.0
-        return 1 / float(model.C) if not model.l1_ratio else None
+        return ridge_of(self.classifier)
+
+
+def ridge_of(model: Any) -> float | None:
+    """The ℓ2 penalty 1/C of a logistic regression; None of other models and penalties."""
+    if type(model) is not LogisticRegression or model.penalty not in ("deprecated", "l2", None):
+        return None
+    if model.penalty is None:
+        return 0.0
+    return 1 / float(model.C) if not model.l1_ratio else None
+
+
+def last_of(estimator: Any) -> Any:
+    """The last step of a Pipeline, fitted or not, and other estimators themselves."""
+    step = unfrozen(estimator)
+    while isinstance(step, Pipeline):
+        step = unfrozen(step.steps[-1][1])
+    return step
 
 
 def _numbers(rows: Any) -> FloatArray:

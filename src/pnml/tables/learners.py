@@ -75,6 +75,14 @@ LEARNERS: dict[str, Learner] = {
         True,
         "logistic regression",
     ),
+    "refit": Learner(
+        lambda: PNMLClassifier(LogisticRegression(max_iter=1000), method="refit"),
+        "classification",
+        2_000,
+        False,
+        True,
+        "logistic regression, trained again for every label",
+    ),
 }
 _CONTENDERS = {"regression": ("pnml", "lpnml"), "classification": ("logistic",)}
 

@@ -182,7 +182,8 @@ class TableModel:
         return raised
 
     def _classify(self, batch: pa.RecordBatch, X: FloatArray, coverage: float) -> Answer:
-        probabilities = self.estimator.predict_proba(X)
+        dist = self.estimator.predict_dist(X)
+        probabilities = dist.prob
         best = probabilities.argmax(axis=1)
         every = np.arange(len(best))
         outcome = None
@@ -199,5 +200,5 @@ class TableModel:
                 np.full(len(best), np.nan),
             )
         prediction = np.array(self.classes, dtype=object)[best]
-        regret = self.estimator.regret(X)
-        return Answer(prediction, probabilities[every, best], None, probabilities, regret, outcome)
+        strength = probabilities[every, best]
+        return Answer(prediction, strength, None, probabilities, dist.regret, outcome)

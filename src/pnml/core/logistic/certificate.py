@@ -1,0 +1,69 @@
+"""How far a genie's probability may still be from that of the exact refit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.logistic.preconditioner import hessian
+from pnml.core.logistic.training import Objective
+
+# Curvature found at the training optimum is counted at a quarter along the way to the genie.
+_SAFETY = 4.0
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """A lower bound on the Hessian: this much along every feature, that much along intercepts."""
+
+    features: float
+    intercepts: float
+    proven: bool  # everywhere, and not only near the training optimum
+
+    @classmethod
+    def of(cls, objective: Objective) -> Curvature:
+        """The bound of an objective. Eq. (H7)."""
+        training = objective.training
+        alpha = float(training.penalty[0])
+        if alpha == 0.0:
+            least = float(np.linalg.eigvalsh(hessian(objective))[0]) / _SAFETY
+            return cls(max(least, 0.0), max(least, 0.0), False)
+        if not training.intercept:
+            return cls(alpha, np.inf, True)
+        return cls(alpha, _intercept_curvature(objective) / _SAFETY, False)
+
+    def doubt(self, gradients: FloatArray, intercept: bool) -> FloatArray:
+        """Bound (P,) on |arcsin √p − arcsin √p*| from gradients (P, C, M). Eq. (H6)."""
+        squares = np.einsum("pcm,pcm->pm", gradients, gradients)
+        if intercept:
+            along = squares[:, :-1].sum(axis=1), squares[:, -1]
+        else:
+            along = squares.sum(axis=1), np.zeros(len(squares))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = along[0] / self.features + np.where(
+                along[1] > 0, along[1] / self.intercepts, 0.0
+            )
+        return np.asarray(0.25 * np.sqrt(np.where(np.isnan(total), np.inf, total)))
+
+
+def probability_error(log_p: FloatArray, doubt: FloatArray) -> FloatArray:
+    """The largest change of a probability whose arcsin √p is known up to `doubt`. Eq. (H6).
+
+    >>> probability_error(np.log([0.5, 1e-6]), np.array([1e-4, 1e-4])).round(7)
+    array([1.e-04, 2.e-07])
+    """
+    root = np.arcsin(np.sqrt(np.exp(np.minimum(log_p, 0.0))))
+    p = np.sin(root) ** 2
+    up = np.sin(np.minimum(root + doubt, np.pi / 2)) ** 2 - p
+    down = p - np.sin(np.maximum(root - doubt, 0.0)) ** 2
+    return np.asarray(np.maximum(up, down))
+
+
+def _intercept_curvature(objective: Objective) -> float:
+    """Least curvature of the intercepts, but for the number that all of them share."""
+    p = np.exp(objective.log_prob)
+    S = np.diag(p @ objective.training.weights) - (p * objective.training.weights) @ p.T
+    C = len(S)
+    return max(float(np.linalg.eigvalsh(S + np.trace(S) * np.ones((C, C)) / C)[0]), 0.0)

@@ -1,0 +1,166 @@
+"""Told problems solved to a certified tolerance, many at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.logistic.certificate import Curvature, probability_error
+from pnml.core.logistic.fixed_point import fixed_point
+from pnml.core.logistic.lbfgs import Search
+from pnml.core.logistic.preconditioner import Preconditioner, Reach
+from pnml.core.logistic.training import IntArray, Objective, Told
+
+# Finished problems are dropped once they are this share of those that run.
+_DROP = 0.2
+# Forecasts count once the doubt is below this; their error is this many times their change, and
+# no less than the bound over that.
+_LOCAL, _CAUTION, _BEYOND = 0.05, 8.0, 25.0
+
+
+@dataclass(frozen=True)
+class Genies:
+    """Log-probability of the told label of each problem, and how far it may be off."""
+
+    log_prob: FloatArray  # (P,)
+    error: FloatArray  # (P,)  of the probability
+    steps: IntArray  # (P,)  that were taken
+
+    def improve(self, ids: IntArray, log_prob: FloatArray, error: FloatArray, tol: float) -> None:
+        """Put better answers in the place of those that are not good enough yet.
+
+        Others stay as they are, so that no answer depends on what it was computed with.
+        """
+        better = (error < self.error[ids]) & (self.error[ids] > tol)
+        at = ids[better]
+        self.log_prob[at], self.error[at] = log_prob[better], error[better]
+
+
+@dataclass(frozen=True)
+class Solver:
+    """What all problems share: the objective, its curvature, and the tolerance."""
+
+    objective: Objective
+    preconditioner: Preconditioner
+    curvature: Curvature
+    tol: float  # of each probability
+    most_steps: int
+
+    def solve(self, told: Told, labels: IntArray, owner: IntArray, reach: Reach) -> Genies:
+        """The probability of its label by the model refitted with it, for each problem.
+
+        Parameters
+        ----------
+        told : Told, P problems
+        labels : array (P,)
+            Whose probability is asked for.
+        owner : array (P,)
+            Number of each problem's row among those of `reach`.
+        reach : Reach of the told rows
+        """
+        near = reach.of_problems(owner)
+        logits = told.rows @ self.objective.weight.T
+        u = fixed_point(logits, near.matrix, told.target, told.own)
+        around = _Around.of(self.preconditioner, near, logits, u, told.own)
+        P = len(told)
+        start = np.zeros((P, self.objective.weight.size))
+        slopes = self.objective.slope + self.objective.told_gradient(start, told)
+        search = Search(np.arange(P), start, slopes)
+        way = near.steps(u)
+        forecast = _Forecast.of(self._log_prob(way, search.ids, told, labels))
+        found = Genies(np.full(P, np.nan), np.full(P, np.inf), np.zeros(P, dtype=np.int64))
+        for count in range(1, self.most_steps + 1):
+            search.go(way, lambda points, ids: self.objective.gradient(points, told[ids]))
+            way = search.direction(around)
+            here = self._log_prob(search.points, search.ids, told, labels)
+            doubt = self._doubt(search) / np.sqrt(told.held[search.ids])
+            bound = probability_error(here, doubt)
+            found.improve(search.ids, here, bound, self.tol)
+            coming = self._log_prob(search.points + way, search.ids, told, labels)
+            moved = forecast.moved(search.ids, coming) + np.abs(coming - here)
+            error = _forecast_error(search, way, np.maximum(here, coming), moved)
+            local = np.where(doubt < _LOCAL, np.maximum(error, bound / _BEYOND), np.inf)
+            found.improve(search.ids, coming, local, self.tol)
+            was_open = np.isinf(found.error[search.ids]) | (found.steps[search.ids] == count - 1)
+            found.steps[search.ids[was_open]] = count
+            open_ = found.error[search.ids] > self.tol
+            if not open_.any():
+                break
+            if np.mean(open_) <= 1 - _DROP:
+                search.keep(open_)
+                way = way[open_]
+        return found
+
+    def _log_prob(
+        self, points: FloatArray, ids: IntArray, told: Told, labels: IntArray
+    ) -> FloatArray:
+        """Log-probability (p,) of the label of each of some problems."""
+        found = self.objective.told_log_prob(points, told[ids])
+        return np.asarray(found[np.arange(len(ids)), labels[ids]])
+
+    def _doubt(self, search: Search) -> FloatArray:
+        """Bound (p,) on what the gradients leave of the angle of the probabilities. Eq. (H6)."""
+        training = self.objective.training
+        slopes = search.slopes.reshape(-1, *training.shape)
+        found: FloatArray = self.curvature.doubt(slopes, training.intercept)
+        return found
+
+
+def _forecast_error(
+    search: Search, way: FloatArray, log_prob: FloatArray, moved: FloatArray
+) -> FloatArray:
+    """Error (p,) of forecasts of the probabilities, from how far they moved of late. Eq. (H9)."""
+    decrement = -np.einsum("pi,pi->p", search.slopes, way)
+    error: FloatArray = np.exp(log_prob) * np.expm1(np.minimum(_CAUTION * moved + decrement, 1.0))
+    return error
+
+
+@dataclass
+class _Forecast:
+    """What each problem's last steps said that its log-probability will be."""
+
+    latest: FloatArray  # (P,)
+    change: FloatArray  # (P,)  of the latest but one to the latest
+
+    @classmethod
+    def of(cls, first: FloatArray) -> _Forecast:
+        return cls(first.copy(), np.zeros(len(first)))
+
+    def moved(self, ids: IntArray, coming: FloatArray) -> FloatArray:
+        """The larger of the last two changes, after taking in a new forecast."""
+        change = np.abs(coming - self.latest[ids])
+        larger = np.maximum(change, self.change[ids])
+        self.latest[ids], self.change[ids] = coming, change
+        return larger
+
+
+@dataclass(frozen=True)
+class _Around:
+    """The preconditioner with the told row itself counted in, as it is at the fixed point."""
+
+    shared: Preconditioner
+    near: Reach
+    gain: FloatArray  # (P, C, C)  (I + S A)⁻¹ S
+
+    @classmethod
+    def of(
+        cls,
+        shared: Preconditioner,
+        near: Reach,
+        logits: FloatArray,
+        u: FloatArray,
+        own: FloatArray,
+    ) -> _Around:
+        z = logits + (near.matrix @ u[..., None])[..., 0]
+        q = np.exp(z - z.max(axis=1, keepdims=True))
+        q /= q.sum(axis=1, keepdims=True)
+        eye = np.eye(q.shape[1])
+        S = own[:, None, None] * (q[:, :, None] * eye - q[:, :, None] * q[:, None, :])
+        return cls(shared, near, np.linalg.solve(eye + S @ near.matrix, S))
+
+    def __call__(self, v: FloatArray, ids: IntArray) -> FloatArray:
+        near, gain = self.near.of_problems(ids), self.gain[ids]
+        pulled = (gain @ near.pulls(v)[..., None])[..., 0]
+        return self.shared(v) - near.steps(pulled)

@@ -1,0 +1,184 @@
+"""One refit for each label of each row: the pNML of logistic regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.logistic.genies import Solver
+from pnml.core.logistic.model import LogisticModel
+from pnml.core.logistic.screening import left_out as screened
+from pnml.core.logistic.training import IntArray, Told
+from pnml.core.softmax import log_softmax
+
+# Function of rows done and all rows.
+Progress = Callable[[int, int], None]
+
+# Bytes that the steps of a group of problems and their memory may take.
+_MAX_MEMORY = 2**29
+_COPIES = 60  # arrays of the size of the steps that are alive at once
+_AT_ONCE = 400  # problems: a larger group is no faster
+_MOST_STEPS = 500
+# Of the tolerance, this share goes to labels without a refit, the rest to refits.
+_SCREENED = 0.2
+# Refits end near the tolerance, and what the last step gained by luck is not counted on.
+_FINEST = 0.25
+
+
+@dataclass(frozen=True)
+class Refits:
+    """What the refitted models say of each row."""
+
+    log_genie: FloatArray  # (T, C)  log-probability of each label by the model told of it
+    error: FloatArray  # (T,)  bound or estimate of the error of the regret, left-out part included
+    left_out: FloatArray  # (T,)  most that labels without a refit could add to Σ genie
+    converged: npt.NDArray[np.bool_]  # (T,)  whether the error is within the tolerance asked for
+    steps: IntArray  # (T, C)  that each refit took; 0 for labels without one
+
+    @property
+    def regret(self) -> FloatArray:
+        """Γ = log Σ genie, in nats. Eq. (H8)."""
+        top = self.log_genie.max(axis=1)
+        found: FloatArray = top + np.log(np.sum(np.exp(self.log_genie - top[:, None]), axis=1))
+        return np.clip(found, 0.0, np.log(self.log_genie.shape[1]))
+
+    @property
+    def log_prob(self) -> FloatArray:
+        """Logarithms (T, C) of the pNML probabilities."""
+        return self.log_genie - self.regret[:, None]
+
+
+def refit(
+    model: LogisticModel, rows: FloatArray, *, tol: float = 1e-4, progress: Progress | None = None
+) -> Refits:
+    """Refit the model with each row and each label in turn. Eq. (H8).
+
+    Parameters
+    ----------
+    model : LogisticModel
+    rows : array (T, m)
+    tol : float
+        Largest error of a regret, in nats.
+    progress : function of rows done and all rows, optional
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = LogisticModel.fit(X, [0, 0, 1, 1], 2, alpha=1.0)
+    >>> refit(model, np.array([[0.0], [30.0]])).regret.round(3)
+    array([0.279, 0.655])
+    """
+    values = np.asarray(rows, dtype=np.float64)
+    width = len(model.objective.training.center)
+    if values.ndim != 2 or values.shape[1] != width or not np.all(np.isfinite(values)):
+        raise InputError(
+            f"The rows have shape {values.shape}, but finite rows of {width} columns, as in "
+            "training, are needed; pass an array (T, m) without NaN."
+        )
+    seen, every = model.objective.training.seen(values), np.eye(model.n_classes)
+
+    def told(part: slice) -> Told:
+        rows = seen[part]
+        return Told.new(rows.repeat(len(every), axis=0), np.tile(every, (len(rows), 1)))
+
+    return _solved(model, told, len(seen), tol, progress, may_screen=True)
+
+
+def refit_left_out(
+    model: LogisticModel,
+    index: npt.ArrayLike,
+    *,
+    tol: float = 1e-4,
+    progress: Progress | None = None,
+) -> Refits:
+    """The same for training rows, each taken out of the training rows first. Eq. (H11).
+
+    Told its own label, a row is back where it was; told another, its label is exchanged. So each
+    genie is one refit of the objective of all rows. Of a row that counts more than once, one copy
+    is taken out.
+
+    Parameters
+    ----------
+    model : LogisticModel
+    index : array of integers (T,)
+        Numbers of training rows.
+    tol, progress
+        As in `refit`.
+    """
+    training, every = model.objective.training, np.eye(model.n_classes)
+    chosen = np.asarray(index, dtype=np.int64)
+
+    def told(part: slice) -> Told:
+        row = chosen[part].repeat(len(every))
+        copies = np.minimum(training.weights[row], 1.0)
+        labels = np.tile(every, (len(chosen[part]), 1))
+        exchange = labels - copies[:, None] * every[training.labels[row]]
+        held = training.weights[row] - copies + 1
+        return Told(training.values[row], exchange, 1 - copies, held)
+
+    return _solved(model, told, len(chosen), tol, progress, may_screen=False)
+
+
+def _solved(
+    model: LogisticModel,
+    told: Callable[[slice], Told],
+    total: int,
+    tol: float,
+    progress: Progress | None,
+    *,
+    may_screen: bool,
+) -> Refits:
+    """The refits of `total` rows, whose problems `told` makes a few rows at a time."""
+    if not tol > 0:
+        raise InputError(f"tol is {tol}, but a tolerance is above 0; pass such one.")
+    C = model.n_classes
+    step = max(1, _problems_at_once(model) // C)
+    log_genie, wrong = np.empty((total, C)), np.empty((total, C))
+    unfitted, steps = np.empty(total), np.empty((total, C), dtype=np.int64)
+    for start in range(0, total, step):
+        rows = slice(start, min(start + step, total))
+        log_genie[rows], wrong[rows], unfitted[rows], steps[rows] = _group(
+            model, told(rows), tol, may_screen
+        )
+        if progress is not None:
+            progress(rows.stop, total)
+    share = (wrong.sum(axis=1) + unfitted) / np.maximum(np.sum(np.exp(log_genie), axis=1), 1.0)
+    error = np.maximum(-np.log1p(-np.minimum(share, 1 - 1e-16)), _FINEST * tol)
+    return Refits(log_genie, error, unfitted, error <= tol, steps)
+
+
+def _group(
+    model: LogisticModel, told: Told, tol: float, screen: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """Log-genies, errors (T, C), left-out gains (T,) and steps (T, C) of a group of rows."""
+    C = model.n_classes
+    owner, labels = np.divmod(np.arange(len(told)), C)
+    reach = model.preconditioner.reach(told.rows[::C])
+    log_prob: FloatArray = log_softmax(told.rows[::C] @ model.objective.weight.T)
+    log_genie = log_prob.copy()
+    out, unfitted = np.zeros(log_genie.shape, dtype=bool), np.zeros(len(log_genie))
+    if screen:
+        gains = model.screen.gains(log_prob, reach.matrix)
+        out = screened(gains, _SCREENED * tol)
+        unfitted = np.sum(np.where(out, gains, 0.0), axis=1)
+    error, steps = np.zeros(log_genie.shape), np.zeros(log_genie.shape, dtype=np.int64)
+    share = (1 - _SCREENED) * tol / C
+    solver = Solver(model.objective, model.preconditioner, model.curvature, share, _MOST_STEPS)
+    fitted = np.flatnonzero(~out)
+    size = _problems_at_once(model)
+    for start in range(0, len(fitted), size):
+        part = fitted[start : start + size]
+        found = solver.solve(told[part], labels[part], owner[part], reach)
+        log_genie.flat[part], error.flat[part] = found.log_prob, found.error
+        steps.flat[part] = found.steps
+    return log_genie, error, unfitted, steps
+
+
+def _problems_at_once(model: LogisticModel) -> int:
+    """How many problems fit in memory together, where more still are faster."""
+    return max(1, min(_AT_ONCE, _MAX_MEMORY // (8 * _COPIES * model.objective.weight.size)))

@@ -1,0 +1,181 @@
+"""Labelled rows as one multinomial logistic objective, and what is added to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.softmax import log_softmax
+
+IntArray = npt.NDArray[np.int64]
+
+# Numbers that one block of probabilities may hold: it stays in cache between the two products.
+_BLOCK_NUMBERS = 2**18
+# Sums of exponentials within this have lost nothing; others are taken again from their maximum.
+_SAFE = 1e200
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Σ wₙ CE(W xₙ, yₙ) + ½ Σ aⱼ‖Wⱼ‖², with the weight matrix W (C, M) as unknown. Eq. (H1).
+
+    Where there is an intercept, columns are centred, which only renames the intercepts, and a
+    column of ones without penalty comes last.
+    """
+
+    values: FloatArray  # (N, M)
+    labels: IntArray  # (N,)
+    weights: FloatArray  # (N,)
+    penalty: FloatArray  # (M,)
+    center: FloatArray  # (m,)  what was taken off the columns that came
+    n_classes: int
+
+    @classmethod
+    def of(
+        cls,
+        rows: FloatArray,
+        labels: IntArray,
+        weights: FloatArray,
+        n_classes: int,
+        alpha: float,
+        intercept: bool,
+    ) -> Self:
+        """The objective of rows (N, m) as they came."""
+        width = rows.shape[1]
+        center = np.average(rows, axis=0, weights=weights) if intercept else np.zeros(width)
+        penalty = np.full(width + intercept, alpha)
+        if intercept:
+            penalty[-1] = 0.0
+        taken = cls(np.empty((0, 0)), labels, weights, penalty, center, n_classes)
+        return cls(taken.seen(rows), labels, weights, penalty, center, n_classes)
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last column is one of ones."""
+        return len(self.penalty) > len(self.center)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Classes and columns: the shape of the unknown."""
+        return self.n_classes, len(self.penalty)
+
+    def seen(self, rows: FloatArray) -> FloatArray:
+        """Rows (T, m) as they came → (T, M) as the objective takes them."""
+        shifted = rows - self.center
+        if not self.intercept:
+            return np.ascontiguousarray(shifted)
+        return np.concatenate([shifted, np.ones((len(rows), 1))], axis=1)
+
+    @cached_property
+    def weighted(self) -> FloatArray:
+        """Rows times their weights, (N, M)."""
+        return self.values if np.all(self.weights == 1) else self.values * self.weights[:, None]
+
+    @cached_property
+    def label_sums(self) -> FloatArray:
+        """Weighted sum of the rows of each class, (C, M)."""
+        sums = np.zeros(self.shape)
+        np.add.at(sums, self.labels, self.weighted)
+        return sums
+
+    def at(self, weight: FloatArray) -> Objective:
+        """The objective around a weight matrix (C, M)."""
+        return Objective(self, weight, np.ascontiguousarray(log_softmax(self.values @ weight.T).T))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What each of P problems adds to the objective: own·LSE(W x) − ⟨W x, target⟩. Eq. (H2)."""
+
+    rows: FloatArray  # (P, M)
+    target: FloatArray  # (P, C)
+    own: FloatArray  # (P,)  1 for a new row, 0 for a row that the objective holds already
+    held: FloatArray  # (P,)  weight of the row in the objective with all that is added
+
+    @classmethod
+    def new(cls, rows: FloatArray, target: FloatArray) -> Told:
+        """New rows (P, M), each with its label as a row of `target` (P, C)."""
+        one = np.ones(len(rows))
+        return cls(rows, target, one, one)
+
+    def __getitem__(self, index: IntArray | slice) -> Told:
+        return Told(self.rows[index], self.target[index], self.own[index], self.held[index])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The objective of the training rows as a function of the step away from a weight matrix."""
+
+    training: TrainingRows
+    weight: FloatArray  # (C, M)  where steps begin
+    log_prob: FloatArray  # (C, N)  of the training rows, there
+
+    @cached_property
+    def _constant(self) -> FloatArray:
+        return (self.training.penalty * self.weight - self.training.label_sums).ravel()
+
+    @cached_property
+    def _stiffness(self) -> FloatArray:
+        return np.tile(self.training.penalty, self.training.n_classes)
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """Gradient (1, C·M) where steps begin, with nothing added."""
+        C, M = self.training.shape
+        nothing = Told(np.zeros((1, M)), np.zeros((1, C)), np.zeros(1), np.ones(1))
+        return self.gradient(np.zeros((1, C * M)), nothing)
+
+    def told_log_prob(self, steps: FloatArray, told: Told) -> FloatArray:
+        """Log-probabilities (P, C) of the told rows after steps (P, C·M)."""
+        moved = steps.reshape(len(told), *self.training.shape) @ told.rows[:, :, None]
+        logits: FloatArray = log_softmax(told.rows @ self.weight.T + moved[..., 0])
+        return logits
+
+    def gradient(self, steps: FloatArray, told: Told) -> FloatArray:
+        """Gradients (P, C·M) of all problems after steps (P, C·M), in two products. Eq. (H3)."""
+        training, (C, M) = self.training, self.training.shape
+        P, N = len(told), len(training.values)
+        g = np.zeros((P * C, M))
+        flat = steps.reshape(P * C, M)
+        block = max(64, _BLOCK_NUMBERS // (P * C))
+        room = np.empty(P * C * min(block, N))
+        for start in range(0, N, block):
+            part = slice(start, min(start + block, N))
+            g += self._probabilities(flat, part, room) @ training.weighted[part]
+        total = g.reshape(P, C * M)
+        total += self._constant
+        total += self._stiffness * steps
+        total += self.told_gradient(steps, told)
+        return total
+
+    def told_gradient(self, steps: FloatArray, told: Told) -> FloatArray:
+        """What the told rows alone add to the gradients, (P, C·M)."""
+        q = np.exp(self.told_log_prob(steps, told))
+        pull = told.own[:, None] * q - told.target
+        return np.asarray((pull[:, :, None] * told.rows[:, None, :]).reshape(len(told), -1))
+
+    def _probabilities(self, flat: FloatArray, part: slice, room: FloatArray) -> FloatArray:
+        """Probabilities (P·C, n) of a part of the training rows."""
+        rows, C = self.training.values[part], self.training.n_classes
+        z = np.matmul(flat, rows.T, out=room[: len(flat) * len(rows)].reshape(len(flat), -1))
+        p = z.reshape(-1, C, len(rows))
+        p += self.log_prob[:, part]
+        with np.errstate(over="ignore", under="ignore"):
+            np.exp(p, out=p)
+        total = p.sum(axis=1, keepdims=True)
+        if not (total.min() > 1 / _SAFE and total.max() < _SAFE):
+            np.matmul(flat, rows.T, out=z)
+            p += self.log_prob[:, part]
+            p -= p.max(axis=1, keepdims=True)
+            np.exp(p, out=p)
+            total = p.sum(axis=1, keepdims=True)
+        p /= total
+        return z
