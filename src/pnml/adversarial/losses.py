@@ -1,0 +1,51 @@
+"""What an attack climbs: how far a target label is above the true one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+# (scores (n, C), labels (n,), targets (n,)) → (n,); to be made large
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+# Keeps the ratio finite where all scores are equal.
+_TINY = 1e-12
+
+
+def margin(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
+    """Score of the target minus that of the label, (n,). Eq. (E8).
+
+    >>> margin(torch.tensor([[3.0, 1.0]]), torch.tensor([0]), torch.tensor([1]))
+    tensor([-2.])
+    """
+    pair = scores.gather(1, torch.stack([targets, labels], dim=1))
+    return pair[:, 0] - pair[:, 1]
+
+
+def logit_ratio(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
+    """The margin in units of the scores' own spread, (n,): targeted DLR. Eq. (E9).
+
+    >>> scores = torch.tensor([[3.0, 1.0, 0.0, -1.0]])
+    >>> logit_ratio(scores, torch.tensor([0]), torch.tensor([1]))
+    tensor([-0.5714])
+    """
+    top = scores.topk(min(4, scores.shape[1]), dim=1).values
+    if top.shape[1] == 2:
+        return margin(scores, labels, targets)
+    spread = top[:, 0] - top[:, 2:].mean(dim=1)
+    return margin(scores, labels, targets) / (spread + _TINY)
+
+
+def lead(scores: Tensor, labels: Tensor) -> Tensor:
+    """How far the label is above the best of the others, (n,); below 0 where it lost. Eq. (E8).
+
+    >>> lead(torch.tensor([[3.0, 1.0, 2.0]]), torch.tensor([0]))
+    tensor([1.])
+    """
+    at = labels[:, None]
+    others = scores.scatter(1, at, -torch.inf)
+    return scores.gather(1, at)[:, 0] - others.amax(dim=1)
+
+
+LOSSES: dict[str, Loss] = {"dlr": logit_ratio, "margin": margin}

@@ -1,0 +1,144 @@
+"""What a user asks of the defence and of an attack on it, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pnml.adversarial.refinement import Refinement
+from pnml.core.errors import InputError
+
+# Inputs may leave the range by so many roundings: attacks add and subtract before they clip.
+_ROUNDINGS = 16
+
+
+def is_number(value: Any, least: float) -> bool:
+    """Whether this is one finite number of at least so much."""
+    real = isinstance(value, Real | np.floating) and not isinstance(value, bool)
+    return real and bool(np.isfinite(float(value))) and float(value) >= least
+
+
+def check_module(model: Any) -> nn.Module:
+    """A network of PyTorch."""
+    if not isinstance(model, nn.Module):
+        raise InputError(
+            f"The model is a {type(model).__name__}, but inputs are refined along the gradient of "
+            "a network; pass a torch.nn.Module."
+        )
+    return model
+
+
+def check_count(value: Any, name: str) -> int:
+    """A whole number of at least 1."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise InputError(f"{name} is {value!r}; pass a whole number of at least 1.")
+    return int(value)
+
+
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """The least and the greatest value that an entry of an input can have."""
+    pair = isinstance(bounds, Sequence | np.ndarray) and len(bounds) == 2
+    if not pair or not all(is_number(bound, -np.inf) for bound in bounds):
+        raise InputError(
+            f"bounds is {bounds!r}, but it is the least and the greatest value of an input; pass "
+            "two numbers, for instance bounds=(0, 1)."
+        )
+    low, high = map(float, bounds)
+    if low >= high:
+        raise InputError(
+            f"bounds is ({low:g}, {high:g}), whose first number is not below its second; pass the "
+            "least value first."
+        )
+    return low, high
+
+
+def check_length(value: Any, name: str, bounds: tuple[float, float]) -> float:
+    """How far an entry may be moved: at least 0 and at most the whole range."""
+    low, high = bounds
+    if not is_number(value, 0.0) or float(value) > high - low:
+        raise InputError(
+            f"{name} is {value!r}, but inputs lie between {low:g} and {high:g}; pass a number from "
+            f"0 to {high - low:g}."
+        )
+    return float(value)
+
+
+def refinement_of(strength: Any, steps: Any, step_size: Any, bounds: Any) -> Refinement:
+    """The refinement asked for; steps without a size share the strength equally.
+
+    >>> refinement_of(0.1, 4, None, (0, 1)).step_size
+    0.025
+    """
+    pair = check_bounds(bounds)
+    length, count = check_length(strength, "strength", pair), check_count(steps, "steps")
+    size = length / count if step_size is None else step_size
+    if step_size is not None and not (is_number(size, 0.0) and size > 0):
+        raise InputError(
+            f"step_size is {step_size!r}, but a step must lead somewhere; pass a number above 0, "
+            "or None for strength / steps."
+        )
+    return Refinement(length, count, float(size), *pair)
+
+
+def check_choice(value: Any, name: str, known: Sequence[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in known:
+        words = ", ".join(f'"{word}"' for word in known)
+        raise InputError(f"{name} is {value!r}, which is none of {words}; pass one of them.")
+    return value
+
+
+def check_inputs(x: Any, bounds: tuple[float, float]) -> Tensor:
+    """A batch of inputs within the range."""
+    if not isinstance(x, Tensor):
+        raise InputError(
+            f"The input is a {type(x).__name__}, but gradients need a tensor; pass one, for "
+            "instance torch.as_tensor(x)."
+        )
+    if not x.is_floating_point():
+        raise InputError(
+            f"The input is {x.dtype}, but it is moved by fractions; convert it and scale it as in "
+            "training, for instance x.float() / 255."
+        )
+    if x.ndim < 2:
+        raise InputError(
+            f"The input has shape {tuple(x.shape)}, but a batch is needed; pass (n, ...), for "
+            "instance x[None]."
+        )
+    if not x.numel():
+        return x
+    least, most = (float(end) for end in torch.aminmax(x.detach()))
+    low, high = bounds
+    if np.isnan(least):
+        count = int(torch.isnan(x.detach()).sum())
+        raise InputError(f"The input holds {count} NaN, which nothing can refine; drop those rows.")
+    slack = _ROUNDINGS * torch.finfo(x.dtype).eps * max(abs(low), abs(high))
+    if least < low - slack or most > high + slack:
+        raise InputError(
+            f"The input goes from {least:g} to {most:g}, but the bounds are {low:g} and {high:g}; "
+            "scale it, or pass the bounds= of your data."
+        )
+    return x
+
+
+def check_labels(labels: Any, rows: int, classes: int) -> Tensor:
+    """One class for each row."""
+    y = torch.as_tensor(labels)
+    whole = not (y.is_floating_point() or y.is_complex() or y.dtype == torch.bool)
+    if tuple(y.shape) != (rows,) or not whole:
+        raise InputError(
+            f"The labels are {y.dtype} of shape {tuple(y.shape)}, but there are {rows} inputs; "
+            "pass one whole number for each."
+        )
+    if rows and (int(y.min()) < 0 or int(y.max()) >= classes):
+        raise InputError(
+            f"The labels go from {int(y.min())} to {int(y.max())}, but the network has {classes} "
+            f"classes; pass numbers from 0 to {classes - 1}."
+        )
+    return y.long()
