@@ -35,6 +35,7 @@ class LearnerName(StrEnum):
     universal = "universal"
     conformal = "conformal"
     logistic = "logistic"
+    refit = "refit"
 
 
 def fit(

@@ -19,6 +19,14 @@ _OECC = (
 _SVHN = "images/svhn_small.npz"
 _RESNET20 = "features/cifar10_resnet20.npz"
 _CLINC = "features/clinc150_minilm.npz"
+_GENIES = "features/deep_pnml_genie.npz"
+_DIGITS = (
+    "mnist/train-images-idx3-ubyte.gz",
+    "mnist/train-labels-idx1-ubyte.gz",
+    "mnist/t10k-images-idx3-ubyte.gz",
+    "mnist/t10k-labels-idx1-ubyte.gz",
+    "fashion_mnist/t10k-images-idx3-ubyte.gz",
+)
 
 
 def _weights(network: str) -> tuple[str, ...]:
@@ -86,6 +94,45 @@ EXPERIMENTS = (
         "Gram against Gram + pNML, sample by sample",
         "gram_histogram",
         needs=(*_IMAGES, _DENSENETS[1]),
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "open-set-resnet20",
+        5,
+        "Open-set recognition from the features of a ResNet-20",
+        "open_set_resnet20",
+        needs=(_RESNET20,),
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "open-set-clinc150",
+        5,
+        "Open-set recognition from embeddings of sentences, CLINC150",
+        "open_set_clinc150",
+        needs=(_CLINC,),
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "open-set-mnist",
+        5,
+        "Open-set recognition, MNIST against Fashion-MNIST",
+        "open_set_mnist",
+        needs=_DIGITS,
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "ablation-table",
+        5,
+        "Tuned layers of a ResNet-20, and their union",
+        "ablation",
+        needs=(_GENIES,),
+    ),
+    Experiment(
+        "ablation-mnist",
+        5,
+        "Tuned layers of a small network on MNIST, run for real",
+        "ablation_mnist",
+        needs=_DIGITS,
         extras=("plots", "torch"),
     ),
 )

@@ -14,6 +14,7 @@ from pnml.metrics.calibration import (
 from pnml.metrics.detection import detection_accuracy, fpr_at_tpr, tnr_at_tpr
 from pnml.metrics.detection_estimates import DetectionMetrics, Estimate, detection_metrics
 from pnml.metrics.open_set import OSCRCurve, ccr_at_fpr, oscr_area, oscr_curve
+from pnml.metrics.open_set_estimates import OpenSetMetrics, open_set_metrics
 from pnml.metrics.prediction_intervals import interval_coverage, interval_score, interval_width
 from pnml.metrics.selective import RiskCoverageCurve, aurc, risk_coverage_curve
 
@@ -22,6 +23,7 @@ __all__ = [
     "DetectionMetrics",
     "Estimate",
     "OSCRCurve",
+    "OpenSetMetrics",
     "ReliabilityCurve",
     "RiskCoverageCurve",
     "aurc",
@@ -34,6 +36,7 @@ __all__ = [
     "interval_coverage",
     "interval_score",
     "interval_width",
+    "open_set_metrics",
     "oscr_area",
     "oscr_curve",
     "reliability_curve",
