@@ -1,4 +1,4 @@
-"""python -m benchmarks linear|tables|ood [--rounds N] [--quick] [--json FILE], or penalty-rule."""
+"""python -m benchmarks SUITE [--rounds N] [--quick] [--json FILE]; linear, tables, ood, refit …"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-SUITES = ("linear", "tables", "ood")  # modules here that have jobs
+SUITES = ("linear", "tables", "ood", "refit", "active")  # modules here that have jobs
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
 from pnml.core.logistic.certificate import Curvature, probability_error
@@ -17,7 +18,7 @@ from pnml.core.logistic.training import IntArray, Objective, Told
 _DROP = 0.2
 # Forecasts count once the doubt is below this; their error is this many times their change, and
 # no less than the bound over that.
-_LOCAL, _CAUTION, _BEYOND = 0.05, 8.0, 25.0
+_LOCAL, _CAUTION, _BEYOND = 0.05, 8.0, 100.0
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,28 @@ class Genies:
     log_prob: FloatArray  # (P,)
     error: FloatArray  # (P,)  of the probability
     steps: IntArray  # (P,)  that were taken
+    open: npt.NDArray[np.bool_]  # (P,)  not good enough yet
 
-    def improve(self, ids: IntArray, log_prob: FloatArray, error: FloatArray, tol: float) -> None:
+    @classmethod
+    def unknown(cls, size: int) -> Genies:
+        """Before the first step."""
+        nothing = np.zeros(size, dtype=np.int64)
+        return cls(np.full(size, np.nan), np.full(size, np.inf), nothing, np.ones(size, dtype=bool))
+
+    def improve(self, ids: IntArray, log_prob: FloatArray, error: FloatArray) -> None:
         """Put better answers in the place of those that are not good enough yet.
 
         Others stay as they are, so that no answer depends on what it was computed with.
         """
-        better = (error < self.error[ids]) & (self.error[ids] > tol)
+        better = (error < self.error[ids]) & self.open[ids]
         at = ids[better]
         self.log_prob[at], self.error[at] = log_prob[better], error[better]
+
+    def close(self, owner: IntArray, tol: float) -> None:
+        """Count a step, and end the problems that are good enough, alone or with their row."""
+        self.steps[self.open] += 1
+        mean = np.bincount(owner, self.error) / np.maximum(np.bincount(owner), 1)
+        self.open[(self.error <= tol) | (mean <= tol)[owner]] = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,7 @@ class Solver:
     objective: Objective
     preconditioner: Preconditioner
     curvature: Curvature
-    tol: float  # of each probability
+    tol: float  # of a probability, in the mean over the labels of a row
     most_steps: int
 
     def solve(self, told: Told, labels: IntArray, owner: IntArray, reach: Reach) -> Genies:
@@ -70,22 +84,23 @@ class Solver:
         search = Search(np.arange(P), start, slopes)
         way = near.steps(u)
         forecast = _Forecast.of(self._log_prob(way, search.ids, told, labels))
-        found = Genies(np.full(P, np.nan), np.full(P, np.inf), np.zeros(P, dtype=np.int64))
+        found = Genies.unknown(P)
         for count in range(1, self.most_steps + 1):
             search.go(way, lambda points, ids: self.objective.gradient(points, told[ids]))
             way = search.direction(around)
             here = self._log_prob(search.points, search.ids, told, labels)
             doubt = self._doubt(search) / np.sqrt(told.held[search.ids])
             bound = probability_error(here, doubt)
-            found.improve(search.ids, here, bound, self.tol)
+            found.improve(search.ids, here, bound)
             coming = self._log_prob(search.points + way, search.ids, told, labels)
-            moved = forecast.moved(search.ids, coming) + np.abs(coming - here)
+            moved = forecast.moved(search.ids, coming)
+            if count > 1:  # the first forecast was what is here now, so its change is this gap
+                moved = moved + np.abs(coming - here)
             error = _forecast_error(search, way, np.maximum(here, coming), moved)
             local = np.where(doubt < _LOCAL, np.maximum(error, bound / _BEYOND), np.inf)
-            found.improve(search.ids, coming, local, self.tol)
-            was_open = np.isinf(found.error[search.ids]) | (found.steps[search.ids] == count - 1)
-            found.steps[search.ids[was_open]] = count
-            open_ = found.error[search.ids] > self.tol
+            found.improve(search.ids, coming, local)
+            found.close(owner, self.tol)
+            open_ = found.open[search.ids]
             if not open_.any():
                 break
             if np.mean(open_) <= 1 - _DROP:

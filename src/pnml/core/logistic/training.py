@@ -16,6 +16,8 @@ IntArray = npt.NDArray[np.int64]
 
 # Numbers that one block of probabilities may hold: it stays in cache between the two products.
 _BLOCK_NUMBERS = 2**18
+# Rows of the two products, problems times classes: more would leave the cache.
+_AT_ONCE = 512
 # Sums of exponentials within this have lost nothing; others are taken again from their maximum.
 _SAFE = 1e200
 
@@ -141,20 +143,27 @@ class Objective:
 
     def gradient(self, steps: FloatArray, told: Told) -> FloatArray:
         """Gradients (P, C·M) of all problems after steps (P, C·M), in two products. Eq. (H3)."""
-        training, (C, M) = self.training, self.training.shape
-        P, N = len(told), len(training.values)
-        g = np.zeros((P * C, M))
-        flat = steps.reshape(P * C, M)
-        block = max(64, _BLOCK_NUMBERS // (P * C))
-        room = np.empty(P * C * min(block, N))
+        C, M = self.training.shape
+        g = np.empty((len(told), C * M))
+        size = max(1, min(_AT_ONCE // C, _BLOCK_NUMBERS // (2 * C * M)))
+        for start in range(0, len(told), size):
+            part = slice(start, min(start + size, len(told)))
+            g[part] = self._expected(steps[part].reshape(-1, M)).reshape(-1, C * M)
+        g += self._constant
+        g += self._stiffness * steps
+        g += self.told_gradient(steps, told)
+        return g
+
+    def _expected(self, flat: FloatArray) -> FloatArray:
+        """Σ wₙ p xₙᵀ after steps (P·C, M) of a few problems, in blocks of rows."""
+        training, N = self.training, len(self.training.values)
+        g = np.zeros(flat.shape)
+        block = max(64, _BLOCK_NUMBERS // len(flat))
+        room = np.empty(len(flat) * min(block, N))
         for start in range(0, N, block):
             part = slice(start, min(start + block, N))
             g += self._probabilities(flat, part, room) @ training.weighted[part]
-        total = g.reshape(P, C * M)
-        total += self._constant
-        total += self._stiffness * steps
-        total += self.told_gradient(steps, told)
-        return total
+        return g
 
     def told_gradient(self, steps: FloatArray, told: Told) -> FloatArray:
         """What the told rows alone add to the gradients, (P, C·M)."""
@@ -170,7 +179,7 @@ class Objective:
         p += self.log_prob[:, part]
         with np.errstate(over="ignore", under="ignore"):
             np.exp(p, out=p)
-        total = p.sum(axis=1, keepdims=True)
+            total = p.sum(axis=1, keepdims=True)
         if not (total.min() > 1 / _SAFE and total.max() < _SAFE):
             np.matmul(flat, rows.T, out=z)
             p += self.log_prob[:, part]
