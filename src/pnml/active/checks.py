@@ -1,0 +1,159 @@
+"""Log-probabilities at the border: one sentence for whatever is wrong with them."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+
+# How far the probabilities of a row may be from a sum of one: half precision is allowed for.
+_SUM_TOLERANCE = 1e-3
+_HALF_TOLERANCE = 2e-2
+# Arrays are looked at in parts of about this many numbers.
+_BLOCK_NUMBERS = 2**18
+
+LogProbabilities = npt.NDArray[np.floating]  # (M, N, C)
+
+
+def as_array(values: Any, name: str) -> npt.NDArray[Any]:
+    """An array or a tensor on any device as an array of numbers."""
+    if hasattr(values, "detach"):  # a tensor; torch itself is not needed here
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype).endswith("bfloat16") else values
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            f"The {name} are lists of different lengths, but one number for each model, row and "
+            "class is needed; pass an array (M, N, C)."
+        ) from error
+    if array.dtype.kind not in "fiub":
+        raise InputError(
+            f"The {name} hold {array.dtype} values, but numbers are needed; pass an array of "
+            "floats."
+        )
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def log_probabilities(values: Any, name: str) -> LogProbabilities:
+    """Log-probabilities (M, N, C) as they came, if they are that and there are some.
+
+    >>> log_probabilities(np.log([[[0.3, 0.7]]]), "targets").shape
+    (1, 1, 2)
+    """
+    array = as_array(values, name)
+    if array.ndim != 3:
+        raise InputError(
+            f"The {name} have shape {array.shape}, but log-probabilities of models, rows and "
+            "classes are needed; pass an array (M, N, C)."
+        )
+    for axis, what in enumerate(("models", name, "classes")):
+        if array.shape[axis] == 0:
+            raise InputError(
+                f"The {name} have shape {array.shape}, so there are no {what} to look at; pass "
+                "at least one."
+            )
+    tolerance = _HALF_TOLERANCE if array.dtype.itemsize < 4 else _SUM_TOLERANCE
+    step = max(1, _BLOCK_NUMBERS // (array.shape[1] * array.shape[2]))
+    for start in range(0, len(array), step):
+        _refuse_unnormalised(array, start, step, name, tolerance)
+    return array
+
+
+def _refuse_unnormalised(
+    array: LogProbabilities, start: int, step: int, name: str, tolerance: float
+) -> None:
+    part = array[start : start + step].astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        sums = np.exp(part) @ np.ones(part.shape[-1])  # faster than sums of a few numbers each
+    bad = ~(np.abs(sums - 1) <= tolerance)  # a NaN is bad, too
+    if not bad.any():
+        return
+    m, row = (int(i) for i in np.argwhere(bad)[0])
+    where = f"model {start + m}, row {row}"
+    if np.isnan(part[m, row]).any():
+        raise InputError(
+            f"The {name} contain NaN ({where}), which no probability is; find out where the model "
+            "lost its numbers."
+        )
+    if part[m, row].min() >= 0 and abs(part[m, row].sum() - 1) <= tolerance:
+        raise InputError(
+            f"The {name} are probabilities ({where} sums to 1), but their logs are needed; pass "
+            "log_softmax of the logits, or numpy.log of the probabilities."
+        )
+    raise InputError(
+        f"The probabilities of the {name} sum to {sums[m, row]:.4g} ({where}), but those of a row "
+        "sum to 1; pass log_softmax of the logits."
+    )
+
+
+def check_pair(candidates: Any, targets: Any) -> tuple[LogProbabilities, LogProbabilities]:
+    """Log-probabilities of candidates and targets by the same models for the same classes."""
+    a = log_probabilities(candidates, "candidates")
+    b = log_probabilities(targets, "targets")
+    if len(a) != len(b):
+        raise InputError(
+            f"The candidates come from {len(a)} models but the targets from {len(b)}; evaluate "
+            "the same models on both."
+        )
+    if a.shape[2] != b.shape[2]:
+        raise InputError(
+            f"The candidates have {a.shape[2]} classes but the targets {b.shape[2]}; pass the "
+            "same classes, in the same order, for both."
+        )
+    return a, b
+
+
+def check_count(name: str, value: Any, most: int | None = None, of: str = "") -> int:
+    """A whole number from 1 to `most`."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    if not whole or value < 1:
+        raise InputError(
+            f"{name} is {value!r}, but a whole number of 1 or more is needed; pass one."
+        )
+    if most is not None and value > most:
+        raise InputError(
+            f"{name} is {value}, but there are only {most} {of}; ask for {most} at most."
+        )
+    return int(value)
+
+
+def check_seed(value: Any) -> int:
+    """A whole number from 0 on."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    if not whole or value < 0:
+        raise InputError(f"seed is {value!r}, but a whole number from 0 on is needed; pass one.")
+    return int(value)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A finite number greater than 0."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not real or not 0 < float(value) < np.inf:
+        raise InputError(
+            f"{name} is {value!r}, but a finite number greater than 0 is needed; pass one."
+        )
+    return float(value)
+
+
+def logs_of(probabilities: Any) -> FloatArray:
+    """Log-probabilities (M, N, C) from the probabilities of M models, as an array or a list.
+
+    >>> logs_of([[[0.5, 0.5]], [[0.0, 1.0]]])[1]
+    array([[-inf,   0.]])
+    """
+    array = as_array(probabilities, "probabilities").astype(np.float64)
+    if array.ndim == 3 and bool((array < 0).any()):
+        raise InputError(
+            f"The probabilities go down to {array.min():.4g}, but none is below 0; pass "
+            "probabilities (M, N, C), or use log-probabilities as they are."
+        )
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(array)
+    log_probabilities(logs, "probabilities")
+    return logs

@@ -1,0 +1,124 @@
+"""Active learning in least squares: the regret after any row of a pool, in closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.active.checks import check_count
+from pnml.core.arrays import FloatArray
+from pnml.core.design import Whitened
+from pnml.core.errors import InputError
+from pnml.core.factor import Factor
+from pnml.core.spectrum import Spectrum
+
+
+def linear_scores(
+    X: Any, pool: Any, targets: Any, *, alpha: float = 0.0, fit_intercept: bool = True
+) -> FloatArray:
+    """Mean regret of the targets in nats after each row of the pool was added: (N,). Eq. (I7).
+
+    In least squares no label is needed for it: the regret depends on the rows alone. The less,
+    the more that row is worth.
+
+    Parameters
+    ----------
+    X : array (n, d)
+        Rows that have labels already.
+    pool : array (N, d)
+        Rows that could be given one.
+    targets : array (T, d)
+        Rows that will be predicted.
+    alpha : float, default=0.0
+        Ridge penalty. At 0 the regret is infinite where a target stays outside the span.
+    fit_intercept : bool, default=True
+        Whether the model has an intercept, which is not penalised.
+
+    Examples
+    --------
+    >>> seen, pool = [[0.0], [1.0]], [[0.5], [5.0]]
+    >>> linear_scores(seen, pool, [[6.0]]).round(2)
+    array([4.12, 0.91])
+    """
+    rows, new, wanted = _start(X, pool, targets, alpha, fit_intercept)
+    missing, found = rows.after_each(new, wanted)
+    return np.where(missing > 0, np.inf, found)
+
+
+def linear_select(
+    X: Any,
+    pool: Any,
+    targets: Any,
+    n: int = 1,
+    *,
+    alpha: float = 0.0,
+    fit_intercept: bool = True,
+) -> npt.NDArray[np.intp]:
+    """The n rows of the pool to label, each in view of those before it: (n,). Eq. (I7).
+
+    Where targets are outside the span at alpha = 0, rows that bring in most of them come first:
+    the choice is that of a penalty that goes to 0. Eq. (I9). Of equals the first is taken. The
+    other parameters are those of `linear_scores`.
+
+    >>> linear_select([[0.0], [1.0]], [[0.5], [5.0], [4.0]], [[6.0], [0.0]], 2)
+    array([1, 2])
+    """
+    state, new, wanted = _start(X, pool, targets, alpha, fit_intercept)
+    n = check_count("n", n, new, "rows in the pool")
+    left = np.arange(new)
+    picks = np.empty(n, dtype=np.intp)
+    for t in range(n):
+        missing, found = state.after_each(len(left), wanted)
+        best = int(np.lexsort((found, missing))[0])  # stable: of equals the first
+        picks[t] = left[best]
+        state = state.with_row(best).without(best)
+        left = np.delete(left, best)
+    return picks
+
+
+def _start(
+    X: Any, pool: Any, targets: Any, alpha: float, fit_intercept: bool
+) -> tuple[Whitened, int, int]:
+    """The pool and then the targets in the coordinates of the labelled rows."""
+    real = isinstance(alpha, int | float | np.floating) and not isinstance(alpha, bool)
+    if not real or not 0 <= alpha < np.inf:
+        raise InputError(
+            f"alpha is {alpha!r}, but a finite number of at least 0 is needed; pass one."
+        )
+    rows, new, wanted = (
+        _rows(values, name) for values, name in ((X, "X"), (pool, "pool"), (targets, "targets"))
+    )
+    for values, name in ((new, "pool"), (wanted, "targets")):
+        if values.shape[1] != rows.shape[1]:
+            raise InputError(
+                f"The {name} has {values.shape[1]} columns but X has {rows.shape[1]}; pass the "
+                "same columns, in the same order."
+            )
+    unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
+    factor = Factor.of(rows)
+    spectrum = Spectrum.of_factor(factor, intercept=fit_intercept, unit_columns=unit_columns)
+    return Whitened.of(spectrum, np.vstack([new, wanted]), float(alpha)), len(new), len(wanted)
+
+
+def _rows(values: Any, name: str) -> FloatArray:
+    """Finite rows (n, d), at least one."""
+    try:
+        rows = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The {name} cannot be read as rows of equally many numbers; pass an array (n, d)."
+        ) from error
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InputError(
+            f"The {name} has shape {rows.shape}, but at least one row of at least one number is "
+            "needed; pass an array (n, d)."
+        )
+    if not np.isfinite(rows).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise InputError(
+            f"The {name} holds {rows[row, column]} (row {row}, column {column}), which has no "
+            "place among regrets; fill it in or drop such rows."
+        )
+    return rows
