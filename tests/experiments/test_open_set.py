@@ -244,7 +244,8 @@ def by_pair(result, number=0):
 
 
 @pytest.mark.data
-def test_the_regret_is_at_least_as_good_as_the_largest_probability_on_resnet20(out):
+def test_the_regret_is_at_least_as_good_as_the_largest_probability_on_resnet20(out, monkeypatch):
+    monkeypatch.setattr(open_set, "SLOW", {})  # refits of thousands of rows take minutes
     result = open_set_resnet20.run("full", out, quiet)
     area, accuracy = by_pair(result), by_pair(result, 5)
     # the scale is chosen from training rows alone
@@ -255,7 +256,8 @@ def test_the_regret_is_at_least_as_good_as_the_largest_probability_on_resnet20(o
 
 
 @pytest.mark.data
-def test_digits_are_known_and_clothes_are_not(out):
+def test_digits_are_known_and_clothes_are_not(out, monkeypatch):
+    monkeypatch.setattr(open_set, "SLOW", {})
     result = open_set_mnist.run("small", out, quiet)
     area, accuracy = by_pair(result), by_pair(result, 5)
     assert all(value > 0.95 for value in accuracy.values())
