@@ -239,9 +239,8 @@ def _against_warm_starts(
 def _some_labels(model: LogisticModel, row: FloatArray, labels: Labels, tol: float) -> Genies:
     """The genies of some labels of one row, at their share of the tolerance of all."""
     seen = model.objective.training.seen(row)
-    solver = Solver(
-        model.objective, model.preconditioner, model.curvature, 0.8 * tol / model.n_classes, _LIMIT
-    )
+    share = -np.expm1(-tol) / model.n_classes
+    solver = Solver(model.objective, model.preconditioner, model.curvature, share, _LIMIT)
     told = Told.new(seen.repeat(len(labels), axis=0), np.eye(model.n_classes)[labels])
     owner = np.zeros(len(labels), dtype=np.int64)
     return solver.solve(told, labels, owner, model.preconditioner.reach(seen))

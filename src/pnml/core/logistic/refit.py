@@ -24,7 +24,7 @@ _MAX_MEMORY = 2**29
 _COPIES = 60  # arrays of the size of the steps that are alive at once
 _AT_ONCE = 400  # problems: a larger group is no faster
 _MOST_STEPS = 500
-# Of the tolerance, this share goes to labels without a refit, the rest to refits.
+# Of the tolerance, labels without a refit may take this share, and refits the rest.
 _SCREENED = 0.2
 # Refits end near the tolerance, and what the last step gained by luck is not counted on.
 _FINEST = 0.25
@@ -167,7 +167,7 @@ def _group(
         out = screened(gains, _SCREENED * tol)
         unfitted = np.sum(np.where(out, gains, 0.0), axis=1)
     error, steps = np.zeros(log_genie.shape), np.zeros(log_genie.shape, dtype=np.int64)
-    share = (1 - _SCREENED) * tol / C
+    share = (-np.expm1(-tol) - unfitted.max(initial=0.0)) / C  # what screening left of it
     solver = Solver(model.objective, model.preconditioner, model.curvature, share, _MOST_STEPS)
     fitted = np.flatnonzero(~out)
     size = _problems_at_once(model)
