@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 class ScaleName(StrEnum):
-    """How much is run: minutes, or all of the data at hand."""
+    """How much is run: minutes, hours where that is offered, or all of the data at hand."""
 
     small = "small"
+    medium = "medium"
     full = "full"
 
 
@@ -30,7 +31,10 @@ def reproduce(
         bool, typer.Option("--all", help="Run all that can be run here.")
     ] = False,
     scale: Annotated[
-        ScaleName, typer.Option(help="small takes minutes, full all of the data.")
+        ScaleName,
+        typer.Option(
+            help="small takes minutes, medium (a few entries) hours, full all of the data."
+        ),
     ] = ScaleName.small,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path(
         "pnml-results"

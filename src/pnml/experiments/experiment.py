@@ -14,7 +14,7 @@ from pnml.core.errors import InputError
 from pnml.experiments.output import Output
 from pnml.experiments.result import Result
 
-Scale = Literal["small", "full"]
+Scale = Literal["small", "medium", "full"]
 # Told by (done, total).
 Progress = Callable[[int, int], None]
 Run = Callable[[Scale, Output, Progress], Result]
