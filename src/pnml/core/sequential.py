@@ -1,0 +1,111 @@
+"""Bets against "nothing has changed": evidence that may be looked at after every row."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+
+# Exponents of the bets: a low one wins by a few scores far out, a high one by many a little high.
+_EXPONENTS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+
+
+class Ranking:
+    """Where each new score stands among those before it, as a number between 0 and 1. Eq. (W1).
+
+    While the scores are exchangeable, the numbers are independent and uniform, whatever the scores
+    are; that stays so when a full pool lets a score go that is drawn without looking, Eq. (W2).
+
+    >>> ranking = Ranking(range(99), size=1000, random=np.random.default_rng(0))
+    >>> bool(ranking.of([1000.0])[0] < 0.01)
+    True
+    """
+
+    def __init__(self, scores: FloatArray, size: int, random: np.random.Generator) -> None:
+        self.pool = sorted(float(score) for score in scores)
+        self.size = size
+        self.random = random
+
+    def of(self, scores: FloatArray) -> FloatArray:
+        """The share (n,) of the pool above each score, ties broken at random; small is high."""
+        draws = 1 - self.random.random((len(scores), 2))  # above 0
+        return np.array([self._next(float(s), *u) for s, u in zip(scores, draws, strict=True)])
+
+    def _next(self, score: float, tie: float, leaves: float) -> float:
+        pool, n = self.pool, len(self.pool)
+        low, high = bisect_left(pool, score), bisect_right(pool, score)
+        insort(pool, score)
+        if n >= self.size:
+            del pool[min(int(leaves * (n + 1)), n)]
+        return float((n - high + tie * (high - low + 1)) / (n + 1))
+
+
+@dataclass(frozen=True)
+class Wealth:
+    """What bets on small ranks have earned, from every possible row of change on.
+
+    >>> start = Wealth.at_start()
+    >>> calm = start.after(np.linspace(0.05, 0.95, 40))
+    >>> high = start.after(np.full(40, 0.05))
+    >>> bool(calm.log_detector[-1] < 4 < 20 < high.log_detector[-1])
+    True
+    """
+
+    log_products: FloatArray  # (e,) log of one bettor's wealth since row 0, for each exponent
+    log_sums: FloatArray  # (e,) log of the wealth of bettors who began at each row, together
+    log_best: FloatArray  # (e,) the largest log wealth of those who began at any row
+    begun: tuple[int, ...]  # (e,) the row at which that one began
+    rows: int
+    log_martingale: FloatArray  # (n,) of the rows added last; Eq. (W4)
+    log_detector: FloatArray  # (n,) Eq. (W5)
+
+    @classmethod
+    def at_start(cls) -> Wealth:
+        """Before the first row: one unit, and nobody who began."""
+        width, none = len(_EXPONENTS), np.zeros(0)
+        nothing = np.full(width, -np.inf)
+        return cls(np.zeros(width), nothing, np.zeros(width), (0,) * width, 0, none, none)
+
+    def after(self, ranks: FloatArray) -> Wealth:
+        """The wealth after further ranks (n,)."""
+        if not len(ranks):
+            return self
+        gains = np.log(_EXPONENTS) + (_EXPONENTS - 1) * np.log(ranks)[:, None]  # (n, e) Eq. (W3)
+        grown = np.cumsum(gains, axis=0)
+        before = np.concatenate([np.zeros_like(grown[:1]), grown[:-1]])
+        joined = np.logaddexp(self.log_sums, np.logaddexp.accumulate(-before, axis=0))
+        products, sums = self.log_products + grown, grown + joined
+        best, begun = self._restarted(before, grown)
+        return Wealth(
+            products[-1],
+            sums[-1],
+            best,
+            begun,
+            self.rows + len(ranks),
+            _mean_of_logs(products),
+            _mean_of_logs(sums),
+        )
+
+    @property
+    def since(self) -> int:
+        """The row from which the bets have won most: where a change is most likely."""
+        return self.begun[int(np.argmax(self.log_best))]
+
+    def _restarted(
+        self, before: FloatArray, grown: FloatArray
+    ) -> tuple[FloatArray, tuple[int, ...]]:
+        """Best log wealth over all rows to begin at, up to the last row, and that row."""
+        at = np.argmin(before, axis=0)
+        fresh = grown[-1] - before.min(axis=0)
+        carried = self.log_best + grown[-1]
+        begun = np.where(carried >= fresh, np.array(self.begun), self.rows + at)
+        return np.maximum(carried, fresh), tuple(int(row) for row in begun)
+
+
+def _mean_of_logs(values: FloatArray) -> FloatArray:
+    """Log of the mean (n,) over the exponents of what has these logs (n, e)."""
+    total: FloatArray = np.logaddexp.reduce(values, axis=1) - np.log(values.shape[1])
+    return total

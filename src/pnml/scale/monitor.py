@@ -1,0 +1,250 @@
+"""Watch the regrets of a stream in production, with a stated rate of false alarms."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.sequential import Ranking, Wealth
+from pnml.io.atomic import write_whole
+from pnml.io.container import pack, unpack
+
+_KEY = "regret_monitor"
+_PARTS = ("log_products", "log_sums", "log_best")  # of the wealth, all that it goes on from
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Regrets have become higher than they were: when it was seen, and since when.
+
+    >>> print(Drift(row=1200, since=1100, rows_between=1e6))
+    Drift seen at row 1,200: regrets are higher than before, most likely since row 1,100; ...
+    """
+
+    row: int  # of the stream, from 0, at which the alarm was raised
+    since: int  # the row where the change most likely was
+    rows_between: float  # false alarms are at least so many rows apart on average
+
+    def __str__(self) -> str:
+        return (
+            f"Drift seen at row {self.row:,}: regrets are higher than before, most likely since "
+            f"row {self.since:,}; without any change such alarms are {self.rows_between:,.0f} "
+            "rows apart or more on average."
+        )
+
+
+class RegretMonitor:
+    """An alarm when the regrets of a stream become higher than those of the training rows.
+
+    Each regret is ranked among the reference and the stream so far, Eq. (W1), and bets are laid
+    on high ones, Eq. (W5). While rows are as they were, an alarm within the first `within` rows
+    has a probability of at most `false_alarm`, and alarms are ``within / false_alarm`` rows apart
+    or more on average, for any distribution of the rows. Regrets must come in the order of the
+    stream. Memory does not grow.
+
+    Parameters
+    ----------
+    reference : array-like of shape (m,)
+        Regrets of rows as they were: of held-out rows, or leave-one-out regrets, see `of`.
+    false_alarm : float, default=0.01
+    within : int, default=10_000
+    pool : int, default=10_000
+        How many regrets are kept to rank new ones among; at least the reference.
+    seed : int, default=0
+        Ties are broken, and a full pool lets go, at random.
+
+    Attributes
+    ----------
+    rows : rows seen so far
+    drift : the `Drift` that was found, or None
+    p_value : chance of so much evidence ever, if nothing changed; may be read at any time
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> monitor = RegretMonitor(random.exponential(size=500))
+    >>> monitor.update(random.exponential(size=1000)) is None
+    True
+    >>> drift = monitor.update(2 * random.exponential(size=300))
+    >>> abs(drift.since - 1000) < 50
+    True
+    """
+
+    def __init__(
+        self,
+        reference: Any,
+        *,
+        false_alarm: float = 0.01,
+        within: int = 10_000,
+        pool: int = 10_000,
+        seed: int = 0,
+    ) -> None:
+        scores = _scores(reference, "reference")
+        if not len(scores):
+            raise InputError(
+                "reference is empty, but new regrets are ranked among it; pass regrets of rows "
+                "that the stream should be like."
+            )
+        if not (isinstance(false_alarm, int | float) and 0 < false_alarm < 1):
+            raise InputError(
+                f"false_alarm is {false_alarm!r}, but it is a probability; pass a number between "
+                "0 and 1, for instance 0.01."
+            )
+        self.false_alarm = float(false_alarm)
+        self.within = _count(within, "within")
+        size = max(_count(pool, "pool"), len(scores))
+        self._ranking = Ranking(scores, size, np.random.default_rng(seed))
+        self._wealth = Wealth.at_start()
+        self._most = 0.0  # the largest log of Eq. (W4) so far
+        self.drift: Drift | None = None
+
+    @classmethod
+    def of(cls, model: Any, **settings: Any) -> Self:
+        """A monitor whose reference are the leave-one-out regrets of a fitted estimator's rows.
+
+        >>> from pnml import PNMLRegressor
+        >>> X = np.arange(8.0)[:, None]
+        >>> RegretMonitor.of(PNMLRegressor().fit(X, X[:, 0] ** 2)).rows
+        0
+        """
+        left_out = getattr(model, "loo_", None)
+        regrets = getattr(left_out, "regrets", None)
+        if regrets is None or not np.size(regrets):
+            raise InputError(
+                f"{type(model).__name__} has no leave-one-out regrets; pass regrets of rows that "
+                "it was not fitted on to RegretMonitor itself."
+            )
+        return cls(regrets, **settings)
+
+    @property
+    def rows(self) -> int:
+        """How many regrets have come."""
+        return self._wealth.rows
+
+    @property
+    def p_value(self) -> float:
+        """Chance of so much evidence ever since the last reset if nothing changed. Eq. (W4)."""
+        return float(np.exp(-self._most))
+
+    @property
+    def evidence(self) -> float:
+        """The bets' winnings as a share of those that raise the alarm: 1 or more at an alarm."""
+        last = self._wealth.log_detector
+        return float(np.exp(last[-1] - self._log_limit)) if len(last) else 0.0
+
+    def update(self, regrets: Any) -> Drift | None:
+        """Take in the next regrets (n,) of the stream; the drift, once there is any."""
+        ranks = self._ranking.of(_scores(regrets, "regrets"))
+        first = self.rows
+        self._wealth = self._wealth.after(ranks)
+        if len(ranks):
+            self._most = max(self._most, float(self._wealth.log_martingale.max()))
+            over = np.flatnonzero(self._wealth.log_detector >= self._log_limit)
+            if len(over) and self.drift is None:
+                row = first + int(over[0])
+                since = min(self._wealth.since, row)
+                self.drift = Drift(row, since, self.within / self.false_alarm)
+        return self.drift
+
+    def reset(self, reference: Any = None) -> None:
+        """Begin anew after an alarm, with another reference or with the regrets that are kept."""
+        kept = self._ranking
+        scores = np.array(kept.pool) if reference is None else _scores(reference, "reference")
+        self._ranking = Ranking(scores, max(kept.size, len(scores)), kept.random)
+        self._wealth, self._most, self.drift = Wealth.at_start(), 0.0, None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that the monitor knows, whole or not at all; `load` goes on from there."""
+        wealth, ranking = self._wealth, self._ranking
+        described = {
+            _KEY: {
+                "false_alarm": self.false_alarm,
+                "within": self.within,
+                "size": ranking.size,
+                "random": ranking.random.bit_generator.state,
+                "rows": wealth.rows,
+                "begun": list(wealth.begun),
+                "most": self._most,
+                "drift": None if self.drift is None else [self.drift.row, self.drift.since],
+            }
+        }
+        arrays = {name: getattr(wealth, name) for name in _PARTS}
+        arrays |= {"pool": np.array(ranking.pool), "log_detector": wealth.log_detector[-1:].copy()}
+        write_whole(Path(path), pack(described, arrays))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The monitor that `save` wrote."""
+        try:
+            document, arrays = unpack(Path(path))
+        except InputError as error:
+            raise InputError(f"Cannot load {path}: {error}") from error
+        except OSError as error:
+            raise InputError(f"Cannot load {path}: {error.strerror}; check the path.") from error
+        if _KEY not in document:
+            raise InputError(
+                f"Cannot load {path}: it holds a model and no monitor; use pnml.load, or pass what "
+                "RegretMonitor.save has written."
+            )
+        try:
+            return cls._put_together(document[_KEY], arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"Cannot load {path}: what it says of a monitor is not whole; upgrade pnml if a "
+                "newer version wrote it, else save the monitor again."
+            ) from error
+
+    @classmethod
+    def _put_together(cls, kept: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
+        made = cls(
+            arrays["pool"],
+            false_alarm=kept["false_alarm"],
+            within=kept["within"],
+            pool=kept["size"],
+        )
+        made._ranking.random.bit_generator.state = kept["random"]
+        last = arrays["log_detector"]
+        made._wealth = Wealth(
+            log_products=arrays["log_products"],
+            log_sums=arrays["log_sums"],
+            log_best=arrays["log_best"],
+            begun=tuple(kept["begun"]),
+            rows=kept["rows"],
+            log_martingale=last[:0],
+            log_detector=last,
+        )
+        made._most = kept["most"]
+        if kept["drift"] is not None:
+            row, since = kept["drift"]
+            made.drift = Drift(row, since, made.within / made.false_alarm)
+        return made
+
+    @property
+    def _log_limit(self) -> float:
+        return float(np.log(self.within / self.false_alarm))
+
+
+def _scores(values: Any, name: str) -> FloatArray:
+    scores = np.asarray(values, dtype=float)
+    if scores.ndim != 1:
+        raise InputError(
+            f"{name} has shape {scores.shape}, but it is one regret a row; pass shape (n,)."
+        )
+    if np.isnan(scores).any():
+        raise InputError(
+            f"{name} holds NaN in row {int(np.flatnonzero(np.isnan(scores))[0])}, which has no "
+            "rank; pass regrets, which may be infinite."
+        )
+    return scores
+
+
+def _count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name} is {value!r}, but it counts rows; pass an integer above 0.")
+    return int(value)
