@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pnml.estimators.universal import UniversalRegressor
     from pnml.estimators.universal_classifier import UniversalClassifier
     from pnml.io.model_file import load, save
+    from pnml.io.onnx.export import export_onnx
 
 # Loaded on first use: scikit-learn takes over a second to import, and loads pandas.
 _HOMES = {
@@ -34,6 +35,7 @@ _HOMES = {
     "RegretDifficulty": "pnml.estimators.difficulty",
     "UniversalClassifier": "pnml.estimators.universal_classifier",
     "UniversalRegressor": "pnml.estimators.universal",
+    "export_onnx": "pnml.io.onnx.export",
     "load": "pnml.io.model_file",
     "save": "pnml.io.model_file",
 }
@@ -52,6 +54,7 @@ __all__ = [
     "RegretDifficulty",
     "UniversalClassifier",
     "UniversalRegressor",
+    "export_onnx",
     "load",
     "save",
 ]

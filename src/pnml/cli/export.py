@@ -1,0 +1,46 @@
+"""``pnml export``: a model as one ONNX file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pnml.cli.options import Json, Model
+
+
+class Dtype(StrEnum):
+    """What numbers go in and come out as."""
+
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+
+def export(
+    model: Model,
+    output: Annotated[str, typer.Option("--output", "-o", help="ONNX file to write: .onnx.")],
+    dtype: Annotated[
+        Dtype, typer.Option(help="What numbers go in and come out as.")
+    ] = Dtype.FLOAT32,
+    as_json: Json = False,
+) -> None:
+    """Write a model as an ONNX file that gives prediction and regret without Python."""
+    from pnml.cli.talk import print_json, print_words
+    from pnml.io.model_file import load
+    from pnml.io.onnx import export_onnx
+    from pnml.io.onnx.contents import contents
+    from pnml.io.tables import check_output
+
+    check_output(output, [Path(model)], endings=(".onnx",))
+    export_onnx(load(model), output, dtype=dtype.value)
+    inputs, outputs = contents(output)
+    if as_json:
+        print_json({"output": output, "inputs": inputs, "outputs": outputs})
+        return
+    print_words(f"Wrote {output}, which takes", *_lines(inputs), "and gives", *_lines(outputs))
+
+
+def _lines(values: dict[str, str]) -> list[str]:
+    return [f"  {name}: {kind}" for name, kind in values.items()]
