@@ -123,6 +123,28 @@ def test_dlr_is_its_formula_and_minds_neither_shift_nor_scale():
     torch.testing.assert_close(logit_ratio(7 * z - 3, y, t), found)
 
 
+def test_with_three_classes_the_loss_is_the_margin_and_has_a_slope_for_every_target():
+    # −(z₁ − z₃) / (z₁ − z₃) would be −1 wherever the target is last.
+    z = torch.tensor([[3.0, 1.0, 0.0]], requires_grad=True)
+    y, last = torch.tensor([0]), torch.tensor([2])
+    found = logit_ratio(z, y, last)
+    assert found.tolist() == margin(z, y, last).tolist() == [-3]
+    (slope,) = torch.autograd.grad(found.sum(), z)
+    assert slope.tolist() == [[-1, 0, 1]]
+
+
+@pytest.mark.parametrize("learning", [False, True])
+def test_scores_that_nobody_asks_about_have_a_slope_of_zero(network, inputs, learning):
+    network.requires_grad_(learning)
+    x = inputs.clone().requires_grad_()
+    scores = AdversarialPNML(network, 0.1)(x)
+    (none,) = torch.autograd.grad((0 * scores).sum(), x, retain_graph=True)
+    assert (none == 0).all()
+    (some,) = torch.autograd.grad(scores[2, 1], x)
+    assert (some[2] != 0).any()
+    assert (some[torch.arange(len(x)) != 2] == 0).all()
+
+
 def test_the_worst_case_is_the_worst_of_each_sample():
     def attacked(fooled, margins, fill):
         return Attacked(torch.full((3, 2), fill), torch.tensor(fooled), torch.tensor(margins))

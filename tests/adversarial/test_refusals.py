@@ -9,9 +9,19 @@ from torch import nn
 
 from pnml.adversarial import (
     AdversarialPNML,
+    AttackBudget,
     Attacked,
+    AveragedPNML,
+    abstention_curve,
     detection_by_regret,
+    evaluate_defence,
+    joint_attack,
+    paired_gain,
+    pgd,
+    share_held,
+    square,
     targeted_apgd,
+    untargeted_apgd,
     worst_case,
 )
 from pnml.core.errors import InputError
@@ -47,6 +57,15 @@ def score(x, function=NET):
 
 def attack(x=X, y=Y, radius=0.1, model=NET, **settings):
     return targeted_apgd(model, x, y, radius, steps=settings.pop("steps", 2), **settings)
+
+
+def evaluated(**settings):
+    return evaluate_defence(defence(), X, Y, 0.1, **settings)
+
+
+def hop_or_square(**settings):
+    pytest.importorskip("pyautoattack")
+    return square(NET, X, Y, 0.1, **settings)
 
 
 def with_nan():
@@ -115,6 +134,60 @@ REFUSED = {
         lambda: worst_case(Attacked.of(NET, X, Y), Attacked.of(NET, X[:3], Y[:3])),
         "all of the same samples",
     ),
+    "unknown setting": (lambda: defence().with_(eps=0.1), "has no setting 'eps'; it has strength"),
+    "spread": (lambda: AveragedPNML(NET, 0.1, spread=1.0), "spread is 1.0"),
+    "draws": (lambda: AveragedPNML(NET, 0.1, draws=0), "draws is 0"),
+    "averaged strength": (lambda: AveragedPNML(NET, -1), "strength is -1"),
+    "averaged integers": (
+        lambda: AveragedPNML(NET, 0.1)(torch.ones(2, 6, dtype=torch.uint8)),
+        "torch.uint8",
+    ),
+    "pgd step": (lambda: pgd(NET, X, Y, 0.1, step_size=0), "step_size is 0"),
+    "pgd steps": (lambda: pgd(NET, X, Y, 0.1, steps=0), "steps is 0"),
+    "untargeted loss": (lambda: untargeted_apgd(NET, X, Y, 0.1, loss="dlr"), '"ce", "margin"'),
+    "untargeted NaN": (lambda: untargeted_apgd(NET, with_nan(), Y, 0.1), "holds 1 NaN"),
+    "threshold": (lambda: joint_attack(defence(), X, Y, 0.1, np.nan), "threshold is nan"),
+    "weight": (lambda: joint_attack(defence(), X, Y, 0.1, 0.1, weight=-1), "weight is -1"),
+    "joint labels": (lambda: joint_attack(defence(), X, Y + 1, 0.1, 0.1), "has 4 classes"),
+    "abstain all": (lambda: abstention_curve(defence(), X, Y, 0.1, abstain=(1.0,)), "abstain is"),
+    "abstain nothing": (lambda: abstention_curve(defence(), X, Y, 0.1, abstain=()), "abstain is"),
+    "held": (lambda: share_held([0.5]), "held is float64"),
+    "held of nothing": (lambda: share_held(np.zeros(0, dtype=bool)), r"shape \(0,\)"),
+    "gain of other rows": (
+        lambda: paired_gain([True, False], [True]),
+        "defended has 2 rows and static 1",
+    ),
+    "queries": (lambda: hop_or_square(queries=0), "queries is 0"),
+    "no images": (lambda: hop_or_square(), r"images \(n, c, h, w\)"),
+    "no curve": (lambda: Attacked.of(NET, X, Y).curve([1]), "counted no queries"),
+    "budget steps": (lambda: AttackBudget(steps=0), "steps is 0"),
+    "budget backwards": (lambda: AttackBudget(backwards=()), "backwards is ()"),
+    "budget derivative": (lambda: AttackBudget(backwards=("bpda",)), '"identity", "autograd"'),
+    "a network for a defence": (lambda: evaluate_defence(NET, X, Y, 0.1), "is a Linear; pass"),
+    "strengths alone": (
+        lambda: evaluate_defence(defence(), X, Y, 0.1, strengths=(0.1,)),
+        "held_out is missing",
+    ),
+    "no strengths": (lambda: evaluated(strengths=(), held_out=(X, Y)), "strengths is empty"),
+    "strength to choose": (
+        lambda: evaluated(strengths=(2.0,), held_out=(X, Y)),
+        "strength is 2.0",
+    ),
+    "held-out without labels": (lambda: evaluated(held_out=X), "pass a pair"),
+    "held-out labels": (lambda: evaluated(held_out=(X, Y[:2])), r"shape \(2,\), but"),
+    "evaluated outside": (lambda: evaluate_defence(defence(), 2 * X, Y, 0.1), "the bounds are"),
+    "evaluated radius": (lambda: evaluate_defence(defence(), X, Y, -0.1), "radius is -0.1"),
+    "evaluated integers": (
+        lambda: evaluate_defence(defence(), (9 * X).byte(), Y, 0.1),
+        "torch.uint8",
+    ),
+    "evaluated NaN": (lambda: evaluate_defence(defence(), with_nan(), Y, 0.1), "holds 1 NaN"),
+    "evaluated labels": (lambda: evaluate_defence(defence(), X, Y + 1, 0.1), "has 4 classes"),
+    "evaluated without gradient": (
+        lambda: evaluate_defence(AdversarialPNML(Of(without_gradient), 0.1), X, Y, 0.1),
+        "no gradient",
+    ),
+    "chunk": (lambda: evaluated(chunk=0), "chunk is 0"),
     "nothing attacked": (
         lambda: detection_by_regret(defence(), X, X[:0]),
         "5 clean and 0 attacked",

@@ -14,16 +14,43 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
+from pnml.adversarial.abstention import AbstentionCurve, abstention_curve
 from pnml.adversarial.attacked import Attacked, worst_case
-from pnml.adversarial.attacks import targeted_apgd
+from pnml.adversarial.attacks import pgd, targeted_apgd, untargeted_apgd
+from pnml.adversarial.averaged import AveragedPNML
+from pnml.adversarial.budget import AttackBudget
+from pnml.adversarial.campaign import AttackOutcome
+from pnml.adversarial.decisions import hop_skip_jump
 from pnml.adversarial.detection import RegretDetection, detection_by_regret
+from pnml.adversarial.evaluated import DefenceEvaluation, SweepRow
+from pnml.adversarial.evaluation import evaluate_defence
+from pnml.adversarial.intervals import paired_gain, share_held
+from pnml.adversarial.joint import JointlyAttacked, joint_attack
+from pnml.adversarial.libraries import fab, square
 from pnml.adversarial.module import AdversarialPNML
 
 __all__ = [
+    "AbstentionCurve",
     "AdversarialPNML",
+    "AttackBudget",
+    "AttackOutcome",
     "Attacked",
+    "AveragedPNML",
+    "DefenceEvaluation",
+    "JointlyAttacked",
     "RegretDetection",
+    "SweepRow",
+    "abstention_curve",
     "detection_by_regret",
+    "evaluate_defence",
+    "fab",
+    "hop_skip_jump",
+    "joint_attack",
+    "paired_gain",
+    "pgd",
+    "share_held",
+    "square",
     "targeted_apgd",
+    "untargeted_apgd",
     "worst_case",
 ]

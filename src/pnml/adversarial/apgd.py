@@ -106,7 +106,7 @@ def climb(look: Look, ball: Ball, x: Tensor, start: Tensor, steps: int) -> tuple
 def _begun(look: Look, ball: Ball, x: Tensor, start: Tensor) -> tuple[Climb, Seen]:
     at, row = ball.project(x, start), torch.arange(len(x), device=x.device)
     seen = look(at, row)
-    step = torch.full_like(seen.loss, _FIRST_STEP * ball.radius)
+    step = torch.full((len(x),), _FIRST_STEP * ball.radius, dtype=x.dtype, device=x.device)
     climb = Climb(
         row=row,
         x=x,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from pnml.adversarial.inner import logits_of
 from pnml.adversarial.losses import lead
 from pnml.adversarial.settings import check_labels
 from pnml.core.errors import InputError
+from pnml.nn.network import as_in_use
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,7 @@ class Attacked:
     inputs: Tensor  # (n, ...)
     fooled: Tensor  # (n,)  bool
     margin: Tensor  # (n,)  score of the label minus the best of the others
+    queries: Tensor | None = None  # (n,)  how many it took; inf where it did not fool
 
     @classmethod
     def of(cls, model: nn.Module, inputs: Tensor, labels: Any, rows_at_once: int = 256) -> Attacked:
@@ -28,8 +32,9 @@ class Attacked:
         >>> Attacked.of(nn.Identity(), torch.eye(2), [0, 0]).fooled
         tensor([False,  True])
         """
-        with torch.no_grad():
-            scores = torch.cat([model(rows) for rows in torch.split(inputs, rows_at_once)])
+        with as_in_use([model]), torch.no_grad():
+            rows = torch.split(inputs, rows_at_once)
+            scores = torch.cat([logits_of(model, part) for part in rows])
         y = check_labels(labels, len(inputs), scores.shape[1]).to(scores.device)
         return cls(inputs.detach(), scores.argmax(dim=1) != y, lead(scores, y))
 
@@ -37,6 +42,21 @@ class Attacked:
     def accuracy(self) -> float:
         """Share of the inputs that the network gets right."""
         return float((~self.fooled).double().mean())
+
+    def curve(self, at: Sequence[float]) -> list[float]:
+        """Share of the inputs that the network gets right after so many queries each.
+
+        >>> fooled, margin = torch.tensor([True, False]), torch.tensor([-1.0, 1.0])
+        >>> taken = torch.tensor([20.0, torch.inf])
+        >>> Attacked(torch.eye(2), fooled, margin, queries=taken).curve([10, 20])
+        [1.0, 0.5]
+        """
+        if self.queries is None:
+            raise InputError(
+                "This attack counted no queries, so there is no curve; take one that only asks "
+                "for scores or labels, such as square or hop_skip_jump."
+            )
+        return [float((self.queries > many).double().mean()) for many in at]
 
 
 def worst_case(*attacks: Attacked) -> Attacked:

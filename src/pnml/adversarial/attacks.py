@@ -1,28 +1,24 @@
-"""The attack that tests the defence: Auto-PGD towards every other label, through the refinement."""
+"""Attacks through any module that returns scores; an `AdversarialPNML` is attacked end to end."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.apgd import Ball, Look, Seen, climb
+from pnml.adversarial.apgd import Ball, Look, climb
 from pnml.adversarial.attacked import Attacked
-from pnml.adversarial.inner import logits_of
-from pnml.adversarial.losses import LOSSES, Loss, lead
-from pnml.adversarial.settings import (
-    check_bounds,
-    check_choice,
-    check_count,
-    check_inputs,
-    check_labels,
-    check_length,
-    check_module,
-)
+from pnml.adversarial.hunting import Hunt
+from pnml.adversarial.losses import LOSSES, UNTARGETED, Loss, cross_entropy
+from pnml.adversarial.settings import check_choice, check_count, is_number
 from pnml.core.errors import InputError
-from pnml.nn.batches import refuse_other_device
-from pnml.nn.network import as_in_use
+
+# Length of a path of fixed steps, in units of the radius, where no step size is asked for.
+_PATH = 2.5
 
 
 def targeted_apgd(
@@ -74,70 +70,120 @@ def targeted_apgd(
     >>> targeted_apgd(network, x, [0, 0], radius=0.2, steps=10).fooled
     tensor([False,  True])
     """
-    pair = check_bounds(bounds)
-    ball = Ball(check_length(radius, "radius", pair), *pair)
-    turns, width = check_count(steps, "steps"), check_count(rows_at_once, "rows_at_once")
-    tries, climbed = check_count(restarts, "restarts"), _loss_of(loss)
-    points = check_inputs(x, pair).detach()
-    refuse_other_device(check_module(model), points)
-    with as_in_use([model]):
-        scores = _scores(model, points, width)
-        y = check_labels(labels, len(points), scores.shape[1]).to(scores.device)
-        ranked = _others(scores, y)
-        if targets is not None:
-            ranked = ranked[:, : check_count(targets, "targets")]
-        found, leads = points.clone(), lead(scores, y)
-        left = scores.argmax(dim=1) == y
-        draw = torch.Generator().manual_seed(int(seed))
-        for aim in ranked.repeat(1, tries).unbind(dim=1):
-            noise = torch.empty(points.shape).uniform_(-ball.radius, ball.radius, generator=draw)
-            for rows in torch.split(left.nonzero()[:, 0], width):
-                start = points[rows] + noise[rows.cpu()].to(points)
-                look = _look(model, y[rows], aim[rows], climbed)
-                at, lowest = climb(look, ball, points[rows], start, turns)
-                lower = lowest < leads[rows]
-                found[rows[lower]], leads[rows[lower]] = at[lower], lowest[lower]
-            left &= leads >= 0
-            if not left.any():
-                break
-        return Attacked.of(model, found, y, width)
+    turns, climbed = check_count(steps, "steps"), _loss_of(loss, LOSSES)
+    tries = check_count(restarts, "restarts")
+    few = None if targets is None else check_count(targets, "targets")
+    hunt = Hunt.of(model, x, labels, radius, bounds, rows_at_once)
+    aims = hunt.others[:, :few].repeat(1, tries).unbind(dim=1)
+    found = hunt.run(aims, hunt.random_starts(seed), climbed, partial(climb, steps=turns))
+    return Attacked.of(model, found, hunt.labels, hunt.width)
 
 
-def _look(model: nn.Module, labels: Tensor, targets: Tensor, loss: Loss) -> Look:
-    """Loss, gradient and lead at points, for a network, true labels and targets."""
+def untargeted_apgd(
+    model: nn.Module,
+    x: Tensor,
+    labels: Any,
+    radius: float,
+    *,
+    steps: int = 100,
+    restarts: int = 1,
+    loss: str | Loss = "ce",
+    bounds: tuple[float, float] = (0.0, 1.0),
+    seed: int = 0,
+    rows_at_once: int = 256,
+) -> Attacked:
+    """Inputs within a radius that a network gets wrong, where Auto-PGD away from the label leads.
 
-    def look(points: Tensor, rows: Tensor) -> Seen:
-        with torch.inference_mode(False), torch.enable_grad():
-            leaf = points.detach().clone().requires_grad_()
-            scores, y = model(leaf), labels[rows]
-            value = loss(scores, y, targets[rows])
-            if not value.requires_grad:
-                raise InputError(
-                    "The model's scores have no gradient by its input, which the attack follows; "
-                    "pass a network without torch.no_grad or detach inside."
-                )
-            (gradient,) = torch.autograd.grad(value.sum(), leaf)
-        said = scores.detach()
-        return Seen(value.detach(), gradient, lead(said, y), said.argmax(dim=1) != y)
+    It costs as much as one target of `targeted_apgd`, whose other arguments it shares. Eq. (E10).
 
-    return look
+    Parameters
+    ----------
+    loss : {"ce", "margin"} or function, default="ce"
+        Cross-entropy, or how far the best other label is above the true one. Eqs. (E16), (E8).
 
-
-def _scores(model: nn.Module, x: Tensor, width: int) -> Tensor:
-    if not len(x):
-        raise InputError("There is nothing to attack, since x has no rows; pass some inputs.")
-    with torch.no_grad():
-        return torch.cat([logits_of(model, rows) for rows in torch.split(x, width)])
-
-
-def _others(scores: Tensor, labels: Tensor) -> Tensor:
-    """The other labels (n, C − 1) of each row, highest score first."""
-    own = scores.scatter(1, labels[:, None], torch.inf)
-    return own.argsort(dim=1, descending=True)[:, 1:]
+    Examples
+    --------
+    >>> network = nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(torch.eye(2))
+    >>> x = torch.tensor([[0.9, 0.1], [0.6, 0.4]])
+    >>> untargeted_apgd(network, x, [0, 0], radius=0.2, steps=10).fooled
+    tensor([False,  True])
+    """
+    turns, climbed = check_count(steps, "steps"), _loss_of(loss, UNTARGETED)
+    tries = check_count(restarts, "restarts")
+    hunt = Hunt.of(model, x, labels, radius, bounds, rows_at_once)
+    aims = repeat(hunt.labels, tries)
+    found = hunt.run(aims, hunt.random_starts(seed), climbed, partial(climb, steps=turns))
+    return Attacked.of(model, found, hunt.labels, hunt.width)
 
 
-def _loss_of(loss: Any) -> Loss:
+def pgd(
+    model: nn.Module,
+    x: Tensor,
+    labels: Any,
+    radius: float,
+    *,
+    steps: int = 50,
+    step_size: float | None = None,
+    restarts: int = 1,
+    random_start: bool = True,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    seed: int = 0,
+    rows_at_once: int = 256,
+) -> Attacked:
+    """Inputs within a radius that a network gets wrong, where fixed steps lead there. Eq. (E16).
+
+    Libraries have this too, but go on with rows that have fallen. FGSM is ``steps=1,
+    step_size=radius, random_start=False``.
+
+    Parameters
+    ----------
+    step_size : float, optional
+        By default two and a half times the radius over the number of steps.
+    restarts : int
+        How often rows that still hold begin again at another random point.
+    random_start : bool, default=True
+        Begin at a random point, not at the input.
+
+    Examples
+    --------
+    >>> network = nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(torch.eye(2))
+    >>> x = torch.tensor([[0.9, 0.1], [0.6, 0.4]])
+    >>> pgd(network, x, [0, 0], 0.2, steps=1, step_size=0.2, random_start=False).fooled
+    tensor([False,  True])
+    """
+    turns, tries = check_count(steps, "steps"), check_count(restarts, "restarts")
+    if step_size is not None and not (is_number(step_size, 0.0) and step_size > 0):
+        raise InputError(f"step_size is {step_size!r}; pass a number above 0, or None.")
+    hunt = Hunt.of(model, x, labels, radius, bounds, rows_at_once)
+    size = _PATH * hunt.ball.radius / turns if step_size is None else float(step_size)
+    starts = hunt.random_starts(seed) if random_start else repeat(hunt.x)
+    ascent = partial(_march, steps=turns, size=size)
+    found = hunt.run(repeat(hunt.labels, tries), starts, cross_entropy, ascent)
+    return Attacked.of(model, found, hunt.labels, hunt.width)
+
+
+def _march(
+    look: Look, ball: Ball, x: Tensor, start: Tensor, steps: int, size: float
+) -> tuple[Tensor, Tensor]:
+    """Where the label led least on the way, and by how much; a row that has fallen stops."""
+    at, row = ball.project(x, start), torch.arange(len(x), device=x.device)
+    found, leads = at.clone(), torch.full((len(x),), torch.inf, device=x.device).double()
+    for turn in range(steps + 1):
+        seen = look(at, row)
+        lower = seen.lead < leads[row]
+        found[row[lower]], leads[row[lower]] = at[lower], seen.lead[lower]
+        up, on = seen.gradient.sign(), ~seen.fooled
+        row, at, up = row[on], at[on], up[on]
+        if not len(row) or turn == steps:
+            break
+        at = ball.project(x[row], at + size * up)
+    return found, leads
+
+
+def _loss_of(loss: Any, known: Mapping[str, Loss]) -> Loss:
     if callable(loss):
         found: Loss = loss
         return found
-    return LOSSES[check_choice(loss, "loss", tuple(LOSSES))]
+    return known[check_choice(loss, "loss", tuple(known))]

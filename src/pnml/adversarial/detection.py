@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pnml.adversarial.averaged import AveragedPNML
 from pnml.adversarial.module import AdversarialPNML
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
@@ -24,7 +25,7 @@ class RegretDetection:
 
 
 def detection_by_regret(
-    defence: AdversarialPNML,
+    defence: AdversarialPNML | AveragedPNML,
     clean: Tensor,
     attacked: Tensor,
     *,
@@ -36,7 +37,7 @@ def detection_by_regret(
 
     Parameters
     ----------
-    defence : AdversarialPNML
+    defence : AdversarialPNML or AveragedPNML
     clean, attacked : tensors of shape (n, ...), (m, ...)
         An attack made without the detector in mind shows the easy case only.
     rows_at_once : int
@@ -65,7 +66,7 @@ def detection_by_regret(
     return RegretDetection(usual, strange, metrics)
 
 
-def _regrets(defence: AdversarialPNML, x: Tensor, rows_at_once: int) -> FloatArray:
+def _regrets(defence: AdversarialPNML | AveragedPNML, x: Tensor, rows_at_once: int) -> FloatArray:
     with torch.no_grad():
         parts = [
             defence.regret(rows).double().cpu().numpy() for rows in torch.split(x, rows_at_once)

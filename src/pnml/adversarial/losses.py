@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 # (scores (n, C), labels (n,), targets (n,)) → (n,); to be made large
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -26,13 +27,15 @@ def margin(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
 def logit_ratio(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
     """The margin in units of the scores' own spread, (n,): targeted DLR. Eq. (E9).
 
+    With fewer than four classes it is the margin: of three, that of the last would be constant.
+
     >>> scores = torch.tensor([[3.0, 1.0, 0.0, -1.0]])
     >>> logit_ratio(scores, torch.tensor([0]), torch.tensor([1]))
     tensor([-0.5714])
     """
-    top = scores.topk(min(4, scores.shape[1]), dim=1).values
-    if top.shape[1] == 2:
+    if scores.shape[1] < 4:
         return margin(scores, labels, targets)
+    top = scores.topk(4, dim=1).values
     spread = top[:, 0] - top[:, 2:].mean(dim=1)
     return margin(scores, labels, targets) / (spread + _TINY)
 
@@ -48,4 +51,18 @@ def lead(scores: Tensor, labels: Tensor) -> Tensor:
     return scores.gather(1, at)[:, 0] - others.amax(dim=1)
 
 
+def cross_entropy(scores: Tensor, labels: Tensor, _: Tensor) -> Tensor:
+    """Loss (n,) of the true label in nats. Eq. (E16).
+
+    >>> cross_entropy(torch.tensor([[0.0, 0.0]]), torch.tensor([0]), torch.tensor([1]))
+    tensor([0.6931])
+    """
+    return functional.cross_entropy(scores, labels, reduction="none")
+
+
+def _overtaken(scores: Tensor, labels: Tensor, _: Tensor) -> Tensor:
+    return -lead(scores, labels)
+
+
 LOSSES: dict[str, Loss] = {"dlr": logit_ratio, "margin": margin}
+UNTARGETED: dict[str, Loss] = {"ce": cross_entropy, "margin": _overtaken}

@@ -71,7 +71,10 @@ class Probe:
 
 
 class Recomputed(torch.autograd.Function):
-    """A function of inputs and weights that keeps nothing and runs again for its derivative."""
+    """A function of inputs and weights that keeps nothing and runs again for its derivative.
+
+    Rows must not touch each other: those whose outcome nobody asks about are not run again.
+    """
 
     @staticmethod
     def forward(
@@ -87,10 +90,17 @@ class Recomputed(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Derivatives by x and by the weights."""
         x, *weights = ctx.saved_tensors
-        needed = ctx.needs_input_grad[1:]
+        needed, asked = ctx.needs_input_grad[1:], gradients[0]
+        rows = asked.flatten(1).any(dim=1).nonzero()[:, 0]
+        if not len(rows):
+            flat = zip((x, *weights), needed, strict=True)
+            return None, *(torch.zeros_like(t) if need else None for t, need in flat)
         with torch.enable_grad():
-            leaf = x.detach().requires_grad_(needed[0])
+            leaf = x[rows].detach().requires_grad_(needed[0])
             value = ctx.function(leaf)
         wanted = [t for t, need in zip((leaf, *weights), needed, strict=True) if need]
-        found = iter(torch.autograd.grad(value, wanted, gradients, allow_unused=True))
-        return None, *(next(found) if need else None for need in needed)
+        found = list(torch.autograd.grad(value, wanted, asked[rows], allow_unused=True))
+        if needed[0] and found[0] is not None:
+            found[0] = torch.zeros_like(x).index_copy_(0, rows, found[0])
+        left = iter(found)
+        return None, *(next(left) if need else None for need in needed)

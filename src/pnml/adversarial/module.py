@@ -18,6 +18,7 @@ from pnml.adversarial.refinement import (
     SoftBackward,
 )
 from pnml.adversarial.settings import (
+    changed,
     check_choice,
     check_count,
     check_inputs,
@@ -94,6 +95,16 @@ class AdversarialPNML(nn.Module):
     ) -> None:
         super().__init__()
         self.model = check_module(model)
+        self.settings: dict[str, Any] = {
+            "strength": strength,
+            "steps": steps,
+            "step_size": step_size,
+            "bounds": bounds,
+            "genie": genie,
+            "backward": backward,
+            "softness": softness,
+            "max_memory": max_memory,
+        }
         self.refinement = refinement_of(strength, steps, step_size, bounds)
         self.genie = check_choice(genie, "genie", tuple(GENIES))
         self.backward = backward
@@ -127,6 +138,25 @@ class AdversarialPNML(nn.Module):
             parts = [torch.stack([i.refined(c) for c in range(i.classes)], dim=1) for i in inners]
         return torch.cat(parts)
 
+    @property
+    def strength(self) -> float:
+        """How far an entry of an input may be refined."""
+        return self.refinement.strength
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and greatest value of an input."""
+        return self.refinement.low, self.refinement.high
+
+    def with_(self, **changes: Any) -> AdversarialPNML:
+        """The same network, not a copy of it, defended with some settings changed.
+
+        >>> defence = AdversarialPNML(nn.Linear(2, 2), strength=0.1)
+        >>> defence.with_(strength=0.2).strength, defence.strength
+        (0.2, 0.1)
+        """
+        return AdversarialPNML(self.model, **changed(self.settings, changes))
+
     def extra_repr(self) -> str:
         """The settings, for print."""
         r = self.refinement
@@ -157,11 +187,24 @@ class AdversarialPNML(nn.Module):
 
     def _block(self, x: Tensor, labels: Sequence[int]) -> Tensor:
         """Scores of some rows as some of the labels have it."""
-        genie = GENIES[self.genie]
         with as_in_use([self.model]):
             inner = self._inner(x)
-            told = (genie.told(logits_of(self.model, inner.refined(c)), c) for c in labels)
-            return genie.gathered(list(told))
+            told = [self._told(inner.refined(c), c) for c in labels]
+        return GENIES[self.genie].gathered(told)
+
+    def _told(self, refined: Tensor, label: int) -> Tensor:
+        """What the inputs refined towards a label say.
+
+        An attack mostly asks about two labels of a row; the other passes need no derivative.
+        """
+
+        def told(rows: Tensor) -> Tensor:
+            return GENIES[self.genie].told(logits_of(self.model, rows), label)
+
+        if any(weight.requires_grad for weight in self.model.parameters()):
+            return told(refined)
+        found: Tensor = Recomputed.apply(told, refined)  # type: ignore[no-untyped-call]
+        return found
 
     def _again(self, x: Tensor, labels: Sequence[int]) -> Tensor:
         """The same, kept out of memory until its derivative is asked for."""

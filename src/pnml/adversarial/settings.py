@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -92,6 +92,17 @@ def check_choice(value: Any, name: str, known: Sequence[str]) -> str:
         words = ", ".join(f'"{word}"' for word in known)
         raise InputError(f"{name} is {value!r}, which is none of {words}; pass one of them.")
     return value
+
+
+def changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a defence with some of them replaced."""
+    unknown = sorted(set(changes) - set(settings))
+    if unknown:
+        raise InputError(
+            f"A defence has no setting {unknown[0]!r}; it has {', '.join(settings)}: pass one of "
+            "them."
+        )
+    return {**settings, **changes}
 
 
 def check_inputs(x: Any, bounds: tuple[float, float]) -> Tensor:

@@ -1,0 +1,119 @@
+"""The defence with chance in it: genies averaged over refinements from random points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pnml.adversarial.module import AdversarialPNML
+from pnml.adversarial.settings import changed, check_count, check_inputs, is_number
+from pnml.core.errors import InputError
+
+
+class AveragedPNML(nn.Module):
+    """A network whose genies are averages over random refinements of the input.
+
+    Each draw moves the input at random by a share of the strength and refines it by the rest, so
+    that it ends no further away than `AdversarialPNML` would take it; the probabilities that the
+    draws give to a label are averaged, Eq. (E13). Draws are fresh in every pass: the gradient of
+    a pass is one of the expectation over them, which is what an attack has to follow (EOT).
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    strength : float
+        How far a draw and its refinement may change an entry together.
+    draws : int, default=8
+        Refinements that are averaged; the cost grows with them.
+    spread : float in [0, 1), default=0.5
+        The share of the strength that is left to chance.
+    seed : int, default=0
+        Where the draws begin; see `reseed`.
+    **settings
+        ``steps``, ``step_size``, ``bounds``, ``genie``, ``backward``, ``softness`` and
+        ``max_memory`` of `AdversarialPNML`.
+
+    Examples
+    --------
+    >>> network = nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(4 * torch.eye(2))
+    >>> defence = AveragedPNML(network, strength=0.1, draws=4)
+    >>> x = torch.tensor([[0.8, 0.2]])
+    >>> bool((defence(x) == defence(x)).all())
+    False
+    >>> bool((defence.reseed(1)(x) == defence.reseed(1)(x)).all())
+    True
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        strength: float,
+        draws: int = 8,
+        spread: float = 0.5,
+        *,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        if not is_number(spread, 0.0) or spread >= 1:
+            raise InputError(
+                f"spread is {spread!r}, but it is the share of the strength that is left to "
+                "chance; pass a number from 0 up to, but not including, 1."
+            )
+        whole = AdversarialPNML(model, strength, **settings)
+        self.strength, self.bounds = whole.strength, whole.bounds
+        self.refined = whole.with_(strength=(1 - spread) * whole.strength)
+        self.settings: dict[str, Any] = {
+            **whole.settings,
+            "draws": draws,
+            "spread": spread,
+            "seed": seed,
+        }
+        self.draws, self.spread = check_count(draws, "draws"), float(spread)
+        self.reseed(seed)
+
+    @property
+    def model(self) -> nn.Module:
+        """The network inside."""
+        return self.refined.model
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Log of the averaged genies (n, C), not normalised. Eq. (E13)."""
+        jittered = self._jittered(check_inputs(x, self.bounds))
+        scores: Tensor = self.refined(jittered.flatten(0, 1))
+        each = scores.double().view(self.draws, len(x), -1)
+        return (each.logsumexp(dim=0) - math.log(self.draws)).to(scores)
+
+    def probs(self, x: Tensor) -> Tensor:
+        """The pNML probabilities (n, C) of the labels. Eq. (E5)."""
+        return self.forward(x).softmax(dim=1)
+
+    def regret(self, x: Tensor) -> Tensor:
+        """Log of the sum (n,) of the averaged genies, in nats. Eq. (E5)."""
+        return self.forward(x).logsumexp(dim=1)
+
+    def reseed(self, seed: int) -> AveragedPNML:
+        """Begin the draws anew; the same seed gives the same draws."""
+        self._chance = torch.Generator().manual_seed(int(seed))
+        return self
+
+    def with_(self, **changes: Any) -> AveragedPNML:
+        """The same network, not a copy of it, defended with some settings changed."""
+        return AveragedPNML(self.model, **changed(self.settings, changes))
+
+    def extra_repr(self) -> str:
+        """The settings, for print."""
+        return f"strength={self.strength:g}, draws={self.draws}, spread={self.spread:g}"
+
+    def _jittered(self, x: Tensor) -> Tensor:
+        """The inputs at random points nearby, (draws, n, ...), in the range."""
+        reach, shape = self.spread * self.strength, (self.draws, *x.shape)
+        noise = torch.empty(shape).uniform_(-reach, reach, generator=self._chance)
+        near = (x + noise.to(x)).clamp(*self.bounds)
+        if self.settings["backward"] == "identity":
+            return x + (near - x).detach()
+        return near
