@@ -1,7 +1,7 @@
 """Active learning: which unlabelled rows to have labelled, for the sake of given targets.
 
-``dial_scores`` and its selections need log-probabilities of several models alone; PyTorch is
-loaded when a source of such models asks for it.
+``dial_scores`` and its selections need log-probabilities of several models alone; PyTorch and
+libraries of active learning are loaded when something that needs them is asked for.
 """
 
 from __future__ import annotations
@@ -9,31 +9,81 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pnml.active.acquisition import (
+    bald_scores,
+    entropy_scores,
+    epig_scores,
+    k_center,
+    margin_scores,
+)
 from pnml.active.checks import logs_of
+from pnml.active.curve import active_learning_curve
+from pnml.active.curves import LearningCurves
 from pnml.active.dial import dial_scores, dial_select, dial_select_batch
 from pnml.active.linear import linear_scores, linear_select
+from pnml.active.strategies import (
+    Round,
+    Strategy,
+    at_random,
+    by_bald,
+    by_core_set,
+    by_dial,
+    by_dial_batch,
+    by_entropy,
+    by_epig,
+    by_margin,
+)
 
 if TYPE_CHECKING:
+    from pnml.active.baal import DIALHeuristic
     from pnml.active.dropout import MCDropout
     from pnml.active.ensemble import Ensemble
     from pnml.active.last_layer import LastLayerSamples
+    from pnml.active.modal import dial_sampling
+    from pnml.active.skactiveml import DIAL
+    from pnml.active.small_text import DIALQueryStrategy
 
 _HOMES = {
+    "DIAL": "pnml.active.skactiveml",
+    "DIALHeuristic": "pnml.active.baal",
+    "DIALQueryStrategy": "pnml.active.small_text",
     "Ensemble": "pnml.active.ensemble",
     "LastLayerSamples": "pnml.active.last_layer",
     "MCDropout": "pnml.active.dropout",
+    "dial_sampling": "pnml.active.modal",
 }
 
 __all__ = [
+    "DIAL",
+    "DIALHeuristic",
+    "DIALQueryStrategy",
     "Ensemble",
     "LastLayerSamples",
+    "LearningCurves",
     "MCDropout",
+    "Round",
+    "Strategy",
+    "active_learning_curve",
+    "at_random",
+    "bald_scores",
+    "by_bald",
+    "by_core_set",
+    "by_dial",
+    "by_dial_batch",
+    "by_entropy",
+    "by_epig",
+    "by_margin",
+    "dial_sampling",
     "dial_scores",
     "dial_select",
     "dial_select_batch",
+    "entropy_scores",
+    "epig_scores",
+    "k_center",
     "linear_scores",
     "linear_select",
     "logs_of",
+    "margin_scores",
 ]
 
 

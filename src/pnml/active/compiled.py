@@ -8,9 +8,11 @@ from typing import Any
 import numba
 import numpy as np
 
+from pnml.active.kernels import aligned
 from pnml.core.arrays import FloatArray
 
 _ROWS = 4  # candidates at once: a number of the targets that was loaded serves them all
+_LANES = 128  # targets at once, as many as they are cut into; others are given that room
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,15 +32,25 @@ def numba_kernel(a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray) -
     >>> out
     array([[0.3]])
     """
-    full = len(a) // _ROWS * _ROWS
-    state = np.empty((2 * _ROWS, b.shape[1]))
-    _add_winners(a[:full], b, p, out[:full], state)
-    if full < len(a):
-        rest = np.repeat(a[-1:], _ROWS, axis=0)
-        rest[: len(a) - full] = a[full:]
-        won = np.zeros((_ROWS, b.shape[1]))
-        _add_winners(rest, b, p, won, state)
-        out[full:] += won[: len(a) - full]
+    R, L = out.shape
+    if R % _ROWS == 0 and L == _LANES:
+        _add_winners(a, b.ravel(), p.ravel(), out)
+        return
+    rows = np.concatenate([a, a[:1].repeat(-R % _ROWS, axis=0)])
+    for start in range(0, L, _LANES):
+        part = slice(start, start + _LANES)
+        won = np.zeros((len(rows), min(_LANES, L - start)))
+        _add_winners(rows, _spaced(b[:, part]), _spaced(p[:, part]), won)
+        out[:, part] += won[:R]
+
+
+def _spaced(block: FloatArray) -> FloatArray:
+    """A block (M, L) one row after the other, each of which takes the room of _LANES numbers."""
+    if block.shape[1] == _LANES:
+        return np.ascontiguousarray(block).ravel()
+    room = aligned((len(block), _LANES))
+    room[:, : block.shape[1]] = block
+    return room.ravel()
 
 
 @_compiled
@@ -47,49 +59,54 @@ def _better(total: float, p: float, best: float, won: float) -> tuple[float, flo
 
 
 @_compiled
-def _add_winners(
-    a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray, state: FloatArray
-) -> None:
-    """Four candidates and three m at a time, so that what is loaded once is used often."""
-    M, L = b.shape
-    best0, best1, best2, best3 = state[0], state[1], state[2], state[3]
-    won0, won1, won2, won3 = state[4], state[5], state[6], state[7]
+def _add_one(a: float, b: FloatArray, p: FloatArray, best: FloatArray, won: FloatArray) -> None:
+    for k in range(len(b)):
+        best[k], won[k] = _better(a + b[k], p[k], best[k], won[k])
+
+
+@_compiled
+def _add_winners(a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray) -> None:
+    """Four candidates and three m at a time, so that what is loaded once is used often.
+
+    Distances in memory are constants, or the compiler would look out for rows that overlap each
+    time it begins some: row m of b and p begins at m S; in s come the best sums of the four
+    candidates, then what they won.
+    """
+    S, L, M = _LANES, out.shape[1], len(b) // _LANES
+    s = np.empty(2 * _ROWS * S)
     for r in range(0, len(a), _ROWS):
         for k in range(L):
-            best0[k], best1[k] = a[r, 0] + b[0, k], a[r + 1, 0] + b[0, k]
-            best2[k], best3[k] = a[r + 2, 0] + b[0, k], a[r + 3, 0] + b[0, k]
-            won0[k] = won1[k] = won2[k] = won3[k] = p[0, k]
+            s[k], s[S + k] = a[r, 0] + b[k], a[r + 1, 0] + b[k]
+            s[2 * S + k], s[3 * S + k] = a[r + 2, 0] + b[k], a[r + 3, 0] + b[k]
+            s[4 * S + k] = s[5 * S + k] = s[6 * S + k] = s[7 * S + k] = p[k]
         m = 1
         while m + 3 <= M:
             a00, a01, a02 = a[r, m], a[r, m + 1], a[r, m + 2]
             a10, a11, a12 = a[r + 1, m], a[r + 1, m + 1], a[r + 1, m + 2]
             a20, a21, a22 = a[r + 2, m], a[r + 2, m + 1], a[r + 2, m + 2]
             a30, a31, a32 = a[r + 3, m], a[r + 3, m + 1], a[r + 3, m + 2]
+            o = m * S
             for k in range(L):
-                b0, b1, b2 = b[m, k], b[m + 1, k], b[m + 2, k]
-                p0, p1, p2 = p[m, k], p[m + 1, k], p[m + 2, k]
-                x, q = _better(a00 + b0, p0, best0[k], won0[k])
+                b0, b1, b2 = b[o + k], b[o + S + k], b[o + 2 * S + k]
+                p0, p1, p2 = p[o + k], p[o + S + k], p[o + 2 * S + k]
+                x, q = _better(a00 + b0, p0, s[k], s[4 * S + k])
                 x, q = _better(a01 + b1, p1, x, q)
-                best0[k], won0[k] = _better(a02 + b2, p2, x, q)
-                x, q = _better(a10 + b0, p0, best1[k], won1[k])
+                s[k], s[4 * S + k] = _better(a02 + b2, p2, x, q)
+                x, q = _better(a10 + b0, p0, s[S + k], s[5 * S + k])
                 x, q = _better(a11 + b1, p1, x, q)
-                best1[k], won1[k] = _better(a12 + b2, p2, x, q)
-                x, q = _better(a20 + b0, p0, best2[k], won2[k])
+                s[S + k], s[5 * S + k] = _better(a12 + b2, p2, x, q)
+                x, q = _better(a20 + b0, p0, s[2 * S + k], s[6 * S + k])
                 x, q = _better(a21 + b1, p1, x, q)
-                best2[k], won2[k] = _better(a22 + b2, p2, x, q)
-                x, q = _better(a30 + b0, p0, best3[k], won3[k])
+                s[2 * S + k], s[6 * S + k] = _better(a22 + b2, p2, x, q)
+                x, q = _better(a30 + b0, p0, s[3 * S + k], s[7 * S + k])
                 x, q = _better(a31 + b1, p1, x, q)
-                best3[k], won3[k] = _better(a32 + b2, p2, x, q)
+                s[3 * S + k], s[7 * S + k] = _better(a32 + b2, p2, x, q)
             m += 3
         while m < M:
-            for k in range(L):
-                best0[k], won0[k] = _better(a[r, m] + b[m, k], p[m, k], best0[k], won0[k])
-                best1[k], won1[k] = _better(a[r + 1, m] + b[m, k], p[m, k], best1[k], won1[k])
-                best2[k], won2[k] = _better(a[r + 2, m] + b[m, k], p[m, k], best2[k], won2[k])
-                best3[k], won3[k] = _better(a[r + 3, m] + b[m, k], p[m, k], best3[k], won3[k])
+            for i in range(_ROWS):
+                best, won = s[i * S : i * S + L], s[(4 + i) * S : (4 + i) * S + L]
+                _add_one(a[r + i, m], b[m * S : m * S + L], p[m * S : m * S + L], best, won)
             m += 1
-        for k in range(L):
-            out[r, k] += won0[k]
-            out[r + 1, k] += won1[k]
-            out[r + 2, k] += won2[k]
-            out[r + 3, k] += won3[k]
+        for i in range(_ROWS):
+            for k in range(L):
+                out[r + i, k] += s[(4 + i) * S + k]

@@ -116,7 +116,7 @@ def dial_select_batch(
         for t in range(n):
             picks[t] = _next(scorer, candidates, left).index[0]
             left = left[left != picks[t]]
-            candidates = _told(scorer, candidates, picks[t : t + 1], label_paths)
+            candidates = told(scorer, candidates, picks[t : t + 1], label_paths)
             advance(1)
     return picks
 
@@ -125,7 +125,7 @@ def _next(scorer: Scorer, candidates: Candidates, left: IntArray) -> Selection:
     return least_worst(scorer, candidates, 1, left, lambda rows: None)
 
 
-def _told(scorer: Scorer, candidates: Candidates, pick: IntArray, most: int) -> Candidates:
+def told(scorer: Scorer, candidates: Candidates, pick: IntArray, most: int) -> Candidates:
     """The candidates once a pick has its worst labels, those of the largest scores. Eq. (I5)."""
     rows = candidates.all_rows(pick)[0]
     worst = np.argsort(-scorer.scores(rows), kind="stable")[:most]

@@ -54,7 +54,7 @@ class Ensemble:
         """Log-probabilities (M, N, C) of inputs."""
         if self._classifiers:
             logs = logs_of([model.predict_proba(inputs) for model in self.models])
-            return logs if self.temperature == 1 else _tempered(logs, self.temperature)
+            return logs if self.temperature == 1 else tempered(logs, self.temperature)
         from pnml.active.networks import ensemble_log_probs
 
         return ensemble_log_probs(self.models, inputs, self.temperature, batch_size, progress)
@@ -70,7 +70,7 @@ class Ensemble:
                 )
 
 
-def _tempered(logs: FloatArray, temperature: float) -> FloatArray:
+def tempered(logs: FloatArray, temperature: float) -> FloatArray:
     """Log-probabilities at another temperature; impossible classes stay so."""
     scaled = logs / temperature
     highest = scaled.max(axis=-1, keepdims=True)

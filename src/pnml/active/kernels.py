@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 
+_LINE = 64  # bytes that memory is read by
 # Below this many sums the compiled loop, which has to be loaded first, saves nothing.
 _WORTH_COMPILING = 2**26
 # A block of about this many numbers stays in cache between sum and maximum.
@@ -24,6 +26,18 @@ class Kernel(Protocol):
         Weights of the candidate a (R, M); log-probabilities b (M, L) of the targets, p their exp.
         """
         ...
+
+
+def aligned(shape: tuple[int, ...]) -> FloatArray:
+    """An array to be filled that begins where a line of memory does; loads then cut no line.
+
+    >>> aligned((3, 5)).ctypes.data % 64
+    0
+    """
+    numbers, spare = math.prod(shape), _LINE // 8
+    room = np.empty(numbers + spare)
+    start = -room.ctypes.data % _LINE // 8
+    return room[start : start + numbers].reshape(shape)
 
 
 def numpy_kernel(a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from pnml.active.checks import LogProbabilities
-from pnml.active.kernels import Kernel, fastest_kernel
+from pnml.active.kernels import Kernel, aligned, fastest_kernel
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 
@@ -82,8 +82,10 @@ class Scorer:
 
 
 def _block(part: LogProbabilities, c: int) -> Block:
-    b = np.ascontiguousarray(part[:, :, c], dtype=np.float64)
-    return b, np.exp(b)
+    b, p = aligned(part.shape[:2]), aligned(part.shape[:2])
+    b[:] = part[:, :, c]
+    np.exp(b, out=p)
+    return b, p
 
 
 def factors_at_once(classes: int) -> int:

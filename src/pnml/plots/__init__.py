@@ -1,5 +1,6 @@
 """Pictures for notebooks: Displays as in scikit-learn, data in them, drawing in ``plot(ax)``."""
 
+from pnml.plots.active_learning import ActiveLearningDisplay
 from pnml.plots.confidence import ConfidenceDisplay
 from pnml.plots.oscr import OSCRDisplay
 from pnml.plots.regret import RegretDisplay
@@ -8,6 +9,7 @@ from pnml.plots.risk_coverage import RiskCoverageDisplay
 from pnml.plots.spectrum import SpectrumDisplay
 
 __all__ = [
+    "ActiveLearningDisplay",
     "ConfidenceDisplay",
     "OSCRDisplay",
     "RegretDisplay",

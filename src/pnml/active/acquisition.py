@@ -1,0 +1,157 @@
+"""What candidates are worth by other criteria than DIAL, from the same log-probabilities.
+
+The larger a score, the more a candidate is worth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import entr, rel_entr
+
+from pnml.active.candidates import IntArray
+from pnml.active.checks import as_array, check_count, check_pair, log_probabilities
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+
+# Probabilities of pairs of labels are held for about this many pairs at once.
+_BLOCK_NUMBERS = 2**21
+
+
+def entropy_scores(logp_candidates: Any) -> FloatArray:
+    """Entropy (N,) in nats of a candidate's label, the models together. Eq. (I20).
+
+    Parameters
+    ----------
+    logp_candidates : array or tensor (M, N, C)
+        Log-probabilities of the classes of each candidate by each model.
+
+    Examples
+    --------
+    >>> entropy_scores(np.log([[[0.5, 0.5], [0.9, 0.1]]])).round(2)
+    array([0.69, 0.33])
+    """
+    p = _mean(log_probabilities(logp_candidates, "candidates"))
+    found: FloatArray = entr(p).sum(axis=-1)
+    return found
+
+
+def margin_scores(logp_candidates: Any) -> FloatArray:
+    """How little the likeliest label leads the second, (N,): minus the lead. Eq. (I21).
+
+    >>> margin_scores(np.log([[[0.5, 0.4, 0.1], [0.9, 0.1, 0.0001]]])).round(2)
+    array([-0.1, -0.8])
+    """
+    p = _mean(log_probabilities(logp_candidates, "candidates"))
+    if p.shape[1] < 2:
+        raise InputError("A margin needs two classes, but there is one; pass log-probabilities.")
+    best = np.partition(p, -2, axis=-1)
+    found: FloatArray = best[:, -2] - best[:, -1]
+    return found
+
+
+def bald_scores(logp_candidates: Any) -> FloatArray:
+    """Information (N,) in nats that a candidate's label has on the model. Eq. (I22).
+
+    >>> bald_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])).round(2)
+    array([0.37, 0.  ])
+    """
+    logs = log_probabilities(logp_candidates, "candidates")
+    apart = np.zeros(logs.shape[1])
+    for part in logs:  # one model at a time
+        apart += entr(np.exp(part.astype(np.float64, copy=False))).sum(axis=-1)
+    found: FloatArray = entr(_mean(logs)).sum(axis=-1) - apart / len(logs)
+    return found
+
+
+def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
+    """Information (N,) in nats that a candidate's label has on a target's, on average. Eq. (I23).
+
+    >>> targets = np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
+    >>> epig_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]]), targets).round(2)
+    array([0.22, 0.  ])
+    """
+    a, b = check_pair(logp_candidates, logp_targets)
+    M, N, C = a.shape
+    q = np.exp(b.reshape(M, -1).astype(np.float64, copy=False))  # (M, KC)
+    step = max(1, _BLOCK_NUMBERS // (C * q.shape[1]))
+    found: FloatArray = np.empty(N)
+    for start in range(0, N, step):
+        part = a[:, start : start + step].astype(np.float64, copy=False)
+        p = np.exp(part.reshape(M, -1))  # (M, nC)
+        apart = np.outer(p.mean(axis=0), q.mean(axis=0))
+        shared = rel_entr(p.T @ q / M, apart).sum(axis=1)
+        found[start : start + step] = shared.reshape(-1, C).sum(axis=1)
+    found /= b.shape[1]
+    return found
+
+
+def k_center(candidates: Any, centers: Any, n: int = 1) -> IntArray:
+    """The n candidates (n,) that are farthest from all centers, each then one of them. Eq. (I24).
+
+    Parameters
+    ----------
+    candidates : array or tensor (N, d)
+        Features of what can be labelled.
+    centers : array or tensor (L, d)
+        Features of what has a label; there may be none.
+    n : int, default=1
+        How many.
+
+    Examples
+    --------
+    >>> k_center([[0.0], [4.0], [5.0], [2.0]], [[0.0]], 2)
+    array([2, 3])
+    """
+    x, c = _features(candidates, "candidates"), _features(centers, "centers")
+    n = check_count("n", n, len(x), "candidates")
+    if len(c) and c.shape[1] != x.shape[1]:
+        raise InputError(
+            f"The candidates have {x.shape[1]} features but the centers {c.shape[1]}; pass the "
+            "same features of both."
+        )
+    far = np.full(len(x), np.inf)
+    for center in c:
+        far = np.minimum(far, _squared(x, center))
+    picks = np.empty(n, dtype=np.intp)
+    for t in range(n):
+        picks[t] = far.argmax()  # the first of equals
+        far = np.minimum(far, _squared(x, x[picks[t]]))
+        far[picks[t]] = -np.inf
+    return picks
+
+
+def best_of(scores: FloatArray, n: int) -> IntArray:
+    """The n rows with the largest scores, best first; of equals the first.
+
+    >>> best_of(np.array([1.0, 3.0, 3.0, 2.0]), 3)
+    array([1, 2, 3])
+    """
+    n = check_count("n", n, len(scores), "candidates")
+    return np.argsort(-scores, kind="stable")[:n]
+
+
+def _mean(logs: Any) -> FloatArray:
+    """Probabilities (N, C) by all models together."""
+    total = np.zeros(logs.shape[1:])
+    for part in logs:
+        total += np.exp(part.astype(np.float64, copy=False))
+    return total / len(logs)
+
+
+def _squared(x: FloatArray, center: FloatArray) -> FloatArray:
+    found: FloatArray = ((x - center) ** 2).sum(axis=1)
+    return found
+
+
+def _features(values: Any, name: str) -> FloatArray:
+    rows = as_array(values, name).astype(np.float64, copy=False)
+    if rows.ndim != 2:
+        raise InputError(
+            f"The {name} have shape {rows.shape}, but a row of features for each is needed; pass "
+            "an array (N, d)."
+        )
+    if not np.isfinite(rows).all():
+        raise InputError(f"The {name} hold NaN or infinite features; fill them in or drop them.")
+    return rows

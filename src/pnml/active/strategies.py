@@ -1,0 +1,154 @@
+"""Rules that pick some of a round's candidates, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from pnml.active.acquisition import (
+    bald_scores,
+    best_of,
+    entropy_scores,
+    epig_scores,
+    k_center,
+    margin_scores,
+)
+from pnml.active.candidates import IntArray
+from pnml.active.dial import dial_select, dial_select_batch
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+
+# What DIAL's logits are divided by where nothing else is said.
+DIAL_TEMPERATURE = 5.0
+
+
+@dataclass(frozen=True)
+class Round:
+    """All that a strategy may look at; nothing is computed before it is asked for."""
+
+    candidates: Any  # inputs (N, ...), in random order
+    targets: Any  # inputs (K, ...)
+    bought: Any  # inputs (L, ...) that were paid for so far
+    models: Callable[[float], Callable[[Any], FloatArray]]  # temperature → inputs → (M, n, C)
+    features: Callable[[Any], FloatArray]  # inputs → (n, d)
+
+    def logp_candidates(self, temperature: float = 1.0) -> FloatArray:
+        """Log-probabilities (M, N, C) of the candidates."""
+        return self.models(temperature)(self.candidates)
+
+    def logp_targets(self, temperature: float = 1.0) -> FloatArray:
+        """Log-probabilities (M, K, C) of the targets by the same models."""
+        return self.models(temperature)(self.targets)
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A name for tables, and a rule from a round to positions (n,) of n of its candidates."""
+
+    name: str
+    pick: Callable[[Round, int], IntArray]
+
+
+def at_random(name: str = "random") -> Strategy:
+    """Any candidates."""
+    return Strategy(name, lambda seen, n: np.arange(n))
+
+
+def by_core_set(name: str = "core-set") -> Strategy:
+    """Candidates far from all that was bought so far, in the features of the model. Eq. (I24)."""
+
+    def pick(seen: Round, n: int) -> IntArray:
+        return k_center(seen.features(seen.candidates), seen.features(seen.bought), n)
+
+    return Strategy(name, pick)
+
+
+def by_entropy(name: str = "entropy") -> Strategy:
+    """Candidates whose label is least certain. Eq. (I20)."""
+    return Strategy(name, lambda seen, n: best_of(entropy_scores(seen.logp_candidates()), n))
+
+
+def by_margin(name: str = "margin") -> Strategy:
+    """Candidates whose two likeliest labels are closest. Eq. (I21)."""
+    return Strategy(name, lambda seen, n: best_of(margin_scores(seen.logp_candidates()), n))
+
+
+def by_bald(name: str = "BALD") -> Strategy:
+    """Candidates whose label says most about the model. Eq. (I22)."""
+    return Strategy(name, lambda seen, n: best_of(bald_scores(seen.logp_candidates()), n))
+
+
+def by_epig(name: str = "EPIG") -> Strategy:
+    """Candidates whose label says most about the labels of the targets. Eq. (I23)."""
+
+    def pick(seen: Round, n: int) -> IntArray:
+        return best_of(epig_scores(seen.logp_candidates(), seen.logp_targets()), n)
+
+    return Strategy(name, pick)
+
+
+def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strategy:
+    """Candidates whose worst label lowers the regret of the targets most. Eq. (I3)."""
+
+    def pick(seen: Round, n: int) -> IntArray:
+        logs = seen.logp_candidates(temperature), seen.logp_targets(temperature)
+        return dial_select(*logs, n, progress=False)
+
+    return Strategy(name, pick)
+
+
+def by_dial_batch(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL, batch") -> Strategy:
+    """The same, each pick in view of those before it. Eq. (I5)."""
+
+    def pick(seen: Round, n: int) -> IntArray:
+        logs = seen.logp_candidates(temperature), seen.logp_targets(temperature)
+        return dial_select_batch(*logs, n, progress=False)
+
+    return Strategy(name, pick)
+
+
+NAMED = {
+    strategy.name: strategy
+    for strategy in (
+        at_random(),
+        by_core_set(),
+        by_entropy(),
+        by_margin(),
+        by_bald(),
+        by_epig(),
+        by_dial(),
+        by_dial_batch(),
+    )
+}
+
+
+def chosen(given: Sequence[str | Strategy]) -> tuple[Strategy, ...]:
+    """Strategies by name or as they are, no two of one name.
+
+    >>> [strategy.name for strategy in chosen(["BALD", by_dial(1.0, "DIAL, T = 1")])]
+    ['BALD', 'DIAL, T = 1']
+    """
+    if isinstance(given, str | Strategy):
+        given = [given]
+    found = tuple(one if isinstance(one, Strategy) else _named(one) for one in given)
+    names = [strategy.name for strategy in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if not found or twice is not None:
+        what = "no strategies" if twice is None else f"two strategies of the name {twice}"
+        raise InputError(
+            f"There are {what}, but curves are told apart by name; pass at least one, each with "
+            "a name of its own."
+        )
+    return found
+
+
+def _named(name: Any) -> Strategy:
+    if name not in NAMED:
+        near = get_close_matches(str(name), NAMED, n=1)
+        meant = f"did you mean {near[0]!r}?" if near else f"pass one of {', '.join(NAMED)}."
+        raise InputError(f"There is no strategy {name!r}; {meant}")
+    return NAMED[name]

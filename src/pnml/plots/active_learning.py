@@ -1,0 +1,156 @@
+"""Accuracy, or picks out of distribution, against the labels that were paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from pnml.plots.canvas import Style, add_legend, axes_for, require_matplotlib, styled
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from matplotlib.axes import Axes
+    from matplotlib.collections import FillBetweenPolyCollection
+    from matplotlib.lines import Line2D
+
+    from pnml.core.arrays import FloatArray
+
+_SHADE = 0.15  # opacity of an interval
+
+
+class Means(NamedTuple):
+    """Means (R,), and the interval of each; NaN where there is none."""
+
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+class Curves(Protocol):
+    """What `pnml.active.active_learning_curve` gives."""
+
+    @property
+    def labels(self) -> npt.NDArray[np.intp]:
+        """Labels paid for (R,)."""
+        ...
+
+    @property
+    def accuracy(self) -> Mapping[str, FloatArray]:
+        """By strategy."""
+        ...
+
+    def band(self, strategy: str) -> Any:
+        """Mean accuracy, and its interval."""
+        ...
+
+    def strange_share(self, strategy: str) -> Any:
+        """Mean share of picks out of distribution, and its interval."""
+        ...
+
+
+class ActiveLearningDisplay:
+    """One line for each strategy against the labels paid for, with the interval over seeds.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (R,)
+        Labels paid for after each round.
+    means : dict of (mean, low, high), each of shape (R,)
+        By strategy; an interval of NaN is not drawn.
+    quantity : str, default="accuracy"
+        What is drawn, for the axis.
+
+    Attributes
+    ----------
+    ax_, figure_ : where it was drawn
+    lines_ : dict of lines, by strategy
+    areas_ : dict of intervals, by strategy
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> rising = Means(np.array([0.4, 0.7]), np.array([0.3, 0.6]), np.array([0.5, 0.8]))
+    >>> display = ActiveLearningDisplay(labels=np.array([10, 20]), means={"DIAL": rising}).plot()
+    >>> display.lines_["DIAL"].get_ydata()
+    array([0.4, 0.7])
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        labels: npt.NDArray[Any],
+        means: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
+        quantity: str = "accuracy",
+    ) -> None:
+        self.labels = labels
+        self.means = means
+        self.quantity = quantity
+
+    @classmethod
+    def from_curves(
+        cls, curves: Curves, *, ax: Axes | None = None, line_kw: Mapping[str, Style] | None = None
+    ) -> Self:
+        """Draw the accuracy of every strategy.
+
+        Parameters
+        ----------
+        curves : LearningCurves
+            What `pnml.active.active_learning_curve` gives.
+        ax, line_kw
+            As in `plot`.
+        """
+        return cls._of(curves, curves.band, "accuracy", ax, line_kw)
+
+    @classmethod
+    def of_strange_picks(
+        cls, curves: Curves, *, ax: Axes | None = None, line_kw: Mapping[str, Style] | None = None
+    ) -> Self:
+        """Draw the share of every strategy's picks so far that were out of distribution."""
+        share = "share of picks out of distribution"
+        return cls._of(curves, curves.strange_share, share, ax, line_kw)
+
+    @classmethod
+    def _of(
+        cls,
+        curves: Curves,
+        means: Callable[[str], Any],
+        quantity: str,
+        ax: Axes | None,
+        line_kw: Mapping[str, Style] | None,
+    ) -> Self:
+        require_matplotlib(cls.__name__)
+        found = {name: Means(*means(name)) for name in curves.accuracy}
+        return cls(labels=curves.labels, means=found, quantity=quantity).plot(ax, line_kw=line_kw)
+
+    def plot(self, ax: Axes | None = None, *, line_kw: Mapping[str, Style] | None = None) -> Self:
+        """Draw all lines, each with its interval as a shade.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+        line_kw : dict of dict, optional
+            How the line of a strategy looks, for matplotlib; by strategy.
+        """
+        ax = self.ax_ = axes_for(self, ax)
+        self.figure_ = ax.figure
+        self.lines_: dict[str, Line2D] = {}
+        self.areas_: dict[str, FillBetweenPolyCollection] = {}
+        for name, (mean, low, high) in self.means.items():
+            style = styled({"label": name}, (line_kw or {}).get(name))
+            (self.lines_[name],) = ax.plot(self.labels, mean, **style)
+            if not np.isnan(low).all():
+                self.areas_[name] = ax.fill_between(
+                    self.labels,
+                    low,
+                    high,
+                    color=self.lines_[name].get_color(),
+                    alpha=_SHADE,
+                    linewidth=0,
+                )
+        ax.set(xlabel="labels paid for", ylabel=self.quantity)
+        add_legend(ax)
+        return self

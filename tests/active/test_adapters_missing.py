@@ -1,0 +1,36 @@
+"""An adapter whose library is not installed says what to install, and nothing else suffers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+HOMES = {
+    "DIAL": ("skactiveml", "pnml.active.skactiveml", r"pnml\[active\]"),
+    "DIALHeuristic": ("baal", "pnml.active.baal", "pip install baal"),
+    "DIALQueryStrategy": ("small_text", "pnml.active.small_text", "pip install small-text"),
+}
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_a_missing_library_is_named_with_what_installs_it(name, monkeypatch):
+    library, module, words = HOMES[name]
+    for loaded in list(sys.modules):
+        if loaded.split(".")[0] == library:
+            monkeypatch.setitem(sys.modules, loaded, None)
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(ModuleNotFoundError, match=words):
+        import_module(module)
+
+
+def test_importing_the_package_loads_none_of_them():
+    code = (
+        "import sys, pnml.active; "
+        "print({'skactiveml', 'baal', 'modAL', 'small_text', 'torch', 'numba'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
