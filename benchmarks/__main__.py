@@ -7,7 +7,15 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-SUITES = ("linear", "tables", "ood", "refit", "active")  # modules here that have jobs
+SUITES = (
+    "linear",
+    "tables",
+    "ood",
+    "refit",
+    "active",
+    "onnx",
+    "scale",
+)  # modules here that have jobs
 
 
 def main() -> int:

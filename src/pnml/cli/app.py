@@ -9,8 +9,10 @@ import typer
 
 from pnml.cli.demo import demo
 from pnml.cli.doctor import doctor
+from pnml.cli.export import export
 from pnml.cli.fit import fit
 from pnml.cli.inspect import inspect
+from pnml.cli.merge import merge
 from pnml.cli.report import report
 from pnml.cli.reproduce import reproduce
 from pnml.cli.score import score
@@ -19,7 +21,7 @@ app = typer.Typer(
     help="How far could hindsight have beaten the model on this very row?",
     pretty_exceptions_enable=False,
 )
-for command in (demo, fit, score, report, reproduce, inspect, doctor):
+for command in (demo, fit, score, report, reproduce, merge, inspect, export, doctor):
     app.command()(command)
 
 

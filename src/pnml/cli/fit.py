@@ -63,12 +63,19 @@ def fit(
     skip_constant: Annotated[
         bool, typer.Option("--skip-constant", help="Leave out columns without information.")
     ] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out files that cannot be read to their end.")
+    ] = False,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: Missing = None,
     as_json: Json = False,
 ) -> None:
-    """Learn from a table and write a model file."""
+    """Learn from a table and write a model file.
+
+    Long tables leave what was counted so far in OUTPUT.part every minute. After a kill, the same
+    command goes on from there.
+    """
     from pnml.cli.talk import print_json, print_words
     from pnml.io.tables import ReadOptions
     from pnml.tables.roles import Request
@@ -84,7 +91,7 @@ def fit(
     )
     options = ReadOptions(delimiter, encoding, tuple(missing or ()))
     start = time.perf_counter()
-    model = fit_file(train, request, learner.value, output, options)
+    model = fit_file(train, request, learner.value, output, options, skip_bad=skip_bad)
     seconds = time.perf_counter() - start
     if as_json:
         print_json(_document(model, output, seconds))
@@ -92,27 +99,30 @@ def fit(
         print_words(*_words(model, output, seconds))
 
 
-def fit_file(train: str, request: Request, learner: str, output: str, options: Any) -> TableModel:
-    """Read a table once, learn, and write the model file whole."""
-    from pnml.cli.talk import progress
+def fit_file(
+    train: str,
+    request: Request,
+    learner: str,
+    output: str,
+    options: Any,
+    *,
+    skip_bad: bool = False,
+) -> TableModel:
+    """Read a table, learn, and write the model file whole."""
     from pnml.io import save
     from pnml.io.tables import check_output, open_table
-    from pnml.tables.fitting import fit_table
-    from pnml.tables.roles import check_request
+    from pnml.scale.mixed import fit_mixed_table
+    from pnml.scale.passes import EVERY, Plan, warn_of_bad
 
-    with open_table(train, options) as table:
+    with open_table(train, options, skip_bad=skip_bad) as table:
         check_output(output, table.files, endings=(".pnml",))
-        check_request(table.schema.names, request, table.name)
-        words = [*request.categorical, *request.id]
-        if request.task == Task.classification.value:
-            words.append(request.target)
-        with progress("Fitting") as tell:
-            model = table.read(
-                lambda batches: fit_table(batches, request, learner, table.name),
-                text=words,
-                progress=tell,
-            )
+        kept = None if train == "-" else f"{output}.part"  # a pipe cannot be read again
+        plan = Plan.of(kept, EVERY, None, None)
+        model = fit_mixed_table(table, request, learner, plan)
+        warn_of_bad(table)
     save(model, output)
+    if plan.checkpoint is not None:
+        plan.checkpoint.unlink(missing_ok=True)
     return model
 
 

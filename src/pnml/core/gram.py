@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pnml.core.arrays import FloatArray
+from pnml.core.arrays import EPS, FloatArray
 from pnml.core.errors import InputError
 from pnml.core.sample import RowSample, sample_size
 
 _BLOCK_ROWS = 1000  # centred copies of this many rows stay in cache
+_EQUAL_TERMS = 200.0  # units of round-off that a block of equal rows was seen to add up to
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Gram:
     xy: FloatArray  # (d, k)
     yy: FloatArray  # (k, k)
     sample: RowSample  # columns: features, targets, weight
+    lost: FloatArray | None = None  # (d,)  round-off that subtracting left in the diagonal of xx
 
     @classmethod
     def of(
@@ -61,12 +63,15 @@ class Gram:
         x_mean, y_mean = w @ X / safe, w @ Y / safe
         d, k = X.shape[1], Y.shape[1]
         xx, xy, yy = np.zeros((d, d)), np.zeros((d, k)), np.zeros((k, k))
+        room = np.empty_like(X[:_BLOCK_ROWS], dtype=float)  # fresh memory is dear on some systems
         for start in range(0, len(X), _BLOCK_ROWS):
             part = slice(start, start + _BLOCK_ROWS)
-            Xc, Yc = X[part] - x_mean, Y[part] - y_mean
+            Xc = np.subtract(X[part], x_mean, out=room[: len(X) - start])
+            Yc = Y[part] - y_mean
             if weights is not None:
                 root = np.sqrt(w[part])[:, None]
-                Xc, Yc = Xc * root, Yc * root
+                Xc *= root
+                Yc = Yc * root
             xx += Xc.T @ Xc  # BLAS sees one symmetric product, at half the price
             xy += Xc.T @ Yc
             yy += Yc.T @ Yc
@@ -98,6 +103,7 @@ class Gram:
             xx=np.pad(self.xx, (0, extra)),
             xy=np.pad(self.xy, ((0, extra), (0, 0))),
             sample=replace(self.sample, rows=np.insert(rows, [d] * extra, 0.0, axis=1)),
+            lost=None if self.lost is None else np.pad(self.lost, (0, extra)),
         )
 
     def scaled(self, factors: FloatArray) -> Gram:
@@ -110,11 +116,25 @@ class Gram:
             xx=self.xx * factors * factors[:, None],
             xy=self.xy * factors[:, None],
             sample=replace(self.sample, rows=rows),
+            lost=None if self.lost is None else self.lost * factors**2,
+        )
+
+    def mapped(self, matrix: FloatArray, offset: FloatArray) -> Gram:
+        """The same rows in other coordinates: features x become matrix @ x + offset. Eq. (B3)."""
+        d, rows = len(self.x_mean), self.sample.rows
+        moved = np.column_stack([rows[:, :d] @ matrix.T + offset, rows[:, d:]])
+        return replace(
+            self,
+            x_mean=matrix @ self.x_mean + offset,
+            xx=matrix @ self.xx @ matrix.T,
+            xy=matrix @ self.xy,
+            sample=replace(self.sample, rows=moved),
+            lost=None if self.lost is None else (np.abs(matrix) @ np.sqrt(self.lost)) ** 2,
         )
 
     def __add__(self, other: Gram) -> Gram:
         """Count the rows of both. Eq. (G2)."""
-        self._check_width(other, "add")
+        self.check_width(other, "add")
         weight = self.weight + other.weight
         if weight == 0:
             return self
@@ -132,12 +152,18 @@ class Gram:
             self.xy + other.xy + pull * np.outer(dx, dy),
             self.yy + other.yy + pull * np.outer(dy, dy),
             self.sample + other.sample,
+            lost_together(self.lost, other.lost),
         )
 
     def __sub__(self, other: Gram) -> Gram:
-        """Forget the rows of `other`, which must be among those counted here. Eq. (G3)."""
-        self._check_width(other, "subtract")
-        if other.rows > self.rows or other.weight > self.weight * (1 + 1e-12):
+        """Forget the rows of `other`, which must be among those counted here. Eq. (G3).
+
+        What round-off remains of them is kept count of. Eq. (B2).
+        """
+        self.check_width(other, "subtract")
+        weight = self.weight - other.weight
+        spare = self.rows - other.rows  # rows of some weight stay, or none of none
+        if spare < 0 or (spare > 0 >= weight) or other.weight > self.weight * (1 + 1e-12):
             raise InputError(
                 f"Cannot subtract a Gram of {other.rows} rows from a Gram of {self.rows} rows. "
                 "Subtract only rows that were added before."
@@ -150,12 +176,15 @@ class Gram:
             )
         if other.rows == self.rows:
             return Gram.empty(len(self.x_mean), len(self.y_mean), self.sample.size)
-        weight = self.weight - other.weight
         share = other.weight / weight
         x_mean = self.x_mean - share * (other.x_mean - self.x_mean)
         y_mean = self.y_mean - share * (other.y_mean - self.y_mean)
         dx, dy = other.x_mean - x_mean, other.y_mean - y_mean
         pull = weight * other.weight / self.weight
+        # Eq. (B2): sums of the old size, and means that are off by their own round-off
+        off = EPS * (np.abs(x_mean) + self.weight / weight * np.abs(self.x_mean))
+        sums = EPS * (_EQUAL_TERMS + np.sqrt(self.rows)) * np.diagonal(self.xx)
+        fresh = sums + 2 * pull * np.abs(dx) * off
         return Gram(
             self.rows - other.rows,
             weight,
@@ -167,14 +196,23 @@ class Gram:
             self.xy - other.xy - pull * np.outer(dx, dy),
             self.yy - other.yy - pull * np.outer(dy, dy),
             self.sample - other.sample,
+            lost_together(lost_together(self.lost, other.lost), fresh),
         )
 
-    def _check_width(self, other: Gram, verb: str) -> None:
+    def check_width(self, other: Gram, verb: str) -> None:
+        """Raise where the other has other numbers of features or targets."""
         if self.xy.shape != other.xy.shape:
             raise InputError(
                 f"Cannot {verb} a Gram of {_width(other)} and a Gram of {_width(self)}. "
                 "Build both from the same columns, in the same order."
             )
+
+
+def lost_together(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
+    """Round-off (d,) that two statistics bring along together; None where there is none."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 def _width(gram: Gram) -> str:

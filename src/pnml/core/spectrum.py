@@ -91,7 +91,8 @@ class Spectrum:
         h2, V = np.linalg.eigh(S[:d, :d] / scale / scale[:, None])
         h2, V = h2[::-1], V[:, ::-1]
         first = float(h2.max(initial=0.0))
-        keep = h2 > (np.sqrt(loss * first) + float(np.linalg.norm(noise))) ** 2
+        worn = 0.0 if gram.lost is None else float(np.sum(gram.lost / scale**2))  # Eq. (B2)
+        keep = h2 > (np.sqrt(loss * first + worn) + float(np.linalg.norm(noise))) ** 2
         told_apart = h2[h2 > EPS * d * first]  # below: round-off of a dependence, or more
         condition = float(told_apart[0] / told_apart[-1]) if len(told_apart) else 1.0
         h2, V = h2[keep], np.ascontiguousarray(V[:, keep])

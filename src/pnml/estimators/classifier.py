@@ -15,9 +15,11 @@ from pnml.core import attribution
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 from pnml.core.factor import Factor
+from pnml.core.gram import Gram
 from pnml.core.softmax import Categorical
 from pnml.core.softmax_loo import LabelsLeftOut, left_out_leverages
 from pnml.core.spectrum import Spectrum
+from pnml.estimators.counted import fitted_inside, sampled_step, without_targets
 from pnml.estimators.genies import Genie, LeftOutSample, OneStep, Training
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
 from pnml.estimators.mixin import TrustMixin
@@ -149,6 +151,33 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
         leverages = left_out_leverages(self.spectrum_, rows, counts, self.alpha_)
         at = positions(labels, self.classes_)
         self._genie = genie.of(Training(step, at, counts, leverages, float(self.tol)))
+        return self
+
+    def fit_gram(self, gram: Gram) -> Self:
+        """Learn the geometry of rows that a `Gram` has counted, around a classifier fitted before.
+
+        ``estimator`` must be a ``sklearn.frozen.FrozenEstimator``: the leverage adds up over rows,
+        the training of a classifier does not. Rows left out are those of the Gram's sample.
+
+        Parameters
+        ----------
+        gram : pnml.core.gram.Gram
+            Of rows as the last step of the classifier sees them. Its one target is the place of
+            each row's label among the classes, counted from 0.
+        """
+        genie = self._check_settings()
+        inside = fitted_inside(self)
+        self.estimator_ = inside
+        self.n_features_in_ = int(getattr(inside, "n_features_in_", len(gram.x_mean)))
+        step = sampled_step(inside, gram)
+        places, counts = gram.sample.rows[:, -2].astype(np.intp), gram.sample.rows[:, -1]
+        self.alpha_, unit_columns = self._penalty(step)
+        self.spectrum_ = Spectrum.of_gram(
+            without_targets(gram), intercept=True, unit_columns=unit_columns
+        )
+        self.spectrum_.warn_if_lossy(self.alpha_, step.values)
+        leverages = left_out_leverages(self.spectrum_, step.values, counts, self.alpha_)
+        self._genie = genie.of(Training(step, places, counts, leverages, float(self.tol)))
         return self
 
     def predict(self, X: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from pnml.core import attribution, gaussian, leave_one_out, luckiness
 from pnml.core.arrays import FloatArray
 from pnml.core.factor import Factor
+from pnml.core.forgetting import warn_if_worn
 from pnml.core.gram import Gram
 from pnml.core.leave_one_out import NOISE_FLOOR, Learner, folds_of
 from pnml.core.predictive import Predictive
@@ -114,4 +115,5 @@ def solve(
     )
     if isinstance(statistic, Gram):
         spectrum.warn_if_lossy(choice.alpha, rows.X)
+        warn_if_worn(statistic, spectrum, choice.alpha)
     return Solution(method, spectrum, choice)

@@ -112,6 +112,15 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
         return self._add_rows(X, y, sample_weight)
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows, exactly as they were learnt; with ``penalty="l2"`` only.
+
+        The model is then that of the other rows, up to round-off; see `PNMLRegressor.forget`.
+        """
+        self._check_penalty()
+        return self._forget_rows(X, y, sample_weight)
+
+    @available_if(_streams)  # type: ignore[untyped-decorator]
     def fit_gram(self, gram: Gram) -> Self:
         """Learn from rows that a `Gram` with one target has counted; with ``penalty="l2"`` only.
 

@@ -71,6 +71,27 @@ class PNMLRegressor(LeastSquaresMixin, BaseEstimator):
         """Learn from more rows; only their moments and a sample of them are kept."""
         return self._add_rows(X, y, sample_weight)
 
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows: the model is then that of the other rows, up to round-off.
+
+        Round-off that the rows leave behind is kept count of. Where it comes near what is left,
+        rows are refused and nothing changes, or the next answer comes with a `ConditionWarning`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            All of them exactly as they were learnt.
+
+        Examples
+        --------
+        >>> model = PNMLRegressor().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.5, 9.0])
+        >>> float(model.forget([[3.0]], [9.0]).coef_[0].round(9))
+        1.25
+        """
+        return self._forget_rows(X, y, sample_weight)
+
     def _regret(self, X: FloatArray) -> FloatArray:
         solution = cast(Solution, self._solved())
         regret: FloatArray = gaussian.regret(solution.geometry.leverage(X, solution.choice.alpha))

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 from pnml.core.factor import Factor
+from pnml.core.forgetting import without
 from pnml.core.gram import Gram, sample_rows
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.predictive import Predictive
@@ -62,14 +63,30 @@ class LeastSquaresMixin(RegretRegressorMixin):
         first = not hasattr(self, "_statistic")
         X, y = check_training_rows(self, X, y, reset=first)
         weights = check_weights(sample_weight, X)
-        if first:
-            seen = Gram.empty(X.shape[1], 1)
-        elif isinstance(self._statistic, Factor):
-            seen = self._statistic.gram(self._sample)
-        else:
-            seen = self._statistic
+        seen = Gram.empty(X.shape[1], 1) if first else self._counted()
         self._statistic = seen.plus_rows(X, y, weights)
         self._solution = None  # found again when next asked for
+        return self
+
+    def _counted(self) -> Gram:
+        """What is known of the rows as moments and a sample, however they were learnt."""
+        held = self._statistic
+        return held.gram(self._sample) if isinstance(held, Factor) else held
+
+    def _forget_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        check_is_fitted(self)
+        X, y = check_training_rows(self, X, y, reset=False)
+        weights = check_weights(sample_weight, X)
+        held = self._counted()
+        rest = without(held, Gram.of(X, y, weights, keep=len(X)))
+        if not rest.rows:
+            raise InputError(
+                f"All {held.rows} rows would be forgotten, and a model of none says nothing; "
+                "make a new estimator instead."
+            )
+        self._asked = self._settings()
+        self._statistic = rest
+        self._solution = None
         return self
 
     def fit_gram(self, gram: Gram) -> Self:

@@ -156,6 +156,7 @@ def like_input(result: FloatArray, X: Any) -> Any:
 
 def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Rows (n, d), float64 or float32, whatever is in them."""
+    refuse_dask("X", X)
     try:
         return validate_data(
             estimator, X, reset=reset, dtype=list(_DTYPES), ensure_all_finite=False
@@ -164,8 +165,19 @@ def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         raise _advised(error, "X", X, type(estimator).__name__) from error
 
 
+def refuse_dask(name: str, values: Any) -> None:
+    """Raise where rows are on a Dask cluster, from which they would all be fetched."""
+    if hasattr(values, "__dask_graph__"):
+        raise InputError(
+            f"{name} is a Dask {type(values).__name__}, whose rows may not fit in memory; use "
+            "pnml.scale.fit_dask(estimator, X, y) to learn from it, pnml.scale.lazily(estimator) "
+            f"to score it, or {name}.compute() where it is small."
+        )
+
+
 def as_targets(estimator: Any, y: Any) -> FloatArray:
     """Finite targets (n,)."""
+    refuse_dask("y", y)
     if y is None:
         raise InputError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None; "

@@ -27,6 +27,22 @@ _DIGITS = (
     "mnist/t10k-labels-idx1-ubyte.gz",
     "fashion_mnist/t10k-images-idx3-ubyte.gz",
 )
+_CHARACTERS = "emnist/emnist47_small.npz"
+_ATTACKED = (*_DIGITS[:4], "weights/mnist_cnn_pgd.pth")
+_TABLES = tuple(
+    f"uci/{name}.npz"
+    for name in (
+        "yacht",
+        "energy",
+        "concrete",
+        "bostonHousing",
+        "wine-quality-red",
+        "kin8nm",
+        "power-plant",
+        "naval-propulsion-plant",
+        "protein-tertiary-structure",
+    )
+)
 
 
 def _weights(network: str) -> tuple[str, ...]:
@@ -134,6 +150,105 @@ EXPERIMENTS = (
         "ablation_mnist",
         needs=_DIGITS,
         extras=("plots", "torch"),
+    ),
+    Experiment(
+        "adversarial-toy",
+        6,
+        "Two mechanisms of the adversarial defence, in the plane",
+        "adversarial_toy",
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "adversarial-digits",
+        6,
+        "The adversarial defence on a very small network, several seeds",
+        "adversarial_digits",
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "adversarial-mnist",
+        6,
+        "The adversarial defence on MNIST, in both protocols",
+        "adversarial_mnist",
+        needs=_ATTACKED,
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "adversarial-curves",
+        6,
+        "The adversarial defence by radius, strength and steps",
+        "adversarial_curves",
+        needs=_ATTACKED,
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "adversarial-holds",
+        6,
+        "Versions of the adversarial defence in the worst case",
+        "adversarial_holds",
+        needs=_ATTACKED,
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "dial-mnist",
+        7,
+        "Active learning on MNIST",
+        "dial_mnist",
+        needs=_DIGITS[:4],
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+    ),
+    Experiment(
+        "dial-mnist-ood",
+        7,
+        "Active learning on MNIST, as many clothes as digits in the pool",
+        "dial_mnist_ood",
+        needs=_DIGITS,
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+    ),
+    Experiment(
+        "dial-emnist",
+        7,
+        "Active learning on EMNIST",
+        "dial_emnist",
+        needs=(_CHARACTERS,),
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+    ),
+    Experiment(
+        "dial-emnist-ood",
+        7,
+        "Active learning on EMNIST, as many clothes as characters in the pool",
+        "dial_emnist_ood",
+        needs=(_CHARACTERS, _DIGITS[4]),
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+    ),
+    Experiment(
+        "dial-cifar10",
+        7,
+        "Active learning on CIFAR-10, as many house numbers as pictures in the pool",
+        "dial_cifar10",
+        uses=("images/cifar10.npz", "images/svhn.npz"),
+        extras=("plots", "torch"),
+    ),
+    Experiment(
+        "dial-stability",
+        7,
+        "How much the picks of DIAL owe to the masks that were drawn",
+        "dial_stability",
+        needs=_DIGITS,
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+    ),
+    Experiment(
+        "linear-active",
+        7,
+        "Active learning for least squares on UCI sets",
+        "linear_active",
+        needs=_TABLES[:3],
+        uses=_TABLES[3:],
     ),
 )
 

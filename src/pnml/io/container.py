@@ -68,7 +68,7 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     return document, dict(_tensors(data))
 
 
-def is_model_file(path: Path) -> bool:
+def is_model_file(path: Any) -> bool:
     """Whether a file begins as model files do, or as safetensors of any make.
 
     >>> import tempfile
@@ -77,9 +77,10 @@ def is_model_file(path: Path) -> bool:
     False
     """
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
         length = int.from_bytes(file.read(_PREFIX), "little")
-        return 2 <= length <= size - _PREFIX and file.read(2) == b'{"'
+        return 2 <= length <= size - _PREFIX and bool(file.read(2) == b'{"')
 
 
 def _header(file: BinaryIO) -> bytes:

@@ -101,6 +101,7 @@ _VALUES = [
             "xy": array("d", "k"),
             "yy": array("k", "k"),
             "sample": OneOf((RowSample,)),
+            "lost": Either((array("d"), OneOf((NoneType,)))),
         },
         sums=(("w", "d+k+1"),),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +17,11 @@ from pnml.nn.geometry import Geometry
 from pnml.nn.heads import linear_module
 from pnml.nn.judge import Judge
 from pnml.nn.output import LastLayerOutput
+from pnml.nn.processes import Processes
 from pnml.nn.progress import tracked
 from pnml.nn.rows import numpy_rows
 from pnml.nn.settings import Settings, check_level
+from pnml.nn.shared import Share, added_up
 from pnml.nn.statistic import FeatureStatistic
 from pnml.nn.taken_apart import TakenApart
 from pnml.nn.tasks import REGRESSION, task_of
@@ -105,7 +107,7 @@ class LastLayerPNML(nn.Module):
         head = linear_module(weight, None if bias is None else _floats(bias))
         return cls(head, **settings).fit_features(embeddings)
 
-    def fit(self, loader: Any, *, progress: bool | None = None) -> Self:
+    def fit(self, loader: Any, *, distributed: Any = False, progress: bool | None = None) -> Self:
         """Count the training inputs that a loader gives, in one pass and constant memory.
 
         Parameters
@@ -113,15 +115,33 @@ class LastLayerPNML(nn.Module):
         loader : iterable of batches
             Of a tuple, the first element is the input; dicts go to the keywords of the network.
             Batches are moved to the device of the network.
+        distributed : bool or process group, default=False
+            Add up over the processes of torch.distributed: each passes a loader of its own part
+            of the rows, or of none, and all end with the statistic of the whole. The network must
+            be the same in all of them.
         progress : bool, optional
             Show a bar; by default where the standard error is a terminal and rich is installed.
         """
-        batches = tracked(batches_of(loader), "Counting training features", progress)
-        return self._count(batches, None)
+        processes = None if distributed is False else Processes.of(distributed)
+        show = progress if processes is None or processes.rank == 0 else False
+
+        def counted() -> Counted | None:
+            batches = tracked(batches_of(loader), "Counting training features", show)
+            return self._counted_rows(batches, None)
+
+        return self._keep(counted()) if processes is None else self._share(counted, processes)
+
+    def all_reduce(self, group: Any = None) -> Self:
+        """Count the rows of all processes of torch.distributed, where each has counted its own.
+
+        For rows that came by `partial_fit` or `fit_features`; a process may have none. Call it
+        once, in all processes. `group` is a process group, by default the one of all of them.
+        """
+        return self._share(self._counted, Processes.of(group))
 
     def partial_fit(self, batch: Any) -> Self:
         """Count one more batch beside what was counted before."""
-        return self._count([batch], self._counted())
+        return self._keep(self._counted_rows([batch], self._counted()))
 
     def fit_features(self, features: Any) -> Self:
         """Count the training features (n, d) themselves, where they are at hand."""
@@ -222,7 +242,7 @@ class LastLayerPNML(nn.Module):
     def _counted(self) -> Counted | None:
         return self.statistic.counted if self.statistic.fitted else None
 
-    def _count(self, batches: Iterable[Any], start: Counted | None) -> Self:
+    def _counted_rows(self, batches: Iterable[Any], start: Counted | None) -> Counted | None:
         counting: Counting | None = None
         for number, batch in enumerate(batches):
             with torch.no_grad():
@@ -230,7 +250,18 @@ class LastLayerPNML(nn.Module):
             if counting is None:
                 counting = self._counting(features.shape[-1], logits.shape[-1], start)
             counting.add(numpy_rows(features.flatten(0, -2)), f"Batch {number}")
-        return self._keep(counting)
+        return None if counting is None else counting.total()
+
+    def _share(self, counted: Callable[[], Counted | None], processes: Processes) -> Self:
+        """Keep the rows that all processes count; layer and scale are the same in all, too."""
+        own, told = processes.attempt(counted, lambda own: (Share.of(own), self._parts.layer_name))
+        whole = added_up(own, [share for share, _ in told], processes)
+        self._parts.settle(next((name for _, name in told if name is not None), None))
+        self._keep(whole)
+        _, scales = processes.attempt(lambda: self.scale_, lambda scale: scale)
+        if self.settings.scale == "auto" and scales[0] is not None:
+            self.statistic.keep_scale(scales[0])
+        return self
 
     def _count_features(self, features: Any, start: Counted | None) -> Self:
         values = _floats(features)
@@ -244,7 +275,7 @@ class LastLayerPNML(nn.Module):
         outputs = self._parts.head(width).outputs(width)
         counting = self._counting(width, outputs, start, len(rows))
         counting.add(numpy_rows(rows), "The array")
-        return self._keep(counting)
+        return self._keep(counting.total())
 
     def _counting(
         self, width: int, outputs: int, start: Counted | None, coming: int = 0
@@ -258,8 +289,7 @@ class LastLayerPNML(nn.Module):
             )
         return Counting(Counted.nothing(form) if start is None else start, coming)
 
-    def _keep(self, counting: Counting | None) -> Self:
-        counted = None if counting is None else counting.total()
+    def _keep(self, counted: Counted | None) -> Self:
         if counted is None or counted.rows == 0:
             raise InputError(
                 "There is nothing to fit, since not one training row came; pass a loader or "

@@ -10,7 +10,7 @@ from pnml.core.errors import InputError
 from pnml.nn import finding
 from pnml.nn.batches import device_of, input_of, moved, refuse_other_device
 from pnml.nn.heads import Head, LinearHead
-from pnml.nn.network import Network, as_in_use, unwrapped
+from pnml.nn.network import HookedNetwork, Network, as_in_use, unwrapped
 
 
 class TakenApart:
@@ -46,6 +46,16 @@ class TakenApart:
     @property
     def _modules(self) -> list[nn.Module]:
         return [unwrapped(self.model)] if self._network is None else self._network.modules
+
+    @property
+    def layer_name(self) -> str | None:
+        """Name of the last layer in the model; None where it was not found yet or has none."""
+        return self._network.name if isinstance(self._network, HookedNetwork) else None
+
+    def settle(self, name: str | None) -> None:
+        """Take the layer of this name for the last one, where none was found yet."""
+        if self._network is None:
+            self._network = finding.told(self.model, name)
 
     def head(self, width: int) -> Head:
         """The last layer, if it takes features of this width."""

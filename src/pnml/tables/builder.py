@@ -29,6 +29,7 @@ from pnml.tables.values import as_words, codes_of
 
 _MOST_PATTERNS = 100_000
 _MOST_PLACES = 20_000
+_LEARNT = ("fill", "unit", "missing", "weight", "mean", "squares")
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,15 @@ class NumberBuilder:
             return "has the same value in every row, up to the rounding of numbers"
         return ""
 
+    def state(self) -> list[Any]:
+        """What was learnt so far."""
+        return [getattr(self, name) for name in _LEARNT]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from what was learnt before."""
+        for name, value in zip(_LEARNT, state, strict=True):
+            setattr(self, name, value)
+
     def build(self) -> NumberColumn:
         """The column as new rows are written."""
         scale = self.unit * (self.spread or 1.0)
@@ -175,6 +185,15 @@ class CategoryBuilder:
         if len(self.places) == 1 and self.missing is None:
             return "has the same value in every row"
         return ""
+
+    def state(self) -> list[Any]:
+        """What was learnt so far."""
+        return [list(self.places.items()), self.missing]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from what was learnt before."""
+        places, self.missing = state
+        self.places = dict(places)
 
     def build(self) -> CategoryColumn:
         """The column as new rows are written."""
@@ -246,6 +265,23 @@ class Builder:
             if isinstance(column, NumberBuilder) and column.spread:
                 factors[column.value] = 1 / column.spread
         return factors
+
+    def state(self) -> dict[str, Any]:
+        """What was learnt so far, as JSON can hold it."""
+        return {
+            "width": self.width,
+            "columns": [column.state() for column in self.columns],
+            "patterns": [[key.hex(), rows] for key, rows in self._patterns.items()],
+            "too_many": self._too_many,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what was learnt before, by a builder of the same columns."""
+        self.width = state["width"]
+        for column, learnt in zip(self.columns, state["columns"], strict=True):
+            column.restore(learnt)
+        self._patterns = Counter({bytes.fromhex(key): rows for key, rows in state["patterns"]})
+        self._too_many = state["too_many"]
 
     def build(self) -> Encoder:
         """The encoder of new rows."""

@@ -8,14 +8,12 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
-from pnml.core.gram import Gram
 from pnml.tables.builder import Builder
+from pnml.tables.counting import Counting
+from pnml.tables.labelled import Labelled
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
 from pnml.tables.model import TableModel
 from pnml.tables.roles import (
@@ -27,11 +25,10 @@ from pnml.tables.roles import (
     infer_task,
 )
 from pnml.tables.sampling import uniform_rows
-from pnml.tables.targets import Target, check_amounts, check_classes, weights_of
+from pnml.tables.targets import Target, check_classes
 
 _LOOK_BYTES = 2**28
 _MOST_NUMBERS = 2**25  # of rows in memory
-_SLICE_NUMBERS = 2**22  # of rows that are counted at once
 _LONELY = 0.01
 
 
@@ -45,12 +42,12 @@ def fit_table(
     themselves get a uniform sample.
     """
     batches = iter(batches)
-    look = _first_look(batches)
+    look = first_look(batches)
     if look is None:
         raise InputError(f"{table} has no rows to learn from; give a table with some.")
     check_request(look.column_names, request, table)
-    job = _Job.of(look, request, learner, table)
-    rest = _peek(batches)
+    job = Job.of(look, request, learner, table)
+    rest = peek(batches)
     if rest is None or not job.streams:
         model = job.in_memory(look, rest)
     else:
@@ -58,19 +55,8 @@ def fit_table(
     return model
 
 
-@dataclass(frozen=True)
-class _Labelled:
-    """Rows to learn from, and how many others there were beside them."""
-
-    rows: pa.Table | pa.RecordBatch
-    y: npt.NDArray[Any]  # (n,)
-    weights: FloatArray | None  # (n,)
-    unlabelled: int
-    weightless: int
-
-
 @dataclass
-class _Job:
+class Job:
     """What is known after the first look."""
 
     request: Request
@@ -83,7 +69,8 @@ class _Job:
     weightless: int = 0
 
     @classmethod
-    def of(cls, look: pa.Table, request: Request, learner: str, table: str) -> _Job:
+    def of(cls, look: pa.Table, request: Request, learner: str, table: str) -> Job:
+        """What the first rows and the user say of the columns."""
         cells = look[request.target]
         task = infer_task(cells, request)
         target = Target.of(cells, request.target, task)
@@ -118,7 +105,7 @@ class _Job:
         X = builder.encode(labelled.rows, weights)
         if X.size > _MOST_NUMBERS and self.streams:
             return self.streamed(look, None)
-        self._count(labelled)
+        self.unlabelled, self.weightless = labelled.unlabelled, labelled.weightless
         if self.target.task == "classification":
             check_classes(y, self.target.name)
         else:
@@ -136,47 +123,29 @@ class _Job:
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
         """Row after row, only their moments and a sample of them being kept."""
-        first = self._labelled(look)
-        builder = Builder(self.roles, first.rows, first.weights)
-        gram = Gram.empty(builder.width, 1)
+        counting = self.counting(look)
         for batch in chain(look.to_batches(), rest or ()):
-            for part in _slices(batch, builder.width):
-                labelled = self._labelled(part)
-                self._count(labelled)
-                if len(labelled.y):
-                    X = builder.encode(labelled.rows, labelled.weights)
-                    gram = gram.widened(builder.width).plus_rows(X, labelled.y, labelled.weights)
-        self._refuse_too_few(gram.rows)
-        mean = float(gram.y_mean[0])
-        self._refuse_constant(mean, bool(gram.yy[0, 0] <= 1e-24 * gram.weight * mean**2))
+            counting.add(batch)
+        return self.counted(counting)
+
+    def counting(self, look: pa.Table) -> Counting:
+        """What counts the rows of which these are the first, themselves not counted yet."""
+        return Counting(self.roles, self.target, self.request.weight, look)
+
+    def counted(self, counting: Counting) -> TableModel:
+        """The model of all rows that were counted."""
+        self.unlabelled, self.weightless = counting.unlabelled, counting.weightless
+        total, builder = counting.total.high, counting.builder
+        self._refuse_too_few(total.rows)
+        mean = float(total.y_mean[0])
+        self._refuse_constant(mean, bool(total.yy[0, 0] <= 1e-24 * total.weight * mean**2))
         self._refuse_useless(builder)
-        gram = gram.scaled(builder.factors())
+        gram = counting.gram()
         fitted = {name: LEARNERS[name].make().fit_gram(gram) for name in self.names}
         return self._model(builder, fitted, gram.rows, gram.rows)
 
-    def _count(self, labelled: _Labelled) -> None:
-        self.unlabelled += labelled.unlabelled
-        self.weightless += labelled.weightless
-
-    def _labelled(self, rows: pa.Table | pa.RecordBatch) -> _Labelled:
-        """Rows that have a label and count at all, their labels and weights."""
-        cells = rows.column(self.target.name)
-        cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
-        y = self.target.labels(cells)
-        there = pc.is_valid(cells).to_numpy(zero_copy_only=False)
-        if self.target.task == "regression":
-            there &= ~np.isnan(y)
-        total, labelled = rows.num_rows, int(there.sum())
-        weights = None
-        if self.request.weight is not None:
-            weights = weights_of(rows.column(self.request.weight), self.request.weight, there)
-            there &= weights > 0
-            weights = weights[there]
-        if not there.all():
-            rows, y = rows.filter(pa.array(there)), y[there]
-        if self.target.task == "regression":
-            check_amounts(y, self.target.name)
-        return _Labelled(rows, y, weights, total - labelled, labelled - len(y))
+    def _labelled(self, rows: pa.Table | pa.RecordBatch) -> Labelled:
+        return Labelled.of(rows, self.target, self.request.weight)
 
     def _refuse_too_few(self, rows: int) -> None:
         if rows < 3:
@@ -245,7 +214,7 @@ def _rows(n: int) -> str:
     return "1 row" if n == 1 else f"{n:,} rows"
 
 
-def _first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+def first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
     """The first rows, up to 100,000 or 256 MiB of them."""
     parts: list[pa.RecordBatch] = []
     rows = size = 0
@@ -257,13 +226,8 @@ def _first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
     return pa.Table.from_batches(parts) if rows else None
 
 
-def _peek(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
+def peek(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
     """What is left of an iterator, None where nothing is."""
     for first in batches:
         return chain([first], batches)
     return None
-
-
-def _slices(batch: pa.RecordBatch, width: int) -> Iterator[pa.RecordBatch]:
-    step = max(1000, _SLICE_NUMBERS // width)
-    return (batch.slice(start, step) for start in range(0, batch.num_rows, step))

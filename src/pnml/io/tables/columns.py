@@ -16,15 +16,17 @@ from pnml.io.tables.typed_part import TypedPart
 Part = CsvPart | TypedPart
 
 
-def common_schema(parts: Sequence[Part], name: str) -> pa.Schema:
-    """Columns in the order of the first file; of CSV files only the first is looked into."""
+def common_schema(parts: Sequence[Part], full: Part | None, name: str) -> pa.Schema:
+    """Columns in the order of the first file; of CSV files only `full`, with rows, is looked into.
+
+    Columns that were not asked for may differ.
+    """
     for part in parts[1:]:
         _refuse_other_columns(parts[0], part)
-    full = next((part for part in parts if part.has_rows()), None)
     if full is None:
         what = "a header" if isinstance(parts[0], CsvPart) else "columns"
         raise InputError(f"{name} has {what} but no rows; give a table with rows.")
-    schema = pa.schema([full.schema.field(column) for column in parts[0].names])
+    schema = pa.schema([full.schema.field(column) for column in parts[0].columns])
     for part in parts:
         if isinstance(part, TypedPart):
             schema = _joined(schema, part, full)
@@ -77,9 +79,9 @@ def widened_schema(
 
 
 def _refuse_other_columns(first: Part, other: Part) -> None:
-    ours, theirs = set(first.names), set(other.names)
-    lacking = [name for name in first.names if name not in theirs]
-    more = [name for name in other.names if name not in ours]
+    ours, theirs = set(first.columns), set(other.columns)
+    lacking = [name for name in first.columns if name not in theirs]
+    more = [name for name in other.columns if name not in ours]
     if not lacking and not more:
         return
     words = []

@@ -8,13 +8,13 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Generator
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
 from pnml.core.errors import InputError
 from pnml.io.tables.refusals import reading
+from pnml.io.tables.remote import Place
 
 PIECE_BYTES = 4 * 2**20
 _WIDE_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -33,7 +33,7 @@ def check_encoding(encoding: str) -> None:
         ) from None
 
 
-def pieces(path: Path, name: str, encoding: str) -> Generator[tuple[bytes, int], None, None]:
+def pieces(path: Place, name: str, encoding: str) -> Generator[tuple[bytes, int], None, None]:
     """Text of a file as UTF-8, each piece with the number of file bytes read so far."""
     decoder = _decoder(encoding)
     with reading(name), path.open("rb", buffering=0) as raw:
@@ -57,6 +57,12 @@ def pieces(path: Path, name: str, encoding: str) -> Generator[tuple[bytes, int],
 def _read(stream: Any, name: str) -> bytes:
     try:
         piece: bytes = stream.read(PIECE_BYTES)
+        # filled up, so that pieces end at the same places whenever the file is read
+        while 0 < len(piece) < PIECE_BYTES:
+            more = stream.read(PIECE_BYTES - len(piece))
+            if not more:
+                break
+            piece += more
         return piece
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if getattr(error, "errno", None) is not None:

@@ -31,7 +31,9 @@ _PADDED_OR_LONG = rf"{_PADDED}|^\s*[+-]?\d{{17,}}\s*$"  # more digits than a flo
 class CsvPart:
     """A CSV file, of which only the header has been read."""
 
-    def __init__(self, file: TableFile, options: ReadOptions) -> None:
+    def __init__(
+        self, file: TableFile, options: ReadOptions, columns: Collection[str] | None = None
+    ) -> None:
         self.file, self._options = file, options
         self._delimiter = options.delimiter or delimiter_of(file.path)
         with closing(self._raw_blocks()) as found:
@@ -41,6 +43,7 @@ class CsvPart:
         self._check_text(first or Block(b"", 0, 0))
         self._skip = self._header_end(data)
         self.names = self._header(data[: self._skip], data)
+        self.columns = tuple(name for name in self.names if columns is None or name in columns)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -74,12 +77,16 @@ class CsvPart:
         with closing(self.pieces()) as found:
             return next(found, None) is not None
 
-    def pieces(self) -> Generator[Block, None, None]:
-        """Blocks of whole rows, less the header."""
+    def pieces(self, skip: int = 0) -> Generator[Block, None, None]:
+        """Blocks of whole rows, less the header; `skip` of them are passed over."""
         with closing(self._raw_blocks()) as found:
             for block in found:
                 data = block.data[self._skip :] if block.number == 0 else block.data
-                if data[:1] not in b"\r\n" or data.strip(b"\r\n"):
+                if data[:1] in b"\r\n" and not data.strip(b"\r\n"):
+                    continue
+                if skip:
+                    skip -= 1
+                else:
                     yield Block(data, block.number, block.position)
 
     def converted(self, block: Block, schema: pa.Schema) -> pa.RecordBatch | pa.Schema:
@@ -87,7 +94,7 @@ class CsvPart:
         self._check_text(block)
         types = {field.name: field.type for field in schema}
         try:
-            table = self._parsed(block.data, types)
+            table = self._parsed(block.data, types, schema.names)
         except pa.ArrowInvalid:
             return self._inferred(block)
         arrays = [one_array(table[name]) for name in schema.names]
@@ -173,9 +180,15 @@ class CsvPart:
                     break
         return before + index + 1
 
-    def _parsed(self, data: bytes, types: Mapping[str, pa.DataType] | None) -> pa.Table:
-        words = self._options.missing_words()
-        return read_text(data, self._delimiter, list(self.names), types, words)
+    def _parsed(
+        self,
+        data: bytes,
+        types: Mapping[str, pa.DataType] | None,
+        columns: Collection[str] | None = None,
+    ) -> pa.Table:
+        words, chosen = self._options.missing_words(), None if columns is None else list(columns)
+        names = list(self.names)
+        return read_text(data, self._delimiter, names, types, words, columns=chosen)
 
     def _inferred(self, block: Block) -> pa.Schema:
         """The types that a block alone would have; refuses rows of another length."""

@@ -45,8 +45,9 @@ def read_text(
     types: Mapping[str, pa.DataType] | None,
     missing: Sequence[str],
     on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    r"""Rows of text as a table; without names, the first row gives them.
+    r"""Rows of text as a table of all or some columns; without names, the first row gives them.
 
     >>> read_text(b"1,a\n2,b\n", ",", ["x", "y"], None, [""]).to_pydict()
     {'x': [1, 2], 'y': ['a', 'b']}
@@ -59,6 +60,7 @@ def read_text(
         pyarrow.csv.ConvertOptions(
             check_utf8=False,
             column_types=types,
+            include_columns=columns,
             null_values=list(missing),
             strings_can_be_null=bool(missing),
         ),

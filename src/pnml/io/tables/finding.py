@@ -8,13 +8,15 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from pnml.core.errors import InputError
 from pnml.io.tables.kinds import ENDINGS, Kind, ending, kind_of
 from pnml.io.tables.refusals import missing, reading
+from pnml.io.tables.remote import Place, is_remote, remote_files
 
 STANDARD_INPUT = "standard input"
 
@@ -23,14 +25,14 @@ STANDARD_INPUT = "standard input"
 class TableFile:
     """A file, what messages call it, what it is, and its state when first seen."""
 
-    path: Path
+    path: Place
     name: str
     kind: Kind
     size: int
     state: tuple[int, ...]
 
     @classmethod
-    def at(cls, path: Path, name: str) -> TableFile:
+    def at(cls, path: Place, name: str) -> TableFile:
         """What is at a path now."""
         kind = kind_of(path, name)
         with reading(name):
@@ -54,11 +56,16 @@ class Found:
     name: str
     files: tuple[TableFile, ...]
     temporary: Path | None = None
+    bad: tuple[tuple[str, str], ...] = ()  # names of files that are no tables, and why
 
 
-def find(source: str | Path) -> Found:
-    """The files that a source stands for, all of one kind."""
+def find(
+    source: str | Path, access: Mapping[str, Any] | None = None, *, skip_bad: bool = False
+) -> Found:
+    """The files that a source stands for, all of one kind; `access` is for remote ones."""
     name = str(source)
+    if is_remote(name):
+        return _remote(name, access, skip_bad)
     if name == "-":
         return _spooled(_standard_input(), STANDARD_INPUT)
     path = Path(name).expanduser()
@@ -66,13 +73,13 @@ def find(source: str | Path) -> Found:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         if glob.has_magic(name):
-            return _many(_matches(path, name), name)
+            return _many(_matches(path, name), name, skip_bad)
         raise missing(path, name) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{name!r} cannot be read ({reason}); check the path.") from error
     if stat.S_ISDIR(found.st_mode):
-        return _many(_tables_in(path, name), name)
+        return _many(_tables_in(path, name), name, skip_bad)
     if stat.S_ISFIFO(found.st_mode):
         with reading(name), path.open("rb") as stream:
             return _spooled(stream, name)
@@ -81,25 +88,51 @@ def find(source: str | Path) -> Found:
     return Found(name, (TableFile.at(path, name),))
 
 
-def _many(paths: list[Path], name: str) -> Found:
-    files = tuple(TableFile.at(path, str(path)) for path in paths)
+def _remote(name: str, access: Mapping[str, Any] | None, skip_bad: bool) -> Found:
+    listing = remote_files(name, access)
+    if listing.what == "file":
+        return Found(name, (TableFile.at(listing.files[0], name),))
+    if listing.what == "pattern":
+        if not listing.files:
+            raise InputError(f"No file matches {name}; check the pattern and the folder.")
+        return _many(listing.files, name, skip_bad)
+    return _many(_only_tables(listing.files, name), name, skip_bad)
+
+
+def _many(paths: Sequence[Place], name: str, skip_bad: bool) -> Found:
+    found, bad = [], []
+    for path in paths:
+        try:
+            found.append(TableFile.at(path, str(path)))
+        except InputError as error:
+            if not skip_bad:
+                raise
+            bad.append((str(path), str(error)))
+    files = tuple(found)
+    if not files:
+        raise InputError(
+            f"None of the {len(bad)} files of {name} can be read; of the first it is said: "
+            f"{bad[0][1]}"
+        )
     for file in files[1:]:
         if file.kind is not files[0].kind:
             raise InputError(
                 f"{name} mixes kinds of tables, {files[0].kind.value} in {files[0].name} and "
                 f"{file.kind.value} in {file.name}; give a pattern that matches one kind."
             )
-    return Found(name, files)
+    return Found(name, files, bad=tuple(bad))
 
 
-def _tables_in(folder: Path, name: str) -> list[Path]:
-    # Names that begin with an underscore are notes that Spark leaves beside its tables.
+def _tables_in(folder: Path, name: str) -> list[Place]:
     with reading(name):
         entries = sorted(folder.iterdir())
+    return _only_tables([path for path in entries if path.is_file()], name)
+
+
+def _only_tables(entries: Sequence[Place], name: str) -> list[Place]:
+    # Names that begin with an underscore are notes that Spark leaves beside its tables.
     found = [
-        path
-        for path in entries
-        if ending(path) in ENDINGS and not path.name.startswith((".", "_")) and path.is_file()
+        path for path in entries if ending(path) in ENDINGS and not path.name.startswith((".", "_"))
     ]
     if not found:
         known = ", ".join(ENDINGS)
@@ -140,5 +173,5 @@ def _spooled(stream: IO[bytes], name: str) -> Found:
         raise
 
 
-def _state(found: os.stat_result) -> tuple[int, ...]:
+def _state(found: Any) -> tuple[int, ...]:
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

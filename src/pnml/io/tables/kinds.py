@@ -9,6 +9,7 @@ from pathlib import Path
 from pnml.core.errors import InputError
 from pnml.io.container import is_model_file
 from pnml.io.tables.refusals import reading
+from pnml.io.tables.remote import Place
 
 
 class Kind(Enum):
@@ -54,7 +55,7 @@ _FOREIGN_ENDINGS = {
 }
 
 
-def ending(path: Path) -> str:
+def ending(path: Place) -> str:
     """The ending that tells the kind of a file, less that of its compression.
 
     >>> ending(Path("a.CSV.gz")), ending(Path("b.parquet")), ending(Path("README"))
@@ -64,7 +65,7 @@ def ending(path: Path) -> str:
     return Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
 
 
-def kind_of(path: Path, name: str) -> Kind:
+def kind_of(path: Place, name: str) -> Kind:
     """What a file is; refuses what is no table, saying what it is instead."""
     with reading(name), path.open("rb") as file:
         start = file.read(32)
@@ -90,7 +91,7 @@ def kind_of(path: Path, name: str) -> Kind:
     return Kind.TEXT
 
 
-def delimiter_of(path: Path) -> str:
+def delimiter_of(path: Place) -> str:
     r"""What separates the cells of a text file by custom.
 
     >>> delimiter_of(Path("a.tsv.gz")), delimiter_of(Path("a.csv"))
@@ -99,7 +100,7 @@ def delimiter_of(path: Path) -> str:
     return "\t" if ending(path) == ".tsv" else ","
 
 
-def _foreign(path: Path, start: bytes) -> str | None:
+def _foreign(path: Place, start: bytes) -> str | None:
     for magic, words in _FOREIGN.items():
         if start.startswith(magic):
             return words
@@ -112,9 +113,9 @@ def _foreign(path: Path, start: bytes) -> str | None:
     return _FOREIGN_ENDINGS.get(ending(path))
 
 
-def _archive(path: Path) -> str:
+def _archive(path: Place) -> str:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
         return "a damaged zip archive"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
@@ -11,13 +11,15 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from pnml.io.tables.ahead import ahead
+from pnml.core.errors import InputError
 from pnml.io.tables.batches import resized
 from pnml.io.tables.columns import Part, common_schema, wanted_schema, widened_schema
 from pnml.io.tables.csv_part import CsvPart
 from pnml.io.tables.csv_text import ReadOptions
-from pnml.io.tables.finding import Found, find
+from pnml.io.tables.events import START, Broken, Event, Mark, Read, Then, Wider, events
+from pnml.io.tables.finding import Found, TableFile, find
 from pnml.io.tables.kinds import Kind
+from pnml.io.tables.refusals import listed
 from pnml.io.tables.typed_part import TypedPart
 
 _MOST_WORKERS = 4
@@ -26,7 +28,7 @@ Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 
-class _Retyped(Exception):  # noqa: N818 - no error, but news for the caller
+class Retyped(Exception):  # noqa: N818 - no error, but news for the caller
     """Columns need other types than those they were read with."""
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -34,16 +36,35 @@ class _Retyped(Exception):  # noqa: N818 - no error, but news for the caller
         self.schema = schema
 
 
-def open_table(source: str | Path, options: ReadOptions | None = None) -> TableSource:
+class _LeftOut(Exception):  # noqa: N818 - no error, but news for the caller
+    """A file turned out to be bad when some of its rows had been handed on."""
+
+
+def open_table(
+    source: str | Path,
+    options: ReadOptions | None = None,
+    *,
+    columns: Collection[str] | None = None,
+    skip_bad: bool = False,
+    access: Mapping[str, Any] | None = None,
+) -> TableSource:
     r"""A table that can be read, as often as needed, in bounded memory.
 
     Parameters
     ----------
     source : str or path
         A CSV, TSV, Parquet or Arrow file (also compressed CSV), a folder of them, a pattern such
-        as ``"part-*.csv"``, or ``"-"`` for standard input.
+        as ``"part-*.csv"``, ``"-"`` for standard input, or an address that fsspec can open, such
+        as ``"s3://bucket/part-*.parquet"``.
     options : ReadOptions
         What is to be known about text files.
+    columns : names of columns, optional
+        Only these are read, and only these must be alike in all files.
+    skip_bad : bool
+        Leave out files that cannot be read to their end, all rows of them; they are listed in
+        ``bad``.
+    access : dict, optional
+        What fsspec is to know about an address, such as who asks.
 
     Examples
     --------
@@ -55,14 +76,9 @@ def open_table(source: str | Path, options: ReadOptions | None = None) -> TableS
     ...     table.schema.names, table.read(lambda batches: sum(b.num_rows for b in batches))
     (['age', 'name'], 2)
     """
-    found = find(source)
+    found = find(source, access, skip_bad=skip_bad)
     try:
-        options = options or ReadOptions()
-        parts: list[Part] = [
-            CsvPart(file, options) if file.kind is Kind.TEXT else TypedPart(file)
-            for file in found.files
-        ]
-        return TableSource(found, parts)
+        return TableSource(found, options or ReadOptions(), columns, skip_bad=skip_bad)
     except BaseException:
         if found.temporary is not None:
             found.temporary.unlink(missing_ok=True)
@@ -82,16 +98,104 @@ class TableSource:
     files: tuple[Path, ...]
     size: int  # bytes on disk
     schema: pa.Schema  # by a first look; CSV columns may turn out to be of wider types
+    bad: dict[str, str]  # names of files left out, and why
 
-    def __init__(self, found: Found, parts: list[Part]) -> None:
+    def __init__(
+        self,
+        found: Found,
+        options: ReadOptions,
+        columns: Collection[str] | None = None,
+        *,
+        skip_bad: bool = False,
+    ) -> None:
         self.name = found.name
-        self.files = tuple(file.path for file in found.files)
-        self.size = sum(file.size for file in found.files)
-        self.schema = common_schema(parts, self.name)
-        self._parts = parts
+        self._skip_bad = skip_bad
+        self.bad = dict(found.bad)
+        self._parts = [
+            part for file in found.files if (part := self._part(file, options, columns)) is not None
+        ]
+        self._refuse_nothing_left()
+        self._without: set[int] = set()  # places of parts that turned out to be bad
+        self.files = tuple(p.file.path for p in self._parts if isinstance(p.file.path, Path))
+        self.size = sum(part.file.size for part in self._parts)
+        full = self._first_with_rows()
+        self._refuse_lacking(columns)
+        self.schema = common_schema(self._good(), full, self.name)
         self._remove = None
         if found.temporary is not None:
             self._remove = weakref.finalize(self, found.temporary.unlink, missing_ok=True)
+
+    def _part(
+        self, file: TableFile, options: ReadOptions, columns: Collection[str] | None
+    ) -> Part | None:
+        try:
+            if file.kind is Kind.TEXT:
+                return CsvPart(file, options, columns)
+            return TypedPart(file, columns)
+        except InputError as error:
+            if not self._skip_bad:
+                raise
+            self.bad[file.name] = str(error)
+            return None
+
+    def _first_with_rows(self) -> Part | None:
+        for place, part in enumerate(self._parts):
+            try:
+                if part.has_rows():
+                    _ = part.schema
+                    return part
+            except InputError as error:
+                if not self._skip_bad:
+                    raise
+                self.leave_out(Broken(place, error))
+        return None
+
+    def _good(self) -> list[Part]:
+        return [part for place, part in enumerate(self._parts) if place not in self._without]
+
+    def leave_out(self, broken: Broken) -> None:
+        """Take note of a file that cannot be read; no later pass looks at it."""
+        self.bad[self.file_name(broken.file)] = str(broken.error)
+        self._without.add(broken.file)
+        self._refuse_nothing_left()
+
+    def leave_out_named(self, bad: Mapping[str, str]) -> None:
+        """Take note of files that an earlier pass could not read."""
+        self.bad |= bad
+        self._without |= {i for i, part in enumerate(self._parts) if part.file.name in bad}
+
+    @property
+    def skips_bad(self) -> bool:
+        """Whether files that cannot be read are left out."""
+        return self._skip_bad
+
+    def file_name(self, file: int) -> str:
+        """What messages call a file that an event speaks of."""
+        return self._parts[file].file.name
+
+    @property
+    def identity(self) -> list[list[Any]]:
+        """Names and states of the files, by which it is known whether they are still the same."""
+        return [[p.file.name, p.file.size, p.file.state[-1]] for p in self._parts]
+
+    def _refuse_nothing_left(self) -> None:
+        if self._parts and len(getattr(self, "_without", ())) < len(self._parts):
+            return
+        first = next(iter(self.bad.values()))
+        raise InputError(
+            f"None of the {len(self.bad)} files of {self.name} can be read; of the first it is "
+            f"said: {first}"
+        )
+
+    def _refuse_lacking(self, columns: Collection[str] | None) -> None:
+        first = self._good()[0]
+        lacking = [name for name in columns or () if name not in first.columns]
+        if lacking:
+            what = "no column" if len(lacking) == 1 else "none of the columns"
+            raise InputError(
+                f"{first.file.name} has {what} {listed(lacking)}; it has "
+                f"{listed(list(first.names), 12)}."
+            )
 
     def close(self) -> None:
         """Remove what was put on disk to read standard input; else nothing is to be done."""
@@ -115,6 +219,7 @@ class TableSource:
         *,
         numeric: Collection[str] = (),
         text: Collection[str] = (),
+        schema: pa.Schema | None = None,
         progress: Progress | None = None,
     ) -> T:
         """What `consume` makes of all the rows, which it is given in batches of one schema.
@@ -131,55 +236,83 @@ class TableSource:
             Text in these columns of a CSV file is refused.
         text : names of columns
             These columns of a CSV file are read as text, so 007 keeps its zeros.
+        schema : pyarrow.Schema, optional
+            Types to begin with, in the place of those of a first look.
         progress : function of the bytes read so far and of all bytes
             Called before each batch; the first number falls back where rows are read again.
         """
-        schema = self.schema
-        if self._is_text():
-            schema = wanted_schema(schema, set(numeric), set(text))
+        schema = self.wanted(numeric, text) if schema is None else schema
         while True:
-            with closing(self._converted(schema, set(numeric), progress)) as stream:
+            with closing(self._batches(schema, numeric, progress)) as stream:
                 try:
                     return consume(resized(stream))
-                except _Retyped as news:
+                except Retyped as news:
                     schema = news.schema
+                except _LeftOut:
+                    continue  # without any row of that file
+
+    def wanted(self, numeric: Collection[str] = (), text: Collection[str] = ()) -> pa.Schema:
+        """The types to read columns with at first."""
+        if not self.is_text:
+            return self.schema
+        return wanted_schema(self.schema, set(numeric), set(text))
 
     def codes(self) -> list[str]:
         """Columns of a CSV table that look like numbers but have zeros or digits to lose."""
         first = self._parts[0]
         return first.codes() if isinstance(first, CsvPart) else []
 
-    def _pieces(self) -> Generator[tuple[Part, Any, int], None, None]:
-        """Part, piece of it, and bytes read with it; runs in a thread of its own."""
-        done = 0
-        for part in self._parts:
-            part.file.check_unchanged()
-            with closing(part.pieces()) as pieces:
-                for piece in pieces:
-                    yield part, piece, done + piece.position
-            part.file.check_unchanged()
-            done += part.file.size
+    def passing(
+        self,
+        schema: pa.Schema,
+        then: Then,
+        *,
+        numeric: Collection[str] = (),
+        start: Mark = START,
+        workers: int | None = None,
+    ) -> Generator[Event, None, None]:
+        """One pass from a mark on: pieces of files in order, and what `then` makes of their rows.
 
-    def _converted(
-        self, schema: pa.Schema, numeric: set[str], progress: Progress | None
+        Raises `Retyped` at the end where cells of a CSV file do not fit the schema. A file that is
+        `Broken`, where such are left out, is for the caller to tell `leave_out` of.
+        """
+        wider = schema
+        most = min(_MOST_WORKERS, pa.cpu_count()) if self.is_text else 1
+        found = events(
+            self._parts,
+            schema,
+            then,
+            workers=workers or most,
+            start=start,
+            without=frozenset(self._without),
+            skip_bad=self._skip_bad,
+        )
+        with closing(found):
+            for event in found:
+                news = event.result if isinstance(event, Read) else None
+                if isinstance(news, Wider) and isinstance(news.part, CsvPart):
+                    wider = widened_schema(wider, news.schema, news.part, news.piece, set(numeric))
+                elif wider is schema:
+                    yield event
+        if wider is not schema:
+            raise Retyped(wider)
+
+    def _batches(
+        self, schema: pa.Schema, numeric: Collection[str], progress: Progress | None
     ) -> Generator[pa.RecordBatch, None, None]:
         """Rows of one schema; raises what schema they need instead, found by reading to the end."""
-        wider = schema
-
-        def work(task: tuple[Part, Any, int]) -> tuple[tuple[Part, Any, int], Any]:
-            return task, task[0].converted(task[1], schema)
-
-        workers = min(_MOST_WORKERS, pa.cpu_count()) if self._is_text() else 1
-        with closing(ahead(self._pieces(), work, workers)) as results:
-            for (part, piece, done), result in results:
+        with closing(self.passing(schema, lambda batch, _: batch, numeric=numeric)) as found:
+            for event in found:
+                if isinstance(event, Broken):
+                    self.leave_out(event)
+                    raise _LeftOut
+                if not isinstance(event, Read):
+                    continue
                 if progress is not None:
-                    progress(done, self.size)
-                if isinstance(part, CsvPart) and isinstance(result, pa.Schema):
-                    wider = widened_schema(wider, result, part, piece, numeric)
-                elif wider is schema:
-                    yield result
-        if wider is not schema:
-            raise _Retyped(wider)
+                    progress(event.done, self.size)
+                yield event.result
 
-    def _is_text(self) -> bool:
+    @property
+    def is_text(self) -> bool:
+        """Whether types of columns are told by the cells, as in CSV files."""
         return isinstance(self._parts[0], CsvPart)

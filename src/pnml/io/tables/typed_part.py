@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -14,10 +16,12 @@ from pnml.io.tables.batches import MOST_ROWS
 from pnml.io.tables.finding import TableFile
 from pnml.io.tables.kinds import Kind
 from pnml.io.tables.refusals import reading, refuse_repeated
+from pnml.io.tables.remote import Place
 
 _PARQUET_ROWS = 65_536
 _PARQUET_BYTES = 32 * 2**20  # of a batch, if all its cells were numbers
 _BUFFER_BYTES = 2**18
+_RUN_PIECES = 8  # pieces that row groups are to make together, so that few pieces are short
 
 
 class Piece(NamedTuple):
@@ -32,14 +36,14 @@ class _Opened(Protocol):
 
     schema: pa.Schema
 
-    def pieces(self, size: int) -> Iterator[Piece]:
-        """All rows in order, of a file of this size."""
+    def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
+        """Rows in order, of a file of this size, of these columns, less the first pieces."""
 
 
 class TypedPart:
     """A Parquet or Arrow file, of which only the schema has been read."""
 
-    def __init__(self, file: TableFile) -> None:
+    def __init__(self, file: TableFile, columns: Collection[str] | None = None) -> None:
         self.file = file
         with reading(file.name), _opened(file) as opened:
             schema = opened.schema.remove_metadata()
@@ -50,16 +54,17 @@ class TypedPart:
         refuse_repeated(names, file.name)
         self.schema: pa.Schema = schema
         self.names = tuple(names)
+        self.columns = tuple(name for name in names if columns is None or name in columns)
 
     def has_rows(self) -> bool:
         """Whether there is any row."""
         with closing(self.pieces()) as found:
             return any(piece.batch.num_rows for piece in found)
 
-    def pieces(self) -> Generator[Piece, None, None]:
-        """The rows, some at a time."""
+    def pieces(self, skip: int = 0) -> Generator[Piece, None, None]:
+        """The rows, some at a time; `skip` of the pieces are passed over."""
         with reading(self.file.name), _opened(self.file) as opened:
-            yield from opened.pieces(self.file.size)
+            yield from opened.pieces(self.file.size, list(self.columns), skip)
 
     def converted(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
         """Rows of the schema's types, in its order."""
@@ -77,16 +82,23 @@ class TypedPart:
 def _opened(file: TableFile) -> Iterator[_Opened]:
     if file.kind is Kind.PARQUET:
         # With a buffer in advance and none in between, pyarrow holds a whole row group.
+        path = file.path
         with pyarrow.parquet.ParquetFile(
-            file.path,
+            path if isinstance(path, Path) else path.open("rb"),
             pre_buffer=False,
             buffer_size=_BUFFER_BYTES,
             page_checksum_verification=True,
         ) as parquet:
             yield _Parquet(parquet)
     else:
-        with pa.memory_map(str(file.path)) as memory:
+        with _bytes(file.path) as memory:
             yield _arrow(memory)
+
+
+def _bytes(path: Place) -> Any:
+    if isinstance(path, Path):
+        return pa.memory_map(str(path))
+    return pa.PythonFile(path.open("rb"), mode="r")
 
 
 class _Parquet:
@@ -94,17 +106,38 @@ class _Parquet:
         self._file = file
         self.schema = file.schema_arrow
 
-    def pieces(self, size: int) -> Iterator[Piece]:
+    def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
         total = max(self._file.metadata.num_rows, 1)
-        width = max(len(self.schema), 1)
+        width = max(len(columns), 1)
         rows = min(_PARQUET_ROWS, max(1_024, _PARQUET_BYTES // (8 * width)))
         done = 0
-        for batch in self._file.iter_batches(batch_size=rows):
-            done += batch.num_rows
-            yield Piece(batch, size * done // total)
+        for groups, count in self._runs(_RUN_PIECES * rows):
+            pieces = -(-count // rows)
+            if skip >= pieces:  # without a look at them
+                skip, done = skip - pieces, done + count
+                continue
+            batches = self._file.iter_batches(rows, row_groups=groups, columns=columns)
+            for batch in batches:
+                done += batch.num_rows
+                if skip:
+                    skip -= 1
+                else:
+                    yield Piece(batch, size * done // total)
+
+    def _runs(self, least: int) -> Iterator[tuple[list[int], int]]:
+        """Neighbouring row groups of so many rows together, fewer at the end, and how many."""
+        metadata, groups, count = self._file.metadata, [], 0
+        for group in range(metadata.num_row_groups):
+            groups.append(group)
+            count += metadata.row_group(group).num_rows
+            if count >= least:
+                yield groups, count
+                groups, count = [], 0
+        if count:
+            yield groups, count
 
 
-def _arrow(memory: pa.MemoryMappedFile) -> _Opened:
+def _arrow(memory: Any) -> _Opened:
     start = memory.read(6)
     memory.seek(0)
     if start == b"ARROW1":
@@ -117,10 +150,14 @@ class _ArrowFile:
         self._reader = reader
         self.schema = reader.schema
 
-    def pieces(self, size: int) -> Iterator[Piece]:
+    def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
+        return islice(self._all(size, columns), skip, None)
+
+    def _all(self, size: int, columns: list[str]) -> Iterator[Piece]:
         count = self._reader.num_record_batches
         for place in range(count):
-            yield from _sliced(self._reader.get_batch(place), size * (place + 1) // count)
+            batch = self._reader.get_batch(place).select(columns)
+            yield from _sliced(batch, size * (place + 1) // count)
 
 
 class _ArrowStream:
@@ -128,9 +165,12 @@ class _ArrowStream:
         self._reader, self._memory = reader, memory
         self.schema = reader.schema
 
-    def pieces(self, size: int) -> Iterator[Piece]:
+    def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
+        return islice(self._all(size, columns), skip, None)
+
+    def _all(self, size: int, columns: list[str]) -> Iterator[Piece]:
         for batch in self._reader:
-            yield from _sliced(batch, min(self._memory.tell(), size))
+            yield from _sliced(batch.select(columns), min(self._memory.tell(), size))
 
 
 def _sliced(batch: pa.RecordBatch, position: int) -> Iterator[Piece]:

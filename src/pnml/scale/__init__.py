@@ -1,0 +1,54 @@
+"""Rows beyond one memory or one machine: files, streams, Dask, torch.distributed. All add Grams."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pnml.scale.dask import fit_dask, k_fold_dask
+    from pnml.scale.distributed import all_reduce
+    from pnml.scale.files import fit_files, fit_mixed_files
+    from pnml.scale.lazy import lazily
+    from pnml.scale.merging import merge
+    from pnml.scale.monitor import Drift, RegretMonitor
+    from pnml.scale.window import SlidingWindow
+
+# Loaded on first use: each needs packages that the others do without.
+_HOMES = {
+    "Drift": "pnml.scale.monitor",
+    "RegretMonitor": "pnml.scale.monitor",
+    "SlidingWindow": "pnml.scale.window",
+    "all_reduce": "pnml.scale.distributed",
+    "fit_dask": "pnml.scale.dask",
+    "fit_files": "pnml.scale.files",
+    "fit_mixed_files": "pnml.scale.files",
+    "k_fold_dask": "pnml.scale.dask",
+    "lazily": "pnml.scale.lazy",
+    "merge": "pnml.scale.merging",
+}
+
+__all__ = [
+    "Drift",
+    "RegretMonitor",
+    "SlidingWindow",
+    "all_reduce",
+    "fit_dask",
+    "fit_files",
+    "fit_mixed_files",
+    "k_fold_dask",
+    "lazily",
+    "merge",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,140 @@
+"""The statistic of one partition on its worker, piece by piece in memory that is used again.
+
+Workers of Dask give memory back to the system at once, so that fresh memory for every copy of
+the rows would cost more than all that is done with them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import EPS, FloatArray
+from pnml.core.errors import InputError
+from pnml.core.gram_sum import GramSum
+from pnml.estimators.classifier import PNMLClassifier
+from pnml.estimators.counted import rows_to_count
+from pnml.estimators.validation import (
+    as_targets,
+    check_training_rows,
+    check_weights,
+    refuse_extreme,
+    refuse_nonfinite,
+)
+from pnml.scale.adding import statistic
+
+_PIECE_ROWS = 2**15
+_PIECES = 32  # bits of a piece's place that number it within its partition
+# Columns of such a size are sure to be finite and not too large or too small for squares.
+_USUAL = 1e90
+_memory = threading.local()
+
+
+def counted(
+    estimator: Any,
+    number: int,
+    X: Any,
+    y: Any,
+    weights: Any = None,
+    columns: list[int] | None = None,
+) -> GramSum | None:
+    """The statistic of a partition, None where nothing in it counts.
+
+    `number` is its place among all, from 0; `columns` are the features among the columns of X,
+    where it is a dataframe.
+    """
+    weights = None if weights is None else np.asarray(weights)
+    if len(X) == len(y) == 0 or (weights is not None and not np.any(weights)):
+        return None
+    try:
+        if isinstance(estimator, PNMLClassifier):
+            return _of_labels(estimator, number, _features(X, columns), np.asarray(y), weights)
+        return _of_targets(estimator, number, X, y, weights, columns)
+    except InputError as error:
+        raise InputError(f"Partition {number} cannot be counted: {error}") from error
+
+
+def _of_labels(
+    estimator: Any, number: int, X: Any, y: npt.NDArray[Any], weights: FloatArray | None
+) -> GramSum:
+    if len(X) != len(y):
+        raise InputError(
+            f"X has {len(X)} rows but y has {len(y)} values; pass exactly one label per row."
+        )
+    rows, places = rows_to_count(estimator, X, y)
+    refuse_nonfinite(estimator, rows)
+    refuse_extreme("X", rows)
+    weights = check_weights(weights, rows)
+    return GramSum.of(statistic(rows, places, weights, place=number << _PIECES))
+
+
+def _of_targets(
+    estimator: Any, number: int, X: Any, y: Any, weights: Any, columns: list[int] | None
+) -> GramSum:
+    target = as_targets(estimator, y)
+    refuse_extreme("y", target)
+    if len(target) != len(X):
+        check_training_rows(estimator, _features(X, columns), y)  # which refuses it
+    weights = check_weights(weights, target)
+    values = [_values(X.iloc[:, j]) for j in columns] if columns is not None else X
+    rounding = _rounding(values)
+    total: GramSum | None = None
+    for piece, start in enumerate(range(0, len(target), _PIECE_ROWS)):
+        part = slice(start, start + _PIECE_ROWS)
+        with np.errstate(invalid="ignore", over="ignore"):  # what is odd is looked at below
+            gram = statistic(
+                _rows(values, part),
+                target[part],
+                None if weights is None else weights[part],
+                place=number << _PIECES | piece,
+                below=1.0 if total is None else total.high.sample.threshold,
+                rounding=rounding,
+            )
+            size = np.sqrt(np.diagonal(gram.xx) / max(gram.weight, 1.0) + gram.x_mean**2)
+        usual = np.all(size < _USUAL) and (not np.any(size) or np.max(size) > 1 / _USUAL)
+        if not usual:
+            check_training_rows(estimator, _features(X, columns), target)
+        total = GramSum.of(gram) if total is None else total + GramSum.of(gram)
+    return total if total is not None else GramSum.empty(len(values), 1)
+
+
+def _features(X: Any, columns: list[int] | None) -> Any:
+    return X if columns is None else X.iloc[:, columns]
+
+
+def _values(column: Any) -> npt.NDArray[Any]:
+    """The cells (n,) of a column, without a copy where there are no missing ones to mark."""
+    if isinstance(column.dtype, np.dtype):
+        values: npt.NDArray[Any] = column.to_numpy()
+    else:
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+    return values
+
+
+def _rounding(values: Any) -> float:
+    """Relative round-off of rows as they came: that of float32 where all of them are."""
+    kinds = [values.dtype] if isinstance(values, np.ndarray) else [v.dtype for v in values]
+    return float(np.finfo(np.float32).eps) if np.result_type(*kinds) == np.float32 else EPS
+
+
+def _rows(values: Any, part: slice) -> FloatArray:
+    """Some rows (n, d) in float64; those made before are then no longer there."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        return values[part]
+    whole = isinstance(values, np.ndarray)
+    n = len(values[part]) if whole else len(values[0][part])
+    d = values.shape[1] if whole else len(values)
+    held: FloatArray = getattr(_memory, "room", np.empty(0))
+    if held.size < n * d:
+        held = _memory.room = np.empty(_PIECE_ROWS * d)
+    if whole:
+        rows = held[: n * d].reshape(n, d)
+        rows[...] = values[part]
+        return rows
+    rows = held[: n * d].reshape((n, d), order="F")
+    for j, column in enumerate(values):
+        rows[:, j] = column[part]
+    return rows

@@ -1,0 +1,92 @@
+"""Models fitted apart, put together as if one had seen all the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.utils.validation import NotFittedError, check_is_fitted
+
+from pnml.core.errors import InputError
+from pnml.core.gram_sum import merged
+from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.scale.adding import fitted
+
+_KINDS = (
+    'PNMLRegressor, LpNMLRegressor with penalty="l2", and models that pnml fit has made with the '
+    "learners pnml, lpnml and ols"
+)
+
+
+def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
+    """One model of the rows of all models, in any order and up to the last digit or nearly so.
+
+    The sums of the rows are added, none of the rows being there any more. Penalty and noise are
+    found anew where they were chosen by leave-one-out, from a uniform sample of all rows.
+
+    Parameters
+    ----------
+    models : fitted estimators or models of tables, all of one kind, settings and columns
+        PNMLRegressor, LpNMLRegressor with penalty="l2", or what ``pnml fit`` has made with the
+        learners pnml, lpnml and ols; words may differ between tables.
+    names : list of str, optional
+        What messages call the models; by default their numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pnml import PNMLRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(90, 2))
+    >>> y = X @ [1.0, 2.0] + rng.normal(size=90)
+    >>> parts = [PNMLRegressor().fit(X[i::3], y[i::3]) for i in range(3)]
+    >>> bool(np.allclose(merge(parts).coef_, PNMLRegressor().fit(X, y).coef_))
+    True
+    """
+    models = list(models)
+    names = [f"model {i}" for i in range(len(models))] if names is None else list(names)
+    if not models:
+        raise InputError("There are no models to put together; give at least one.")
+    if _is_table(models[0]) and all(map(_is_table, models)):
+        from pnml.tables.merging import merge_tables
+
+        return merge_tables(models, names)
+    for model, name in zip(models, names, strict=True):
+        if _is_table(models[0]) != _is_table(model):
+            raise InputError(
+                f"{name} is a {type(model).__name__} but {names[0]} a {type(models[0]).__name__}; "
+                "put together models of one kind."
+            )
+    for model, name in zip(models, names, strict=True):
+        _refuse_unlike(models[0], model, names[0], name)
+    total = merged(model._counted() for model in models)
+    known = getattr(models[0], "feature_names_in_", None)
+    return fitted(clone(models[0]), total, None if known is None else list(known))
+
+
+def _is_table(model: Any) -> bool:
+    return type(model).__name__ == "TableModel"
+
+
+def _refuse_unlike(first: Any, other: Any, name: str, other_name: str) -> None:
+    if not isinstance(other, LeastSquaresMixin) or not hasattr(other, "fit_gram"):
+        raise InputError(
+            f"{other_name} is a {type(other).__name__}, whose rows do not add up or not with those "
+            f"of {name}; what can be put together is {_KINDS}."
+        )
+    try:
+        check_is_fitted(other)
+    except NotFittedError as error:
+        raise InputError(f"{other_name} is not fitted; fit it first.") from error
+    if type(first) is not type(other) or repr(first.get_params()) != repr(other.get_params()):
+        raise InputError(
+            f"{other_name} is {other!r} but {name} is {first!r}; put together models with the same "
+            "settings."
+        )
+    ours, theirs = (list(getattr(m, "feature_names_in_", ())) for m in (first, other))
+    if first.n_features_in_ != other.n_features_in_ or (ours and theirs and ours != theirs):
+        raise InputError(
+            f"{other_name} and {name} were not fitted to the same columns in the same order; fit "
+            "both to the same columns."
+        )

@@ -1,0 +1,169 @@
+"""Tables of numbers: from a batch to its statistic, with the file named where a cell is odd."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.gram import Gram
+from pnml.core.gram_sum import Arrays, Document, GramSum, state_of, sum_of
+from pnml.estimators.classifier import PNMLClassifier
+from pnml.estimators.counted import rows_to_count
+from pnml.io.tables.events import Mark
+from pnml.scale.adding import statistic
+from pnml.tables.encoder import LARGEST
+from pnml.tables.targets import check_amounts, weights_of
+
+_FILES = 32  # bits of a piece's place that number it within its file
+
+
+class _Measured(NamedTuple):
+    gram: Gram
+    unlabelled: int
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are learnt from, and what they are."""
+
+    features: tuple[str, ...]
+    target: str
+    weight: str | None
+    rounding: float  # relative round-off of the features as they are in the files
+
+
+class NumberCounting:
+    """The statistic of the rows of files, as far as they have been read."""
+
+    def __init__(
+        self, estimator: Any, columns: Columns, file_name: Callable[[int], str], *, settled: bool
+    ) -> None:
+        self._estimator, self._columns, self._file_name = estimator, columns, file_name
+        self._settled = settled  # whether what was added always stays
+        self._below = 1.0
+        self._memory = threading.local()
+        self.total: GramSum | None = None
+        self.unlabelled = 0
+
+    def measured(self, batch: pa.RecordBatch, mark: Mark) -> _Measured:
+        """The statistic of a batch."""
+        try:
+            X, y, weights = self._rows(batch)
+            place = mark.file << _FILES | mark.pieces
+            with np.errstate(invalid="ignore", over="ignore"):
+                gram = statistic(
+                    X,
+                    y,
+                    weights,
+                    place=place,
+                    below=self._below,
+                    rounding=self._columns.rounding,
+                )
+                size = np.sqrt(np.diagonal(gram.xx) / max(gram.weight, 1.0) + gram.x_mean**2)
+            if not np.all(size < LARGEST):
+                self._refuse_odd(batch)
+        except InputError as error:
+            raise InputError(f"{self._file_name(mark.file)} cannot be counted: {error}") from error
+        return _Measured(gram, batch.num_rows - len(y))
+
+    def add(self, measured: _Measured) -> None:
+        """Add the statistic of a batch."""
+        self.unlabelled += measured.unlabelled
+        if measured.gram.rows:
+            part = GramSum.of(measured.gram)
+            self.total = part if self.total is None else self.total + part
+            if self._settled:
+                self._below = self.total.high.sample.threshold
+
+    def state(self) -> tuple[Document, Arrays]:
+        """All that is to be known to go on from here."""
+        document, arrays = ({}, {}) if self.total is None else state_of(self.total)
+        return {"unlabelled": self.unlabelled, "sum": document}, arrays
+
+    def restore(self, document: Document, arrays: Arrays) -> None:
+        """Go on from a state."""
+        self.unlabelled = document["unlabelled"]
+        self.total = sum_of(document["sum"], arrays) if document["sum"] else None
+        if self._settled and self.total is not None:
+            self._below = self.total.high.sample.threshold
+
+    def _rows(self, batch: pa.RecordBatch) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Rows (n, d) with a label, labels (n,) as numbers, and weights (n,)."""
+        asked = self._columns
+        labels, there = self._labels(batch.column(asked.target))
+        X = self._room(batch.num_rows)
+        for j, name in enumerate(asked.features):
+            X[:, j] = _numbers(batch.column(name))
+        weights = None
+        if asked.weight is not None:
+            weights = weights_of(batch.column(asked.weight), asked.weight, there)
+        if not there.all():
+            X, labels = X[there], labels[there]
+            weights = None if weights is None else weights[there]
+        if isinstance(self._estimator, PNMLClassifier) and len(X):
+            X, labels = rows_to_count(self._estimator, X, labels)
+        return X, labels, weights
+
+    def _room(self, rows: int) -> FloatArray:
+        """Room for rows (n, d), columns as they come; a thread takes the same memory every time.
+
+        Fresh memory of this size would cost more than all that is done with it.
+        """
+        d = len(self._columns.features)
+        held: FloatArray = getattr(self._memory, "room", np.empty(0))
+        if held.size < rows * d:
+            held = self._memory.room = np.empty(rows * d)
+        return held[: rows * d].reshape((rows, d), order="F")
+
+    def _labels(self, cells: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Labels (n,), and which of them are there."""
+        there = pc.is_valid(cells).to_numpy(zero_copy_only=False)
+        if isinstance(self._estimator, PNMLClassifier):
+            if pt.is_dictionary(cells.type):
+                cells = cells.dictionary_decode()
+            words = cells.drop_null().to_numpy(zero_copy_only=False)
+            labels = np.empty(len(cells), dtype=words.dtype)
+            labels[there] = words
+            return labels, there
+        y = np.array(_numbers(cells), dtype=float)
+        there &= ~np.isnan(y)
+        check_amounts(y[there], self._columns.target)
+        return y, there
+
+    def _refuse_odd(self, batch: pa.RecordBatch) -> None:
+        for name in self._columns.features:
+            values = np.asarray(_numbers(batch.column(name)), dtype=float)
+            if np.isnan(values).any():
+                raise InputError(
+                    f"column {name!r} has a missing cell, which has no place in a sum; fill such "
+                    "cells in or leave the column out with columns=, or use fit_mixed_files, "
+                    "which takes them."
+                )
+            if not np.all(np.abs(values) < LARGEST):
+                largest = float(np.abs(values).max())
+                raise InputError(
+                    f"column {name!r} holds numbers as large as {largest:g}, from which nothing "
+                    "can be learnt; correct the cells."
+                )
+
+
+def _numbers(cells: pa.Array) -> npt.NDArray[Any]:
+    """Cells as numbers (n,) of whatever width, NaN where one is missing."""
+    if pt.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if pt.is_boolean(cells.type):
+        cells = cells.cast(pa.int8())
+    elif pt.is_decimal(cells.type) or pt.is_null(cells.type):
+        cells = cells.cast(pa.float64())
+    values: npt.NDArray[Any] = cells.to_numpy(zero_copy_only=False)
+    return values

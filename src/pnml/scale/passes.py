@@ -1,0 +1,140 @@
+"""One pass over the files of a table: in order, with threads, in bounded memory, resumable."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Collection
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from threadpoolctl import threadpool_limits
+
+from pnml.core.errors import InputError
+from pnml.core.gram_sum import Arrays, Document
+from pnml.estimators.validation import is_number
+from pnml.io.tables.events import START, Broken, Ended, Mark, Read
+from pnml.io.tables.source import TableSource
+from pnml.scale.checkpoint import Checkpoint, Stop
+from pnml.scale.progress import Progress, watching
+
+_MOST_THREADS = 8  # each holds a piece of the table
+EVERY = 60.0  # seconds between two checkpoints
+
+
+class Counting(Protocol):
+    """What is made of a table, piece by piece."""
+
+    def measured(self, batch: pa.RecordBatch, mark: Mark) -> Any:
+        """What is to be added of a piece; in any thread, in any order."""
+
+    def add(self, measured: Any) -> None:
+        """Add it; in order."""
+
+    def state(self) -> tuple[Document, Arrays]:
+        """All that is to be known to go on from here."""
+
+    def restore(self, document: Document, arrays: Arrays) -> None:
+        """Go on from a state."""
+
+
+class LeftOutWarning(UserWarning):
+    """Rows or files were left out, and why."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a pass is to go."""
+
+    checkpoint: Path | None = None
+    seconds: float = EVERY
+    threads: int = 1
+    progress: Progress = None
+
+    @classmethod
+    def of(cls, checkpoint: Any, seconds: Any, threads: Any, progress: Any) -> Plan:
+        """A plan from what a user has passed."""
+        if not is_number(seconds) or seconds < 0:
+            raise InputError(
+                f"checkpoint_seconds is {seconds!r}, but it is the time between two checkpoints; "
+                "pass a number of 0 or more."
+            )
+        if threads is None:
+            threads = min(_MOST_THREADS, _cores())
+        if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+            raise InputError(f"threads is {threads!r}, but there must be one; pass 1 or more.")
+        path = None if checkpoint is None else Path(checkpoint)
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"There is no folder {path.parent} to write {path.name} to; make it.")
+        return cls(path, float(seconds), threads, progress)
+
+
+def count(
+    table: TableSource,
+    schema: pa.Schema,
+    counting: Counting,
+    checkpoint: Checkpoint,
+    stop: Stop | None,
+    plan: Plan,
+    *,
+    numeric: Collection[str] = (),
+) -> int:
+    """Count the rows of a table from where a pass has stopped, if one has, and how many there are.
+
+    Pieces are always the same and added in the order of the files, so that the sums are the same
+    to the last bit however often the pass is broken off and taken up. Of a file that turns out
+    to be bad, where such are left out, nothing stays.
+    """
+    rows, mark = 0, START
+    before = (0, counting.state()) if table.skips_bad else None
+    if stop is not None:
+        counting.restore(*stop.now)
+        rows, mark, before = stop.rows, stop.mark, stop.before
+        table.leave_out_named(stop.bad)
+    passing = table.passing(
+        schema, counting.measured, numeric=numeric, start=mark, workers=plan.threads
+    )
+    # each thread makes statistics of its own pieces; threads of BLAS would only be in their way
+    with (
+        threadpool_limits(1, "blas"),
+        watching(plan.progress, "Counting", table.size, rows) as tell,
+        closing(passing) as found,
+    ):
+        for event in found:
+            if isinstance(event, Read):
+                counting.add(event.result)
+                rows += event.rows
+                mark = Mark(event.mark.file, event.mark.pieces + 1)
+                tell(event.done, rows)
+            else:
+                mark = Mark(event.file + 1)
+            if isinstance(event, Broken) and before is not None:
+                table.leave_out(event)
+                rows = before[0]
+                counting.restore(*before[1])
+            if isinstance(event, Ended) and before is not None:
+                before = (rows, counting.state())
+            if checkpoint.due():
+                now = counting.state()
+                checkpoint.write(Stop(mark, rows, now, before, dict(table.bad), schema))
+    return rows
+
+
+def warn_of_bad(table: TableSource) -> None:
+    """Say which files were left out."""
+    if table.bad:
+        name, why = next(iter(table.bad.items()))
+        others = f" (and {len(table.bad) - 1} more)" if len(table.bad) > 1 else ""
+        reason = why if name in why else f"{name}: {why}"
+        files = "file was" if len(table.bad) == 1 else "files were"
+        warnings.warn(
+            f"{len(table.bad)} {files} left out{others}: {reason}", LeftOutWarning, stacklevel=3
+        )
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

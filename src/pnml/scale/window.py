@@ -1,0 +1,115 @@
+"""A model of the latest rows of a stream: old ones leave, and leave nothing behind."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.base import clone
+
+from pnml.core.errors import InputError
+from pnml.core.gram_sum import GramSum
+from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.validation import check_training_rows, check_weights
+from pnml.scale.adding import check_adds, fitted, statistic
+
+
+class SlidingWindow:
+    """An estimator of the last batches of a stream, such as the last 24 hours.
+
+    Nothing is ever subtracted. Batches wait in two stacks, one of which holds the sums of a
+    batch and all newer ones of its stack, so that the oldest goes by a pop; a push and a pop cost
+    two additions on average, and no round-off of rows that have left stays behind. Eq. (B4).
+    Memory is that of one statistic for each batch.
+
+    Parameters
+    ----------
+    estimator : PNMLRegressor, or LpNMLRegressor with penalty="l2"
+    batches : int
+        Batches in the window; when one more comes, the oldest leaves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pnml import PNMLRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> window = SlidingWindow(PNMLRegressor(), batches=2)
+    >>> for slope in (1.0, 5.0, 5.0):
+    ...     X = rng.normal(size=(50, 1))
+    ...     _ = window.push(X, slope * X[:, 0])
+    >>> window.rows, window.model.coef_.round(3)
+    (100, array([5.]))
+    """
+
+    def __init__(self, estimator: Any, *, batches: int) -> None:
+        if not isinstance(estimator, LeastSquaresMixin):
+            raise InputError(
+                f"estimator is a {type(estimator).__name__}, but windows slide over the sums of "
+                'PNMLRegressor or LpNMLRegressor with penalty="l2"; pass one of them.'
+            )
+        check_adds(estimator)
+        if not isinstance(batches, int) or isinstance(batches, bool) or batches < 1:
+            raise InputError(
+                f"batches is {batches!r}, but it is how many the window holds; pass a whole "
+                "number of 1 or more."
+            )
+        self.estimator = estimator
+        self.batches = batches
+        self._judge: Any = clone(estimator)  # knows the columns once it has seen a batch
+        self._pushed = 0
+        self._old: list[GramSum] = []  # each the sum of a batch and of the newer ones below it
+        self._new: list[GramSum] = []  # batches as they came
+        self._new_sum: GramSum | None = None
+        self._model: Any = None
+
+    def push(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Let a batch in, and the oldest out where there would be one too many."""
+        judge = self._judge
+        X, y = check_training_rows(judge, X, y, reset=not self._pushed)
+        weights = check_weights(sample_weight, X)
+        part = GramSum.of(statistic(X, y, weights, place=self._pushed))
+        self._pushed += 1
+        self._new.append(part)
+        self._new_sum = part if self._new_sum is None else self._new_sum + part
+        self._model = None
+        if len(self) > self.batches:
+            self.drop_oldest()
+        return self
+
+    def drop_oldest(self) -> Self:
+        """Let the oldest batch out."""
+        if not len(self):
+            raise InputError("The window holds no batch that could leave; push one first.")
+        if not self._old:
+            for part in reversed(self._new):
+                self._old.append(part + self._old[-1] if self._old else part)
+            self._new, self._new_sum = [], None
+        self._old.pop()
+        self._model = None
+        return self
+
+    def __len__(self) -> int:
+        """Batches in the window."""
+        return len(self._old) + len(self._new)
+
+    @property
+    def rows(self) -> int:
+        """Rows in the window."""
+        total = self._total()
+        return 0 if total is None else total.rows
+
+    @property
+    def model(self) -> Any:
+        """The estimator, fitted to the rows in the window."""
+        if self._model is None:
+            total = self._total()
+            if total is None:
+                raise InputError("The window holds no rows to learn from; push some first.")
+            names = getattr(self._judge, "feature_names_in_", None)
+            known = None if names is None else list(names)
+            self._model = fitted(clone(self.estimator), total, known)
+        return self._model
+
+    def _total(self) -> GramSum | None:
+        if not self._old:
+            return self._new_sum
+        return self._old[-1] if self._new_sum is None else self._old[-1] + self._new_sum

@@ -1,0 +1,162 @@
+"""Models of tables put together: as if one table had held the rows of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.errors import InputError
+from pnml.core.gram import Gram
+from pnml.core.gram_sum import merged
+from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.tables.encoder import (
+    NEVER_SEEN,
+    BoolArray,
+    CategoryColumn,
+    Encoder,
+    NumberColumn,
+    Patterns,
+)
+from pnml.tables.learners import LEARNERS
+from pnml.tables.model import TableModel
+
+_MOST_PATTERNS = 100_000
+
+
+def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableModel:
+    """The model of the rows of all models; `names` are theirs in messages.
+
+    Rows of every model are brought to common columns by a linear map of their sums, Eq. (B3):
+    the words of all, the mean and the spread of all. Learners that any of them has tried are
+    tried anew.
+    """
+    for model, name in zip(models, names, strict=True):
+        _refuse_unlike(models[0], model, names[0], name)
+    shared = _shared([model.encoder for model in models])
+    grams = [_moved(_gram(m.estimator), m.encoder, shared) for m in models]
+    total = merged(grams).gram()
+    total, encoder = _standardised(total, shared)
+    tried = list(dict.fromkeys(name for model in models for name, _ in model.losses))
+    fitted = {name: LEARNERS[name].make().fit_gram(total) for name in tried}
+    losses = {name: float(one.loo_.log_loss) for name, one in fitted.items()}
+    best = min(losses, key=lambda name: losses[name])
+    told = dict.fromkeys(remark for model in models for remark in model.remarks)
+    return replace(
+        models[0],
+        estimator=fitted[best],
+        encoder=encoder,
+        learner=best,
+        losses=tuple(losses.items()),
+        rows=total.rows,
+        remarks=(*told, f"Put together from {len(models)} models."),
+    )
+
+
+def _gram(estimator: Any) -> Gram:
+    found: Gram = estimator._counted()
+    return found
+
+
+def _refuse_unlike(first: TableModel, other: TableModel, name: str, other_name: str) -> None:
+    for model, called in ((first, name), (other, other_name)):
+        able = isinstance(model.estimator, LeastSquaresMixin)
+        if not able or not LEARNERS[model.learner].streams:
+            raise InputError(
+                f"{called} is of the learner {model.learner!r}, whose rows do not add up; only "
+                "pnml, lpnml and ols can be put together: fit one model to all rows instead."
+            )
+    if first.target.name != other.target.name:
+        raise InputError(
+            f"{other_name} predicts {other.target.name!r} but {name} {first.target.name!r}; put "
+            "together models of one target."
+        )
+    ours = {(c.name, type(c).__name__, getattr(c, "is_date", None)) for c in first.encoder.columns}
+    their = {(c.name, type(c).__name__, getattr(c, "is_date", None)) for c in other.encoder.columns}
+    if ours != their:
+        strange = min(ours ^ their)[0]
+        raise InputError(
+            f"{other_name} and {name} do not both have {strange!r} as the same kind of column; fit "
+            "both with the same columns, naming them with --categorical and --drop."
+        )
+
+
+def _shared(encoders: Sequence[Encoder]) -> Encoder:
+    """Columns of the first, with a place for everything that any of them has a place for."""
+    columns: list[NumberColumn | CategoryColumn] = []
+    width = NEVER_SEEN + 1
+    for column in encoders[0].columns:
+        same = [next(c for c in e.columns if c.name == column.name) for e in encoders]
+        gaps = any(c.missing is not None for c in same)
+        if isinstance(column, NumberColumn):
+            place, width = width, width + 1
+            missing, width = (width, width + 1) if gaps else (None, width)
+            columns.append(replace(column, value=place, missing=missing))
+        else:
+            words = [w for c in same if isinstance(c, CategoryColumn) for w in c.levels]
+            levels = tuple(dict.fromkeys(words))
+            places = tuple(range(width, width + len(levels)))
+            width += len(levels)
+            missing, width = (width, width + 1) if gaps else (None, width)
+            columns.append(replace(column, levels=levels, level_places=places, missing=missing))
+    return Encoder(tuple(columns), width, _patterns(encoders))
+
+
+def _patterns(encoders: Sequence[Encoder]) -> Patterns:
+    """Sets of columns that were missing together in any of them."""
+    names = encoders[0].names
+    found: list[BoolArray] = []
+    for encoder in encoders:
+        seen = encoder.patterns.seen
+        if seen is None:
+            return Patterns(None)
+        found.append(seen[:, [encoder.names.index(name) for name in names]])
+    every = np.unique(np.vstack(found), axis=0)
+    return Patterns(every if len(every) <= _MOST_PATTERNS else None)
+
+
+def _moved(gram: Gram, encoder: Encoder, shared: Encoder) -> Gram:
+    """The sums of rows as the shared encoder would have written them. Eq. (B3)."""
+    A, b = np.zeros((shared.width, encoder.width)), np.zeros(shared.width)
+    A[NEVER_SEEN, NEVER_SEEN] = 1.0
+    theirs = {column.name: column for column in encoder.columns}
+    for new in shared.columns:
+        old = theirs[new.name]
+        if isinstance(new, NumberColumn) and isinstance(old, NumberColumn):
+            _move_number(A, b, new, old)
+        elif isinstance(new, CategoryColumn) and isinstance(old, CategoryColumn):
+            place = dict(zip(new.levels, new.level_places, strict=True))
+            for word, at in zip(old.levels, old.level_places, strict=True):
+                A[place[word], at] = 1.0
+        if new.missing is not None and old.missing is not None:
+            A[new.missing, old.missing] = 1.0
+    return gram.mapped(A, b)
+
+
+def _move_number(A: FloatArray, b: FloatArray, new: NumberColumn, old: NumberColumn) -> None:
+    """Other units and another zero, which missing cells, being at zero, do not take part in."""
+    A[new.value, old.value] = old.scale / new.scale
+    shift = (old.fill - new.fill) / new.scale
+    b[new.value] = shift
+    if old.missing is not None:
+        A[new.value, old.missing] = -shift
+
+
+def _standardised(gram: Gram, encoder: Encoder) -> tuple[Gram, Encoder]:
+    """Numbers about their common mean and in units of their common spread."""
+    columns: list[NumberColumn | CategoryColumn] = []
+    for column in encoder.columns:
+        if isinstance(column, NumberColumn):
+            v, m = column.value, column.missing
+            there = gram.weight * (1.0 if m is None else 1.0 - float(gram.x_mean[m]))
+            mean = gram.weight * float(gram.x_mean[v]) / there
+            squares = float(gram.xx[v, v]) + gram.weight * float(gram.x_mean[v]) ** 2
+            spread = float(np.sqrt(max(squares / there - mean**2, 0.0))) or 1.0
+            fill = column.fill + column.scale * mean
+            column = replace(column, fill=fill, scale=column.scale * spread)
+        columns.append(column)
+    after = replace(encoder, columns=tuple(columns))
+    return _moved(gram, encoder, after), after
