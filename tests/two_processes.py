@@ -182,7 +182,7 @@ def main(rank, folder):
         init_method=f"file://{folder}/meeting",
         rank=rank,
         world_size=2,
-        timeout=timedelta(seconds=20),
+        timeout=timedelta(seconds=120),
     )
     seen = {}
     for scene in SCENES:

@@ -30,10 +30,11 @@ def seen(tmp_path_factory):
         for rank in range(2)
     ]
     try:
-        errors = [process.communicate(timeout=120)[1].decode() for process in running]
+        errors = [process.communicate(timeout=300)[1].decode() for process in running]
     finally:
         for process in running:
             process.kill()
+            process.wait()
     assert [process.returncode for process in running] == [0, 0], errors
     return [torch.load(folder / f"seen_{rank}.pt", weights_only=True) for rank in range(2)]
 
