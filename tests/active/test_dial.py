@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import oracle
 from pnml.active import dial_scores, dial_select, dial_select_batch
 from pnml.active.candidates import Candidates
-from pnml.active.kernels import numpy_kernel
+from pnml.active.kernels import NumpyKernel
 from pnml.active.layered import least_worst
 from pnml.active.scoring import Scorer
 
@@ -59,16 +59,38 @@ def test_of_models_that_fit_equally_the_first_answers(kernel, seed):
     np.testing.assert_allclose(worst[picks], np.sort(worst)[:5], atol=1e-12)
 
 
-def test_both_kernels_give_the_same_numbers_to_the_last_bit(drawn):
+def added(kernel, a, b):
+    out = np.full((len(a), b.shape[1]), 0.25)
+    kernel.add(kernel.rows(a), kernel.block(b), out)
+    return out
+
+
+def hard_to_tell(case, rng, a, b):
+    """Weights and targets that keys of a few bits confuse: a and b with something done to them."""
+    M = a.shape[1]
+    if case == "close":  # leads far below what a key resolves, on either side of it
+        a, b = -1 - 1e-7 * rng.integers(0, 60, a.shape), -2 - 1e-7 * rng.integers(0, 60, b.shape)
+    elif case == "equal":
+        a, b = np.repeat(a[:, :1], M, axis=1), np.repeat(b[:1], M, axis=0)
+    elif case == "far":  # the winner is the second best of both, far below either
+        a, b = np.full_like(a, -900.0), np.full_like(b, -800.0)
+        a[:, 0], b[-1], a[:, M // 2], b[M // 2] = 0, 0, -40, -30
+    elif case == "impossible":
+        a[rng.random(a.shape) < 0.5], b[rng.random(b.shape) < 0.5] = -np.inf, -np.inf
+        a[0] = -np.inf
+    return a, b
+
+
+@pytest.mark.parametrize("case", ["ordinary", "close", "equal", "far", "impossible"])
+def test_both_kernels_give_the_same_numbers_to_the_last_bit(drawn, case):
     compiled = pytest.importorskip("pnml.active.compiled")
-    for M, rows, lanes in ((1, 1, 1), (2, 3, 5), (9, 4, 8), (31, 17, 33)):
+    rng = np.random.default_rng(0)
+    sizes = ((1, 1, 1), (2, 3, 5), (9, 4, 8), (31, 17, 33), (100, 9, 128), (1500, 5, 40))
+    for M, rows, lanes in sizes:
         a, b = drawn(M, rows, 3)[:, :, 0].T.copy(), drawn(M, lanes, 3)[:, :, 1].copy()
-        found = []
-        for kernel in (numpy_kernel, compiled.numba_kernel):
-            out = np.full((rows, lanes), 0.25)
-            kernel(a, b, np.exp(b), out)
-            found.append(out)
-        np.testing.assert_array_equal(*found)
+        a, b = hard_to_tell(case, rng, a, b)
+        found = added(compiled.NumbaKernel(), a, b)
+        np.testing.assert_array_equal(found, added(NumpyKernel(), a, b))
 
 
 def test_candidates_that_no_model_allows_or_all_agree_on_are_scored(kernel):

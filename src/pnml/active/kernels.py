@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from pnml.core.arrays import FloatArray
 
+LANES = 128  # targets at a time: what is gone over again and again stays in cache
 _LINE = 64  # bytes that memory is read by
 # Below this many sums the compiled loop, which has to be loaded first, saves nothing.
 _WORTH_COMPILING = 2**26
@@ -18,12 +19,26 @@ _BLOCK_NUMBERS = 2**15
 
 
 class Kernel(Protocol):
-    """What adds, for one class c of the targets, the probabilities of the winners. Eq. (I1)."""
+    """What adds, for one class c of the targets, the probabilities of the winners. Eq. (I1).
 
-    def __call__(self, a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray) -> None:
+    Rows and blocks are made ready once and used often; a kernel takes those it made itself.
+    """
+
+    bytes_per_weight: int  # of what is held of one weight of a row
+    bytes_per_target: int  # of what is held of one number of a block
+
+    def rows(self, a: FloatArray) -> Any:
+        """Weights (R, M) of candidates."""
+        ...
+
+    def block(self, b: FloatArray) -> Any:
+        """Log-probabilities (M, L) of one class of at most LANES targets."""
+        ...
+
+    def add(self, rows: Any, block: Any, out: FloatArray) -> None:
         """Add p[m*, k] to out (R, L), where m* is the first m with the largest a[r, m] + b[m, k].
 
-        Weights of the candidate a (R, M); log-probabilities b (M, L) of the targets, p their exp.
+        p is exp(b).
         """
         ...
 
@@ -40,32 +55,47 @@ def aligned(shape: tuple[int, ...]) -> FloatArray:
     return room[start : start + numbers].reshape(shape)
 
 
-def numpy_kernel(a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray) -> None:
-    """The kernel in numpy, a block of candidates at a time.
+class NumpyKernel:
+    """The kernel in numpy, a few candidates at a time.
 
-    >>> out = np.zeros((1, 1))
-    >>> numpy_kernel(np.log([[0.2, 0.9]]), np.log([[0.8], [0.3]]), np.array([[0.8], [0.3]]), out)
-    >>> out
+    >>> kernel, out = NumpyKernel(), np.zeros((1, 1))
+    >>> weights, block = kernel.rows(np.log([[0.2, 0.9]])), kernel.block(np.log([[0.8], [0.3]]))
+    >>> kernel.add(weights, block, out)
+    >>> out.round(12)
     array([[0.3]])
     """
-    targets = np.ascontiguousarray(b.T)  # (L, M)
-    lanes = np.arange(len(targets))
-    step = max(1, _BLOCK_NUMBERS // targets.size)
-    totals = np.empty((min(step, len(a)), *targets.shape))
-    for start in range(0, len(a), step):
-        rows = a[start : start + step]
-        sums = np.add(rows[:, None, :], targets, out=totals[: len(rows)])
-        out[start : start + step] += p[sums.argmax(axis=-1), lanes]  # the first of equals
+
+    bytes_per_weight = 8
+    bytes_per_target = 16
+
+    def rows(self, a: FloatArray) -> FloatArray:
+        """The weights as they are."""
+        return a
+
+    def block(self, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Log-probabilities (L, M), models beside each other, and probabilities (M, L)."""
+        return np.ascontiguousarray(b.T), np.exp(b)
+
+    def add(self, rows: FloatArray, block: tuple[FloatArray, FloatArray], out: FloatArray) -> None:
+        """Add p of the winners to out (R, L)."""
+        targets, p = block
+        lanes = np.arange(len(targets))
+        step = max(1, _BLOCK_NUMBERS // targets.size)
+        totals = np.empty((min(step, len(rows)), *targets.shape))
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            sums = np.add(some[:, None, :], targets, out=totals[: len(some)])
+            out[start : start + step] += p[sums.argmax(axis=-1), lanes]  # the first of equals
 
 
 def fastest_kernel(sums: int) -> Kernel:
     """The compiled kernel where numba is installed and there is enough to do; both agree exactly.
 
-    >>> fastest_kernel(1000) is numpy_kernel
-    True
+    >>> type(fastest_kernel(1000)).__name__
+    'NumpyKernel'
     """
     if sums < _WORTH_COMPILING or find_spec("numba") is None:
-        return numpy_kernel
-    from pnml.active.compiled import numba_kernel
+        return NumpyKernel()
+    from pnml.active.compiled import NumbaKernel
 
-    return numba_kernel
+    return NumbaKernel()

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from pnml.active.checks import LogProbabilities
-from pnml.active.kernels import Kernel, aligned, fastest_kernel
+from pnml.active.kernels import LANES, Kernel, fastest_kernel
 from pnml.core.arrays import FloatArray
 from pnml.core.errors import InputError
 
-_LANES = 128  # targets at a time: what the kernel goes over again and again stays in cache
 _ROWS = 256  # weights at a time: their normalisers stay in cache, too
 _GATHERED = 4096  # weights that are made at once
 _NUMBER = 8  # bytes
 DEFAULT_MEMORY = 128 * 2**20
 
 Advance = Callable[[int], None]
-Block = tuple[FloatArray, FloatArray]  # log-probabilities and probabilities (M, L) of one class
 
 
 @dataclass(frozen=True)
@@ -32,18 +31,22 @@ class Scorer:
     rows: int  # weights that are made at once
     lanes: int  # targets at a time
     # the targets cut once and for all; where there is no room, they are cut each time
-    kept: list[tuple[int, list[Block]]] = field(default_factory=list, repr=False)
+    kept: list[tuple[int, list[Any]]] = field(default_factory=list, repr=False)
 
     @classmethod
     def within(cls, max_memory: float, targets: LogProbabilities, rows: int) -> Scorer:
         """A scorer for about this many rows of weights that holds at most max_memory bytes."""
         M, K, C = (int(size) for size in targets.shape)
-        lanes, most = min(_LANES, K), min(_GATHERED, rows)
+        lanes, most = min(LANES, K), min(_GATHERED, rows)
+        kernel = fastest_kernel(rows * targets.size)
 
         def needed(rows: int, lanes: int) -> int:
-            # weights in three forms, winners, two numbers for each model and target, and sums
-            scored = min(rows, _ROWS) * lanes
-            return _NUMBER * (3 * rows * M + 3 * scored + 6 * M * lanes + 2**15)
+            # weights in two forms, some with all that a kernel makes of them; winners; a block
+            # while it is made and while it is used, and sums
+            some = min(rows, _ROWS)
+            making = some * M * (2 * _NUMBER + kernel.bytes_per_weight)
+            block = M * lanes * (3 * _NUMBER + kernel.bytes_per_target)
+            return _NUMBER * (2 * rows * M + 3 * some * lanes + 2**15) + making + block
 
         while needed(most, lanes) > max_memory and max(most, lanes) > 1:
             most, lanes = (most // 2, lanes) if most >= lanes else (most, lanes // 2)
@@ -52,8 +55,8 @@ class Scorer:
                 f"max_memory is {max_memory:,.0f} bytes, but {M} models need "
                 f"{needed(most, lanes):,} at least; raise it, or use fewer models."
             )
-        scorer = cls(targets, fastest_kernel(rows * targets.size), most, lanes)
-        if needed(most, lanes) + 2 * _NUMBER * M * K * C <= max_memory:
+        scorer = cls(targets, kernel, most, lanes)
+        if needed(most, lanes) + kernel.bytes_per_target * M * K * C <= max_memory:
             scorer.kept.extend((lanes, list(blocks)) for lanes, blocks in scorer._cut())
         return scorer
 
@@ -68,24 +71,21 @@ class Scorer:
 
     def _add(self, a: FloatArray, found: FloatArray) -> None:
         group = factors_at_once(self.targets.shape[2])
+        weights = self.kernel.rows(a)
         for lanes, blocks in self.kept or self._cut():
             normalisers = np.zeros((len(a), lanes))
-            for b, p in blocks:
-                self.kernel(a, b, p, normalisers)
+            for block in blocks:
+                self.kernel.add(weights, block, normalisers)
             for start in range(0, lanes, group):
                 found += np.log(np.multiply.reduce(normalisers[:, start : start + group], axis=1))
 
-    def _cut(self) -> Iterator[tuple[int, Iterable[Block]]]:
+    def _cut(self) -> Iterator[tuple[int, Iterable[Any]]]:
         for start in range(0, self.targets.shape[1], self.lanes):
             part = self.targets[:, start : start + self.lanes]
-            yield part.shape[1], map(partial(_block, part), range(part.shape[2]))
+            yield part.shape[1], map(partial(self._block, part), range(part.shape[2]))
 
-
-def _block(part: LogProbabilities, c: int) -> Block:
-    b, p = aligned(part.shape[:2]), aligned(part.shape[:2])
-    b[:] = part[:, :, c]
-    np.exp(b, out=p)
-    return b, p
+    def _block(self, part: LogProbabilities, c: int) -> Any:
+        return self.kernel.block(part[:, :, c].astype(np.float64))
 
 
 def factors_at_once(classes: int) -> int:
