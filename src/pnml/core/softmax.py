@@ -67,7 +67,10 @@ def pull(leverage: Array) -> Array:
     array([0. , 0.5, 1. ])
     """
     xp = array_namespace(leverage)
-    return -xp.expm1(-xp.log1p(_float64(leverage)))
+    k = _float64(leverage)
+    endless = xp.isinf(k)
+    k = xp.where(endless, xp.zeros_like(k), k)  # so that gradients there are 0, not NaN
+    return xp.where(endless, xp.ones_like(k), k / (1 + k))
 
 
 def regret(log_p: Array, leverage: Array) -> Array:

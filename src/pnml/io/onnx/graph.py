@@ -32,6 +32,7 @@ class Graph:
         self._known: dict[Any, str] = {}
         self._opsets = {"": OPSET}
         self._ir_version = _IR_VERSION
+        self.bounded = False  # whether all numbers are finite where those of the inputs are
 
     def input(self, name: str, element: int, shape: Dimensions) -> str:
         """Declare an input."""

@@ -54,6 +54,7 @@ def check(model: Any) -> None:
 def regression(solution: Solution, X: Traced) -> Outputs:
     """Prediction, standard deviation and regret of rows."""
     geometry, choice = solution.geometry, solution.choice
+    X.graph.bounded = choice.alpha > 0  # else rows may leave the span
     if solution.method is LUCKY:
         return _lucky(lucky_terms(solution, X), choice.noise_variance)
     leverage = geometry.leverage(X, choice.alpha)
@@ -106,6 +107,7 @@ def _fit(solution: Solution, X: Traced) -> Any:
 
 def classification(model: PNMLClassifier, log_p: Traced, rows: Traced) -> Outputs:
     """Log-probabilities and regret, from those of the classifier inside and its features."""
+    rows.graph.bounded = model.alpha_ > 0
     if model.normalize:
         norms = xp.sqrt(xp.vecdot(rows, rows))[..., None]
         rows = rows / xp.where(norms > 0, norms, 1.0)

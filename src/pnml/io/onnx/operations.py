@@ -103,7 +103,8 @@ def _elementwise(operation: str, of_numbers: Callable[..., Any]) -> Callable[...
 def _log1p(a: Any) -> Any:
     """log(1 + x) with all digits: log u and, where u = 1 + x was rounded, what that has lost."""
     u = _add(1.0, a)
-    lost = where(a < _LARGE, a - (u - 1.0), 0.0)
+    lost = a - (u - 1.0)
+    lost = lost if a.graph.bounded else where(a < _LARGE, lost, 0.0)
     return made("Log", u.shape, u) + lost / u
 
 
@@ -112,8 +113,16 @@ def _expm1(a: Any) -> Any:
     return made("Tanh", a.shape, a * 0.5) * (made("Exp", a.shape, a) + 1.0)
 
 
+def _isinf(a: Any) -> Any:
+    if not isinstance(a, Traced):
+        return np.isinf(a)
+    return False if a.graph.bounded else made("IsInf", a.shape, a)
+
+
 def where(condition: Any, a: Any, b: Any) -> Any:
     """One or the other, element by element."""
+    if condition is False:
+        return b
     return made("Where", broadcast(condition, a, b), condition, a, b)
 
 
@@ -209,7 +218,7 @@ vars(xp).update(
     finfo=lambda dtype: dtype,
     full_like=_full_like,
     greater=lambda a, b: pairwise("Greater", a, b),
-    isinf=_elementwise("IsInf", np.isinf),
+    isinf=_isinf,
     isnan=_elementwise("IsNaN", np.isnan),
     less=lambda a, b: pairwise("Less", a, b),
     less_equal=lambda a, b: pairwise("LessOrEqual", a, b),
@@ -223,6 +232,7 @@ vars(xp).update(
     multiply=_multiply,
     negative=_elementwise("Neg", np.negative),
     ones=lambda size, dtype=None, device=None: np.ones(size),
+    ones_like=lambda a: _full_like(a, 1.0),
     power=_power,
     reshape=_reshape,
     sqrt=_elementwise("Sqrt", np.sqrt),
