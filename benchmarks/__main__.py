@@ -1,4 +1,4 @@
-"""python -m benchmarks SUITE [--rounds N] [--quick] [--json FILE]; linear, tables, ood, refit …"""
+"""python -m benchmarks SUITE [--rounds N] [--quick] [--json FILE]; linear, tables, scale …"""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ SUITES = (
     "active",
     "onnx",
     "scale",
+    "scale_dask",
+    "scale_model",
 )  # modules here that have jobs
 
 

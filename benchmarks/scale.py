@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -48,14 +48,14 @@ def jobs(*, quick: bool) -> list[Job]:
     return [partial(_files, sizes), _shards]
 
 
-def write_files(folder: Path, rows: int) -> None:
-    """Parquet files of 50 columns of float32 and a linear target."""
+def write_files(folder: Path, rows: int, width: int = _COLUMNS) -> None:
+    """Twenty Parquet files of columns of float32, 50 or so many, and a linear target."""
     rng = np.random.default_rng(0)
-    slopes = rng.normal(size=_COLUMNS).astype(np.float32)
+    slopes = rng.normal(size=width).astype(np.float32)
     for part, ends in enumerate(np.array_split(np.arange(rows), _FILES)):
-        X = rng.standard_normal(size=(len(ends), _COLUMNS), dtype=np.float32)
+        X = rng.standard_normal(size=(len(ends), width), dtype=np.float32)
         y = X @ slopes + rng.standard_normal(size=len(ends), dtype=np.float32)
-        columns = {f"x{j}": X[:, j] for j in range(_COLUMNS)} | {"y": y}
+        columns = {f"x{j}": X[:, j] for j in range(width)} | {"y": y}
         pyarrow.parquet.write_table(pa.table(columns), folder / f"part-{part:03d}.parquet")
 
 
@@ -153,7 +153,7 @@ def _shards(_: int) -> Iterator[Row]:
         yield absolute_row(name, np.array([worst]), "", Target(limit))
 
 
-def _wall(call: partial[object]) -> float:
+def _wall(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start

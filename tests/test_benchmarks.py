@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import subprocess
 import sys
 import time
@@ -71,6 +72,40 @@ def test_a_quick_run_prints_and_stores_every_row(tmp_path):
         assert row["passed"] is None  # small sizes have no targets
         skipped = row["note"].startswith("skipped")
         assert skipped or (0 < row["low"] <= row["result"] <= row["high"] < math.inf)
+
+
+@pytest.fixture
+def model(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    return pytest.importorskip("benchmarks.scale_model")
+
+
+def test_the_cost_model_finds_the_costs_that_times_were_made_of(model):
+    costs = model.Costs(piece=2e-3, cell=2e-8, product=1e-10, byte=1e-9)
+    seconds = np.array([costs.seconds(*size, 20) for size in model._KNOWN])
+    again = model.Costs.of(model._KNOWN, seconds)
+    for name, value in vars(costs).items():
+        assert getattr(again, name) == pytest.approx(value, rel=1e-6), name
+
+
+def test_a_statistic_takes_the_bytes_that_the_cost_model_says(model):
+    for columns in (10, 300):
+        measured = len(pickle.dumps(model._statistic(columns)))
+        assert model.statistic_bytes(columns) == pytest.approx(measured, rel=0.01)
+    assert [model.tree(parts, 10, 0.0)[0] for parts in (1, 8, 9, 512, 1e6)] == [0, 1, 2, 3, 7]
+
+
+def test_the_exact_regrets_of_wide_rows_are_those_of_the_estimator(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    wide = pytest.importorskip("benchmarks.wide")
+    made = wide.Wide(rows=60, columns=40, alpha=0.5)
+    X = np.vstack(list(made.pieces()))
+    reference = PNMLRegressor(alpha=0.5, noise_variance=1.0, fit_intercept=False).fit(X, X[:, 0])
+    told, dimension = wide.exact_regrets(made)
+    np.testing.assert_allclose(told, reference.regret(made.new()), rtol=1e-9)
+    assert dimension == pytest.approx(
+        np.trace(X @ np.linalg.solve(X.T @ X + 0.5 * np.eye(40), X.T))
+    )
 
 
 def test_the_rivals_of_leave_one_out_find_the_same_folds(rivals, rng):

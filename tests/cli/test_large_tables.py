@@ -10,6 +10,8 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet
 import pytest
 
 from made_tables import mixed, numbers
@@ -32,6 +34,36 @@ def test_a_bad_file_is_named_or_left_out(here, call):
     assert done.code == 0
     assert done.err.startswith("Note: 1 file was left out: t/part-1.parquet is damaged")
     assert load("m.pnml").rows == 300
+
+
+def test_a_fit_that_a_bad_file_has_ended_goes_on_without_it(here, call, monkeypatch):
+    """Of its first pieces, which were counted before the bad one came, nothing stays."""
+    monkeypatch.setattr("pnml.scale.passes.EVERY", 0.0)
+    monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 300)
+    monkeypatch.setattr("pnml.io.tables.typed_part._PARQUET_ROWS", 100)
+    table = mixed(4000, seed=3)
+    (here / "t").mkdir()
+    for part in range(4):
+        rows, path = table.slice(1000 * part, 1000), here / "t" / f"{part}.parquet"
+        pyarrow.parquet.write_table(rows, path, row_group_size=100, write_page_checksum=True)
+    bad = here / "t" / "2.parquet"
+    place = pyarrow.parquet.ParquetFile(bad).metadata.row_group(9).column(0)
+    data = bytearray(bad.read_bytes())
+    data[place.data_page_offset + place.total_compressed_size - 9] ^= 255
+    bad.write_bytes(data)
+    arguments = ["fit", "t", "--target", "y", "-o", "m.pnml"]
+    done = call(*arguments)
+    assert_one_sentence(done.code, done.out, done.err, ["2.parquet"])
+    assert Path("m.pnml.part").exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        done = call(*arguments, "--skip-bad")
+    assert done.code == 0, done.err
+    assert load("m.pnml").rows == 3000
+    bad.unlink()
+    assert call(*arguments[:-1], "others.pnml").code == 0
+    ours, theirs = (load(name).estimator for name in ("m.pnml", "others.pnml"))
+    np.testing.assert_allclose(ours._statistic.yy, theirs._statistic.yy, rtol=1e-12)
 
 
 def test_addresses_are_tables_too(here, call):

@@ -207,3 +207,13 @@ def test_options_reach_the_estimator(fitted):
     np.testing.assert_allclose(wide, model.predict_interval(rows, coverage=0.99), rtol=1e-13)
     strict = scale.lazily(model).trusted(frame, level=0.5).compute()
     np.testing.assert_array_equal(strict, model.trusted(rows, level=0.5))
+
+
+def test_to_fit_lazily_is_to_fit_where_the_rows_are(rng):
+    table = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abt"))
+    frame = dd.from_pandas(table, npartitions=4)
+    both = scale.lazily(PNMLRegressor()).fit(frame, "t")
+    assert isinstance(both, type(scale.lazily(PNMLRegressor())))
+    truth = PNMLRegressor().fit(table[["a", "b"]], table["t"])
+    told = both.regret(frame[["a", "b"]]).compute()
+    np.testing.assert_allclose(told, truth.regret(table[["a", "b"]]), rtol=1e-10)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from pnml import ConditionWarning, InputError, LpNMLRegressor, PNMLRegressor, load, save
+from pnml.core.gram_sum import GramSum, state_of, sum_of
 
 
 def rows(n=400, d=4, seed=0):
@@ -97,12 +100,41 @@ def test_digits_that_were_lost_where_they_matter_are_told_of():
         model.predict(X)
 
 
+@pytest.mark.parametrize("near", [1.0, 1e-2, 1e-4])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_no_answer_after_forgetting_is_worse_than_it_says(near, intercept):
+    """The larger the rows that leave, the more is lost: to 1e-6 right, or told of, or refused."""
+    said = []
+    for size in 10.0 ** np.arange(10):
+        X, y = rows(300, 3)
+        X[:, 1] = X[:, 0] + near * X[:, 1]  # directions that little is known of lose most
+        X[:150] *= size
+        y[:150] *= size
+        model = PNMLRegressor(fit_intercept=intercept).partial_fit(X, y)
+        truth = PNMLRegressor(fit_intercept=intercept).fit(X[150:], y[150:])
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = model.forget(X[:150], y[:150]).regret(X[150:])
+        except InputError:
+            said.append("refused")
+            continue
+        said.append("told of" if caught else "silent")
+        if not caught:
+            np.testing.assert_allclose(found, truth.regret(X[150:]), rtol=1e-6, err_msg=str(size))
+            np.testing.assert_allclose(model.predict(X[150:]), truth.predict(X[150:]), rtol=1e-6)
+    assert said[0] == "silent" or near < 1, "next to nothing is lost where rows are of one size"
+    assert said[-1] == "refused"
+
+
 def test_what_was_lost_is_kept_in_files_and_sums(tmp_path):
     X, y = rows()
     model = PNMLRegressor().partial_fit(X, y).forget(X[:9], y[:9])
     save(model, tmp_path / "m.pnml")
     again = load(tmp_path / "m.pnml")
     assert again._statistic.lost.tobytes() == model._statistic.lost.tobytes()
+    held = sum_of(*state_of(GramSum.of(model._statistic))).gram()
+    assert held.lost.tobytes() == model._statistic.lost.tobytes()
     model.partial_fit(X[:9], y[:9])
     assert (model._statistic.lost == again._statistic.lost).all()
 

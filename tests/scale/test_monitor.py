@@ -74,6 +74,14 @@ def test_never_seen_rows_raise_the_alarm_at_once():
     assert drift.since == 0
 
 
+def test_evidence_beyond_all_numbers_stays_a_number():
+    monitor = RegretMonitor(np.linspace(0, 1, 20))
+    drift = monitor.update(np.arange(3000.0) + 5)  # each row above all before it
+    assert drift.row < 30
+    assert 1 < monitor.evidence < np.inf
+    assert monitor.p_value < 1e-300
+
+
 def test_rows_one_by_one_are_rows_at_once():
     random = np.random.default_rng(2)
     stream = np.concatenate([random.exponential(size=300), 3 * random.exponential(size=100)])

@@ -116,6 +116,7 @@ def state_of(total: GramSum) -> tuple[Document, Arrays]:
     document = {name: getattr(high, name) for name in _NUMBERS}
     document |= {"size": sample.size, "bound": sample.bound}
     arrays = {name: getattr(high, name) for name in _MOMENTS}
+    arrays |= {} if high.lost is None else {"lost": high.lost}
     return document, arrays | {
         "keys": sample.keys,
         "sampled": sample.rows,
@@ -128,7 +129,8 @@ def sum_of(document: Document, arrays: Arrays) -> GramSum:
     """The sum of statistics that `state_of` was given."""
     sample = RowSample(arrays["keys"], arrays["sampled"], document["size"], document["bound"])
     numbers: dict[str, Any] = {name: document[name] for name in _NUMBERS}
-    high = Gram(**(numbers | {name: arrays[name] for name in _MOMENTS}), sample=sample)
+    moments = {name: arrays[name] for name in _MOMENTS}
+    high = Gram(**(numbers | moments), sample=sample, lost=arrays.get("lost"))
     return GramSum(high, arrays["low_mean"], arrays["low"])
 
 

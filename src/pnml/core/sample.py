@@ -53,8 +53,11 @@ class RowSample:
 
     def __add__(self, other: RowSample) -> RowSample:
         """Sample of the union of the rows of both."""
-        keys = np.concatenate([self.keys, other.keys])
         size, bound = min(self.size, other.size), min(self.threshold, other.threshold)
+        unchanged = not len(other.keys) and (size, bound) == (self.size, self.threshold)
+        if unchanged and not np.any(self.keys > bound):  # most batches of a long stream: no copy
+            return RowSample(self.keys, self.rows, size, bound)
+        keys = np.concatenate([self.keys, other.keys])
         first = np.argsort(keys, kind="stable")[:size]
         first = first[keys[first] <= bound]  # above it, one of the parts has let rows go
         rows = np.concatenate([self.rows, other.rows])[first]

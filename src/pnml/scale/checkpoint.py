@@ -30,7 +30,7 @@ class Stop:
     mark: Mark
     rows: int
     now: State
-    before: tuple[int, State] | None  # rows and state at the beginning of the file, to fall back to
+    before: tuple[int, State]  # rows and state at the beginning of the file, to fall back to
     bad: dict[str, str]
     schema: pa.Schema
 
@@ -59,12 +59,12 @@ class Checkpoint:
             self._refuse_other(found["identity"])
         except (InputError, OSError) as error:
             raise InputError(f"Cannot go on from the checkpoint {self.path}: {error}") from error
-        before = found["before"]
+        rows_before, state_before = found["before"]
         return Stop(
             mark=Mark(*found["mark"]),
             rows=found["rows"],
             now=(found["now"], _named(arrays, "now")),
-            before=None if before is None else (before[0], (before[1], _named(arrays, "before"))),
+            before=(rows_before, (state_before, _named(arrays, "before"))),
             bad=found["bad"],
             schema=pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(found["schema"]))),
         )
@@ -82,14 +82,14 @@ class Checkpoint:
             "mark": list(stop.mark),
             "rows": stop.rows,
             "now": stop.now[0],
-            "before": None if stop.before is None else [stop.before[0], stop.before[1][0]],
+            "before": [stop.before[0], stop.before[1][0]],
             "bad": stop.bad,
             "schema": stop.schema.serialize().to_pybytes().hex(),
         }
-        arrays = {f"now.{name}": np.ascontiguousarray(a) for name, a in stop.now[1].items()}
-        if stop.before is not None:
-            held = stop.before[1][1]
-            arrays |= {f"before.{name}": np.ascontiguousarray(a) for name, a in held.items()}
+        held = (("now", stop.now[1]), ("before", stop.before[1][1]))
+        arrays = {
+            f"{w}.{n}": np.ascontiguousarray(a) for w, named in held for n, a in named.items()
+        }
         try:
             write_whole(self.path, pack({_KEY: found}, arrays))
         except OSError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ _INTERVAL = ("lower", "upper")
 
 
 def lazily(estimator: Any) -> Lazily:
-    """A fitted estimator whose answers to Dask collections are Dask collections.
+    """An estimator that learns from Dask collections, and answers to them with Dask collections.
 
     Examples
     --------
@@ -25,19 +25,29 @@ def lazily(estimator: Any) -> Lazily:
     >>> regret = lazily(model).regret(X)
     >>> regret.chunks[0][:2], bool(regret.max().compute() == model.regret([[1.0]])[0])
     ((100, 100), True)
+    >>> lazily(PNMLRegressor()).fit(X.cumsum(axis=0), np.arange(1000.0)).estimator.coef_.round(6)
+    array([1.])
     """
     return Lazily(estimator)
 
 
 class Lazily:
-    """The methods of a fitted estimator that look at each row by itself, for Dask collections.
+    """An estimator with its methods that look at each row by itself, for Dask collections.
 
-    Arrays give arrays with the same chunks of rows; dataframes give series and dataframes with
-    the same index. Partitions without rows and chunks of unknown size will do.
+    `fit` learns at once, where the rows are; all else waits until it is computed. Arrays give
+    arrays with the same chunks of rows; dataframes give series and dataframes with the same
+    index. Partitions without rows and chunks of unknown size will do.
     """
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator as `fit_dask` does, in one pass that fetches no rows."""
+        from pnml.scale.dask import fit_dask
+
+        fit_dask(self.estimator, X, y, sample_weight)
+        return self
 
     def predict(self, X: Any) -> Any:
         """Predicted label of each row; a series is called ``prediction``."""

@@ -61,6 +61,9 @@ def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Pl
             look, more = table.read(_look, schema=schema)
             if look is None:
                 raise InputError(f"{table.name} has no rows to learn from; give a table with some.")
+            if not look.schema.equals(schema):  # told by a pass to the end, so there is one left
+                schema, stop = look.schema, None
+                checkpoint.remove()
             job = Job.of(look, request, learner, table.name)
             if not (more and job.streams):
                 return _at_once(table, request, learner, schema, plan)

@@ -16,6 +16,7 @@ from pnml.io.atomic import write_whole
 from pnml.io.container import pack, unpack
 
 _KEY = "regret_monitor"
+_MOST_LOG = 700.0  # e to that is about as much as a double can hold
 _PARTS = ("log_products", "log_sums", "log_best")  # of the wealth, all that it goes on from
 
 
@@ -136,7 +137,7 @@ class RegretMonitor:
     def evidence(self) -> float:
         """The bets' winnings as a share of those that raise the alarm: 1 or more at an alarm."""
         last = self._wealth.log_detector
-        return float(np.exp(last[-1] - self._log_limit)) if len(last) else 0.0
+        return float(np.exp(min(last[-1] - self._log_limit, _MOST_LOG))) if len(last) else 0.0
 
     def update(self, regrets: Any) -> Drift | None:
         """Take in the next regrets (n,) of the stream; the drift, once there is any."""

@@ -89,8 +89,9 @@ def count(
     to be bad, where such are left out, nothing stays.
     """
     rows, mark = 0, START
-    before = (0, counting.state()) if table.skips_bad else None
+    before = (0, counting.state())  # kept in any case: who takes the pass up may leave files out
     if stop is not None:
+        _refuse_left_out(stop, table)
         counting.restore(*stop.now)
         rows, mark, before = stop.rows, stop.mark, stop.before
         table.leave_out_named(stop.bad)
@@ -111,11 +112,11 @@ def count(
                 tell(event.done, rows)
             else:
                 mark = Mark(event.file + 1)
-            if isinstance(event, Broken) and before is not None:
+            if isinstance(event, Broken):
                 table.leave_out(event)
                 rows = before[0]
                 counting.restore(*before[1])
-            if isinstance(event, Ended) and before is not None:
+            if isinstance(event, Ended):
                 before = (rows, counting.state())
             if checkpoint.due():
                 now = counting.state()
@@ -132,6 +133,15 @@ def warn_of_bad(table: TableSource) -> None:
         files = "file was" if len(table.bad) == 1 else "files were"
         warnings.warn(
             f"{len(table.bad)} {files} left out{others}: {reason}", LeftOutWarning, stacklevel=3
+        )
+
+
+def _refuse_left_out(stop: Stop, table: TableSource) -> None:
+    """Raise where an earlier pass was allowed to leave files out and this one is not."""
+    if stop.bad and not table.skips_bad:
+        raise InputError(
+            f"The pass that is to be taken up has left {next(iter(stop.bad))} out, since bad files "
+            "were to be skipped; ask for that again, or delete the checkpoint to begin anew."
         )
 
 

@@ -61,21 +61,26 @@ def widened_schema(
     ]
     if texts:
         part.refuse_text(block, texts)
-    fields = [
-        field.with_type(joined_or_text(field.type, found.field(field.name).type))
-        for field in schema
-    ]
-    if pa.schema(fields).equals(schema):
+    wider = joined_schema(schema, found)
+    if wider.equals(schema):
         # A moment may be too far away for the unit that all others have.
-        fields = [
+        wider = pa.schema(
             field.with_type(pa.string()) if pa.types.is_temporal(field.type) else field
             for field in schema
-        ]
-    if pa.schema(fields).equals(schema):
+        )
+    if wider.equals(schema):
         raise InputError(
             f"{part.file.name} holds cells that fit no type; look for odd cells in its columns."
         )
-    return pa.schema(fields)
+    return wider
+
+
+def joined_schema(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
+    """Types for the cells of CSV columns of which two blocks gave these types."""
+    return pa.schema(
+        field.with_type(joined_or_text(field.type, other.field(field.name).type))
+        for field in schema
+    )
 
 
 def _refuse_other_columns(first: Part, other: Part) -> None:

@@ -13,7 +13,13 @@ import pyarrow as pa
 
 from pnml.core.errors import InputError
 from pnml.io.tables.batches import resized
-from pnml.io.tables.columns import Part, common_schema, wanted_schema, widened_schema
+from pnml.io.tables.columns import (
+    Part,
+    common_schema,
+    joined_schema,
+    wanted_schema,
+    widened_schema,
+)
 from pnml.io.tables.csv_part import CsvPart
 from pnml.io.tables.csv_text import ReadOptions
 from pnml.io.tables.events import START, Broken, Event, Mark, Read, Then, Wider, events
@@ -291,7 +297,9 @@ class TableSource:
             for event in found:
                 news = event.result if isinstance(event, Read) else None
                 if isinstance(news, Wider) and isinstance(news.part, CsvPart):
-                    wider = widened_schema(wider, news.schema, news.part, news.piece, set(numeric))
+                    about = (news.schema, news.part, news.piece, set(numeric))
+                    # what the block was read with, not what blocks before it have asked for
+                    wider = joined_schema(wider, widened_schema(schema, *about))
                 elif wider is schema:
                     yield event
         if wider is not schema:
