@@ -41,6 +41,11 @@ class DIALQueryStrategy(QueryStrategy):
         Logs of probabilities are divided by it. Eq. (I11).
     seed : int, default=0
         Which models dropout gives.
+
+    Examples
+    --------
+    >>> print(DIALQueryStrategy(dropout_samples=20))
+    DIALQueryStrategy(dropout_samples=20)
     """
 
     def __init__(

@@ -28,7 +28,13 @@ DIAL_TEMPERATURE = 5.0
 
 @dataclass(frozen=True)
 class Round:
-    """All that a strategy may look at; nothing is computed before it is asked for."""
+    """All that a strategy may look at; nothing is computed before it is asked for.
+
+    >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
+    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> seen.logp_candidates().shape
+    (2, 3, 2)
+    """
 
     candidates: Any  # inputs (N, ...), in random order
     targets: Any  # inputs (K, ...)
@@ -47,19 +53,34 @@ class Round:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A name for tables, and a rule from a round to positions (n,) of n of its candidates."""
+    """A name for tables, and a rule from a round to positions (n,) of n of its candidates.
+
+    >>> last = Strategy("the last", lambda seen, n: np.arange(len(seen.candidates))[-n:])
+    >>> last.pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
+    array([3, 4])
+    """
 
     name: str
     pick: Callable[[Round, int], IntArray]
 
 
 def at_random(name: str = "random") -> Strategy:
-    """Any candidates."""
+    """Any candidates.
+
+    >>> at_random().pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
+    array([0, 1])
+    """
     return Strategy(name, lambda seen, n: np.arange(n))
 
 
 def by_core_set(name: str = "core-set") -> Strategy:
-    """Candidates far from all that was bought so far, in the features of the model. Eq. (I24)."""
+    """Candidates far from all that was bought so far, in the features of the model. Eq. (I24).
+
+    >>> rows = np.array([[0.0], [1.0], [5.0]])
+    >>> seen = Round(rows, rows, rows[:1], None, lambda x: x)
+    >>> by_core_set().pick(seen, 1)
+    array([2])
+    """
 
     def pick(seen: Round, n: int) -> IntArray:
         return k_center(seen.features(seen.candidates), seen.features(seen.bought), n)
@@ -68,22 +89,46 @@ def by_core_set(name: str = "core-set") -> Strategy:
 
 
 def by_entropy(name: str = "entropy") -> Strategy:
-    """Candidates whose label is least certain. Eq. (I20)."""
+    """Candidates whose label is least certain. Eq. (I20).
+
+    >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
+    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_entropy().pick(seen, 1)
+    array([1])
+    """
     return Strategy(name, lambda seen, n: best_of(entropy_scores(seen.logp_candidates()), n))
 
 
 def by_margin(name: str = "margin") -> Strategy:
-    """Candidates whose two likeliest labels are closest. Eq. (I21)."""
+    """Candidates whose two likeliest labels are closest. Eq. (I21).
+
+    >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
+    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_margin().pick(seen, 1)
+    array([1])
+    """
     return Strategy(name, lambda seen, n: best_of(margin_scores(seen.logp_candidates()), n))
 
 
 def by_bald(name: str = "BALD") -> Strategy:
-    """Candidates whose label says most about the model. Eq. (I22)."""
+    """Candidates whose label says most about the model. Eq. (I22).
+
+    >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
+    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_bald().pick(seen, 1)
+    array([1])
+    """
     return Strategy(name, lambda seen, n: best_of(bald_scores(seen.logp_candidates()), n))
 
 
 def by_epig(name: str = "EPIG") -> Strategy:
-    """Candidates whose label says most about the labels of the targets. Eq. (I23)."""
+    """Candidates whose label says most about the labels of the targets. Eq. (I23).
+
+    >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
+    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_epig().pick(seen, 1)
+    array([1])
+    """
 
     def pick(seen: Round, n: int) -> IntArray:
         return best_of(epig_scores(seen.logp_candidates(), seen.logp_targets()), n)
@@ -92,7 +137,13 @@ def by_epig(name: str = "EPIG") -> Strategy:
 
 
 def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strategy:
-    """Candidates whose worst label lowers the regret of the targets most. Eq. (I3)."""
+    """Candidates whose worst label lowers the regret of the targets most. Eq. (I3).
+
+    >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
+    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_dial().pick(seen, 1)
+    array([0])
+    """
 
     def pick(seen: Round, n: int) -> IntArray:
         logs = seen.logp_candidates(temperature), seen.logp_targets(temperature)
@@ -102,7 +153,13 @@ def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strate
 
 
 def by_dial_batch(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL, batch") -> Strategy:
-    """The same, each pick in view of those before it. Eq. (I5)."""
+    """The same, each pick in view of those before it. Eq. (I5).
+
+    >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
+    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_dial_batch().pick(seen, 1)
+    array([0])
+    """
 
     def pick(seen: Round, n: int) -> IntArray:
         logs = seen.logp_candidates(temperature), seen.logp_targets(temperature)

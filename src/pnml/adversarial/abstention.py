@@ -26,7 +26,16 @@ SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class AbstentionCurve:
-    """What a defence that refuses high regrets keeps, one entry for each threshold. Eq. (E12)."""
+    """What a defence that refuses high regrets keeps, one entry for each threshold. Eq. (E12).
+
+    >>> network = torch.nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(9 * torch.eye(2))
+    >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.7, 0.5]])
+    >>> defence = AdversarialPNML(network, strength=0.1)
+    >>> curve = abstention_curve(defence, x, [0, 1, 0], 0.2, abstain=(0.0, 0.4), steps=5)
+    >>> [round(row["clean_accuracy"], 2) for row in curve.rows()]
+    [1.0, 0.67]
+    """
 
     abstain: FloatArray  # (k,)  share of ordinary inputs that is refused
     threshold: FloatArray  # (k,)  nats

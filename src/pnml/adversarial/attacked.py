@@ -18,7 +18,12 @@ from pnml.nn.network import as_in_use
 
 @dataclass(frozen=True)
 class Attacked:
-    """Inputs that an attack made, and how one network fares on them."""
+    """Inputs that an attack made, and how one network fares on them.
+
+    >>> found = Attacked.of(nn.Identity(), torch.eye(2), [0, 0])
+    >>> found.fooled, found.margin, found.accuracy
+    (tensor([False,  True]), tensor([ 1., -1.]), 0.5)
+    """
 
     inputs: Tensor  # (n, ...)
     fooled: Tensor  # (n,)  bool

@@ -23,7 +23,15 @@ Attack = Callable[[Tensor], Attacked]
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """What one attack left of one network, after all attacks before it."""
+    """What one attack left of one network, after all attacks before it.
+
+    >>> import numpy as np
+    >>> tried, held = np.array([True, True, False]), np.array([True, False, False])
+    >>> taken = np.array([np.inf, 40.0, 0.0])
+    >>> outcome = AttackOutcome("square", "static", {}, tried, held, 0.1, taken)
+    >>> round(outcome.accuracy, 2), [round(share, 2) for share in outcome.curve([10, 100])]
+    (0.33, [0.67, 0.33])
+    """
 
     name: str
     model: str  # "static" or "defence"

@@ -43,6 +43,14 @@ def hop_skip_jump(
     starts : tensor of shape (m, ...), optional
         Inputs from which to walk in; one that the network takes for another label is used. By
         default the other rows of x.
+
+    Examples
+    --------
+    >>> network = torch.nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(9 * torch.eye(2))
+    >>> x = torch.tensor([[0.9, 0.1], [0.6, 0.5], [0.0, 1.0]])
+    >>> hop_skip_jump(network, x, [0, 0, 1], 0.2, queries=200).fooled
+    tensor([False,  True, False])
     """
     evasion, wrapping = (
         package(f"art.{name}", "art") for name in ("attacks.evasion", "estimators.classification")

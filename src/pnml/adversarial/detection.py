@@ -17,7 +17,15 @@ from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics
 
 @dataclass(frozen=True)
 class RegretDetection:
-    """Regrets of clean and of attacked inputs, and how well they tell one from the other."""
+    """Regrets of clean and of attacked inputs, and how well they tell one from the other.
+
+    >>> network = torch.nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(9 * torch.eye(2))
+    >>> clean = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> found = detection_by_regret(AdversarialPNML(network, 0.1), clean, 0.4 + 0.1 * clean)
+    >>> bool(found.clean.max() < found.attacked.min())
+    True
+    """
 
     clean: FloatArray  # (n,)  nats
     attacked: FloatArray  # (m,)

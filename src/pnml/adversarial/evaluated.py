@@ -25,7 +25,11 @@ _QUERIES = (10, 100, 300, 1000, 3000, 5000, 10000)
 
 @dataclass(frozen=True)
 class SweepRow:
-    """Accuracies on held-out inputs with one strength."""
+    """Accuracies on held-out inputs with one strength.
+
+    >>> SweepRow(strength=0.1, clean=0.99, transferred=0.95, worst=0.6).worst
+    0.6
+    """
 
     strength: float
     clean: float
@@ -35,7 +39,28 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class DefenceEvaluation:
-    """A defence and the network in it under the same attacks, row by row."""
+    """A defence and the network in it under the same attacks, row by row.
+
+    Made by `evaluate_defence`.
+
+    >>> import torch
+    >>> from pnml.adversarial import AdversarialPNML, AttackBudget, evaluate_defence
+    >>> network = torch.nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(9 * torch.eye(2))
+    >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.5]])
+    >>> found = evaluate_defence(
+    ...     AdversarialPNML(network, strength=0.1),
+    ...     x,
+    ...     [0, 1, 0],
+    ...     0.2,
+    ...     budget=AttackBudget.small(),
+    ...     progress=False,
+    ... )
+    >>> isinstance(found, DefenceEvaluation), round(found.clean_static.value, 2)
+    (True, 1.0)
+    >>> found.static_worst.tolist()
+    [True, True, False]
+    """
 
     radius: float
     strength: float

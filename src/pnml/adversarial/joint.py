@@ -20,7 +20,15 @@ from pnml.core.errors import InputError
 
 @dataclass(frozen=True)
 class JointlyAttacked:
-    """Inputs made to be wrong without being noticed, and what became of them."""
+    """Inputs made to be wrong without being noticed, and what became of them.
+
+    >>> network = torch.nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(9 * torch.eye(2))
+    >>> defence = AdversarialPNML(network, strength=0.1)
+    >>> found = joint_attack(defence, torch.tensor([[0.7, 0.5]]), [0], 0.2, 0.5, steps=10)
+    >>> found.wrong, found.hidden, found.accuracy
+    (tensor([True]), tensor([True]), 0.0)
+    """
 
     inputs: Tensor  # (n, ...)
     wrong: Tensor  # (n,)  bool

@@ -37,6 +37,13 @@ def fab(
 
     The work is that of the package pyautoattack. Arguments are those of `targeted_apgd`; inputs
     lie between 0 and 1.
+
+    Examples
+    --------
+    >>> network = torch.nn.Linear(2, 2, bias=False)
+    >>> _ = network.weight.data.copy_(9 * torch.eye(2))
+    >>> fab(network, torch.tensor([[0.9, 0.1], [0.6, 0.5]]), [0, 0], 0.2, steps=10).fooled
+    tensor([False,  True])
     """
     library = package("pyautoattack.fab_pt", "pyautoattack")
     turns = check_count(steps, "steps")
@@ -74,6 +81,15 @@ def square(
     The Square attack of the package pyautoattack: squares of an image are changed at random.
     The outcome counts its queries, so it has a `curve`. Inputs are images (n, c, h, w) between
     0 and 1.
+
+    Examples
+    --------
+    >>> network = nn.Sequential(nn.Flatten(), nn.Linear(64, 2, bias=False))
+    >>> _ = network[1].weight.data.copy_(torch.eye(2).repeat_interleave(32, dim=1))
+    >>> x = torch.full((2, 1, 8, 8), 0.5)
+    >>> x[0, :, :4], x[1, :, :4] = 0.95, 0.55
+    >>> square(network, x, [0, 0], 0.2, queries=100).fooled
+    tensor([False,  True])
     """
     library = package("pyautoattack.square", "pyautoattack")
     many = check_count(queries, "queries")

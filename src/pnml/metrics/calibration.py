@@ -20,7 +20,12 @@ _SLACK = 1e-2
 
 
 class ReliabilityCurve(NamedTuple):
-    """Bins of rows of like confidence, from the least confident up; (k,) each."""
+    """Bins of rows of like confidence, from the least confident up; (k,) each.
+
+    >>> curve = reliability_curve([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1], bins=3)
+    >>> curve.rows.tolist(), round(curve.error, 3)
+    ([1, 1, 1], 0.333)
+    """
 
     confidence: FloatArray  # mean probability of the class named
     accuracy: FloatArray  # share of rows where that class is right
@@ -34,7 +39,11 @@ class ReliabilityCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """What probabilities are worth: all of these are small where they are good."""
+    """What probabilities are worth: all of these are small where they are good.
+
+    >>> calibration([[0.8, 0.2], [0.6, 0.4]], [0, 0], bins=1).accuracy
+    1.0
+    """
 
     nll: float  # mean log-loss in nats
     brier: float  # mean squared distance to the label's 1, summed over classes

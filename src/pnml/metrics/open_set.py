@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 class OSCRCurve(NamedTuple):
-    """Correct classification rate against false positive rate, a point per threshold."""
+    """Correct classification rate against false positive rate, a point per threshold.
+
+    >>> curve = oscr_curve([3.0, 2.0], [True, False], [1.0])
+    >>> curve.fpr.tolist(), curve.ccr.tolist()
+    ([0.0, 0.0, 0.0, 1.0], [0.0, 0.5, 0.5, 0.5])
+    """
 
     fpr: FloatArray
     ccr: FloatArray

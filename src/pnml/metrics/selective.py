@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class RiskCoverageCurve(NamedTuple):
-    """Mean loss of the rows answered against their share, a point per threshold."""
+    """Mean loss of the rows answered against their share, a point per threshold.
+
+    >>> risk_coverage_curve([0.0, 1.0], [0.9, 0.2]).thresholds.tolist()
+    [0.9, 0.2]
+    """
 
     coverage: FloatArray
     risk: FloatArray

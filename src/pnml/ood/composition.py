@@ -71,6 +71,18 @@ class GramRegretDetector(Detector):
     """The regret, with the leverage of each input times its deviation in earlier layers. Eq. (O9).
 
     Made by `with_pnml`. Every tenth training row, which Gram holds out, gives the threshold.
+
+    Examples
+    --------
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> network = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    >>> detector = with_pnml(Gram(network)).fit(torch.randn(200, 2))
+    >>> isinstance(detector, GramRegretDetector)
+    True
+    >>> near, far = detector.predict(torch.tensor([[0.1, 0.1], [30.0, -30.0]]))
+    >>> bool(far > near)
+    True
     """
 
     def __init__(self, gram: Gram, regret: RegretDetector) -> None:

@@ -20,6 +20,15 @@ class Detector(ABC):
     **high for outliers**. `score_samples` and `decision_function` are those of scikit-learn: high
     for ordinary rows, and 0 or more for those that the threshold lets pass. What ``predict`` is in
     scikit-learn, a verdict for each row, is `trusted` here.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from pnml.ood import MaxLogit
+    >>> detector = MaxLogit(torch.nn.Identity()).fit([9 * torch.eye(3)])
+    >>> new = torch.tensor([[9.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    >>> detector.predict(new), detector.trusted(new)
+    (tensor([-9., -1.], dtype=torch.float64), tensor([ True, False]))
     """
 
     def __call__(self, x: Any) -> Array:

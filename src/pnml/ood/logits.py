@@ -115,6 +115,8 @@ class Energy(FromLogits):
     model : network or callable, optional
     temperature : float, default=1
 
+    Examples
+    --------
     >>> import numpy as np
     >>> Energy().predict_features(np.array([[2.0, 0.0], [0.5, 0.0]])).round(3)
     array([-2.127, -0.974])

@@ -14,7 +14,13 @@ from pnml.metrics.open_set_estimates import OpenSetMetrics
 
 @dataclass(frozen=True)
 class OpenSetRow:
-    """What one score makes of one set of unknown classes."""
+    """What one score makes of one set of unknown classes.
+
+    >>> from pnml.metrics import open_set_metrics
+    >>> found = open_set_metrics([3.0, 2.0, 1.0], [True, False, True], [0.5, 0.0])
+    >>> round(OpenSetRow("regret", "letters", 3, 2, found).metrics.area.value, 3)
+    0.667
+    """
 
     score: str
     unknown: str
@@ -29,6 +35,12 @@ class OpenSetTable:
 
     ``print(table)`` and ``table.to_markdown()`` show the area under the OSCR curve with its
     interval and the CCR at each FPR; ``table.to_pandas()`` has the other intervals too.
+
+    >>> from pnml.metrics import open_set_metrics
+    >>> found = open_set_metrics([3.0, 2.0, 1.0, 0.8], [True, False, True, True], [0.5, 0.0])
+    >>> table = OpenSetTable((OpenSetRow("regret", "letters", 4, 2, found),), confidence=0.95)
+    >>> table["regret", "letters"].area.value, table.mean()
+    (0.75, {'regret': 0.75})
     """
 
     rows: tuple[OpenSetRow, ...]

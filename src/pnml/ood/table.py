@@ -25,7 +25,13 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class OODRow:
-    """What one detector makes of one set of outliers."""
+    """What one detector makes of one set of outliers.
+
+    >>> from pnml.metrics import detection_metrics
+    >>> row = OODRow("regret", "noise", 3, 2, detection_metrics([3.0, 2.0, 0.1], [0.5, 0.0]))
+    >>> round(row.metrics.auroc.value, 3)
+    0.833
+    """
 
     detector: str
     ood: str
@@ -40,6 +46,14 @@ class OODTable:
 
     ``print(table)`` and ``table.to_markdown(metric)`` show one metric, a line to a set and a
     column to a detector; ``table.to_pandas()`` holds everything, a line to a pair of them.
+
+    >>> from pnml.metrics import detection_metrics
+    >>> found = detection_metrics([3.0, 2.0, 1.0], [0.5, 0.0])
+    >>> table = OODTable((OODRow("regret", "noise", 3, 2, found),), confidence=0.95)
+    >>> table["regret", "noise"].auroc.value
+    1.0
+    >>> table.mean("fpr95")
+    {'regret': 0.0}
     """
 
     rows: tuple[OODRow, ...]

@@ -1,0 +1,84 @@
+"""What the site needs beyond Markdown: formulas as on GitHub, links to equations, all pages."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+MATHS = "math.md"
+_FENCES = re.compile(r"(^(`{3,})[^\n]*\n.*?^\2[ ]*$)", re.M | re.S)
+_DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.S)
+_DEFINED = re.compile(r"^\*\*\(([A-Z]\d+)\)\*\*", re.M)
+_CITED = re.compile(r"(Eqs?\.\s+)(\([A-Z]\d+\)(?:(?:,| and|, and|–)\s*\([A-Z]\d+\))*)")
+_TAGS_AND_CODE = re.compile(r"(<pre.*?</pre>|<a [^>]*>.*?</a>|<[^>]*>)", re.S)
+
+
+def on_config(config):
+    """Put all results into the navigation, and pages that nobody listed into the guide."""
+    results = sorted((DOCS / "results").glob("*.md"), key=lambda page: (page.stem != "index", page))
+    listed = set(_listed(config.nav))
+    rest = [page for page in sorted(DOCS.rglob("*.md")) if page not in {*listed, *results}]
+    for section in config.nav:
+        if "Results" in section:
+            section["Results"] = [_entry(page) for page in results]
+        if "Guide" in section:
+            section["Guide"] += [_entry(page) for page in rest]
+    return config
+
+
+def _listed(nav):
+    for entry in nav:
+        for inner in entry.values() if isinstance(entry, dict) else [entry]:
+            yield from _listed(inner) if isinstance(inner, list) else [DOCS / inner]
+
+
+def _entry(page):
+    path = page.relative_to(DOCS).as_posix()
+    return path if page.stem == "index" else {title(page): path}
+
+
+def title(page):
+    """First heading of a page."""
+    found = re.search(r"^# (.+)$", page.read_text(), re.M)
+    return found.group(1) if found else page.stem
+
+
+def on_page_markdown(markdown, page, **_):
+    """Give displayed formulas paragraphs of their own, and equations names to link to."""
+    parts = _FENCES.split(markdown)
+    # of three parts the first is text, the second a fenced block, the third its fence
+    texts = [
+        part if i % 3 == 1 else "" if i % 3 == 2 else _prepared(part, page.file.src_uri)
+        for i, part in enumerate(parts)
+    ]
+    return "".join(texts)
+
+
+def _prepared(text, source):
+    if source == MATHS:
+        text = _DEFINED.sub(r'<span id="\1"></span>**(\1)**', text)
+    return _DISPLAYED.sub(lambda found: f"\n\n$${found.group(1).strip()}$$\n\n", text)
+
+
+def on_page_content(html, page, **_):
+    """Link every cited equation to the page of the maths."""
+    here = posixpath.dirname(page.file.dest_uri)
+    there = posixpath.relpath("math.html", here or ".")
+    labels = set(_DEFINED.findall((DOCS / MATHS).read_text()))
+
+    def linked(found):
+        names = re.sub(
+            r"\(([A-Z]\d+)\)",
+            lambda label: (
+                f'<a href="{there}#{label.group(1)}">({label.group(1)})</a>'
+                if label.group(1) in labels
+                else label.group(0)
+            ),
+            found.group(2),
+        )
+        return found.group(1) + names
+
+    parts = _TAGS_AND_CODE.split(html)
+    return "".join(part if i % 2 else _CITED.sub(linked, part) for i, part in enumerate(parts))

@@ -1,0 +1,75 @@
+"""Every public name is on its page of the reference, and shows how it is used."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import pnml
+
+PAGES = Path(__file__).parents[1] / "docs" / "api"
+PACKAGES = (
+    "pnml",
+    "pnml.active",
+    "pnml.adversarial",
+    "pnml.io",
+    "pnml.metrics",
+    "pnml.nn",
+    "pnml.ood",
+    "pnml.plots",
+    "pnml.scale",
+)
+NEEDS_TORCH = ("pnml.adversarial", "pnml.nn")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the packages that adapters import
+
+
+def page_of(package):
+    return (PAGES / f"{package.rpartition('.')[2]}.md").read_text()
+
+
+def documented(package):
+    return re.findall(r"^::: (\S+)$", page_of(package), re.M)
+
+
+def public(package):
+    if package in NEEDS_TORCH:
+        pytest.importorskip("torch")
+    module = import_module(package)
+    if package == "pnml.io":
+        return module, ["load", "save"]  # the names that it passes on
+    return module, module.__all__
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_page_of_a_package_has_its_public_names_and_no_others(package):
+    _, names = public(package)
+    assert sorted(documented(package)) == sorted(f"{package}.{name}" for name in names)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_shows_how_it_is_used(package):
+    module, names = public(package)
+    lacking = []
+    for name in names:
+        try:
+            value = getattr(module, name)
+        except ModuleNotFoundError:  # an adapter to a package that is not installed
+            continue
+        of_an_error = isinstance(value, type) and issubclass(value, Exception)
+        if not of_an_error and ">>> " not in (value.__doc__ or ""):
+            lacking.append(name)
+    assert not lacking
+
+
+def test_every_package_with_public_names_has_a_page():
+    pytest.importorskip("torch")
+    found = [
+        f"pnml.{module.name}" for module in pkgutil.iter_modules(pnml.__path__) if module.ispkg
+    ]
+    with_names = [package for package in found if hasattr(import_module(package), "__all__")]
+    assert set(with_names) <= set(PACKAGES)

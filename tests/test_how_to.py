@@ -1,0 +1,176 @@
+"""Pages of how-to, of migration and of errata run as they stand, and are right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pages
+from pnml.metrics import interval_coverage
+
+DOCS = pages.GUIDE.parent
+
+
+@pytest.fixture
+def ran(tmp_path):
+    """All that the snippets of a page define."""
+    return lambda page: pages.run(f"../{page}", tmp_path)
+
+
+def test_the_trust_level_is_the_share_let_pass(ran):
+    names = ran("how-to/trust-level.md")
+    refused = [100 * share for share in names["refused"].values()]
+    assert refused == pytest.approx([62, 31, 9, 0], abs=0.5)
+    assert names["half"] == pytest.approx(43, abs=0.5)
+    assert names["curve"].risk[-1] == pytest.approx(46, abs=0.5)
+
+
+def test_shares_add_up_to_the_leverage(ran):
+    pytest.importorskip("pandas")
+    names = ran("how-to/explain.md")
+    assert names["shares"].sum() + 1 / 300 == pytest.approx(names["leverage"])
+    assert names["because"] == "bmi 90%, bp 9%, s5 0%"
+
+
+def test_the_alarm_comes_soon_after_the_change(ran):
+    drift = ran("how-to/monitor.md")["drift"]
+    assert 2500 <= drift.row < 2600
+    assert drift.since == pytest.approx(2500, abs=30)
+
+
+def test_sites_put_together_are_all_rows(ran):
+    names = ran("how-to/merge.md")
+    X, y = np.vstack(names["X"]), np.concatenate(names["y"])
+    whole = names["PNMLRegressor"]().fit(X, y)
+    np.testing.assert_allclose(names["whole"].coef_, whole.coef_, rtol=1e-9)
+    trust = names["trust"]
+    assert trust[:3, :3].min() >= 0.95
+    assert trust[:3, 3].max() <= 1 / 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_intervals_of_three_libraries_cover(ran):
+    pytest.importorskip("crepes")
+    pytest.importorskip("mapie")
+    names = ran("how-to/conformal.md")
+    for interval in ("own", "by_crepes", "by_mapie"):
+        assert interval_coverage(names["y"][200:], names[interval]) == pytest.approx(0.9, abs=0.06)
+    np.testing.assert_allclose(names["by_crepes"], names["by_mapie"], rtol=1e-6)
+
+
+def test_what_was_saved_comes_back(ran):
+    torch = pytest.importorskip("torch")
+    names = ran("how-to/save.md")
+    assert np.array_equal(names["again"].regret(names["X"]), names["model"].regret(names["X"]))
+    x = torch.tensor(names["X"]).float()
+    with torch.no_grad():
+        assert torch.equal(names["same"](x).regret, names["m"](x).regret)
+
+
+def test_a_grid_is_searched_by_the_log_likelihood(ran):
+    search = ran("how-to/grid-search.md")["search"]
+    assert search.best_params_ == {"polynomialfeatures__degree": 1}
+    assert search.best_score_ == pytest.approx(-5.42, abs=0.005)
+
+
+def test_embeddings_alone_will_do(ran):
+    torch = pytest.importorskip("torch")
+    names = ran("how-to/embeddings.md")
+    network = torch.nn.Linear(32, 5)
+    network.weight.data, network.bias.data = names["weight"], names["bias"]
+    whole = names["LastLayerPNML"](network).fit([names["embeddings"]])
+    with torch.no_grad():
+        regret = whole(names["embeddings"][:4]).regret
+    torch.testing.assert_close(names["out"].regret, regret)
+    lev = np.expm1(names["novelty"].regret(names["X"][:4]))
+    centred = names["X"] - names["X"].mean(axis=0)
+    P = np.linalg.inv(centred.T @ centred + np.eye(32))
+    expected = np.einsum("ij,jk,ik->i", centred[:4], P, centred[:4]) + 1 / 1000
+    np.testing.assert_allclose(lev, expected, rtol=1e-8)
+
+
+def test_bayes_has_the_same_mean_and_the_root_of_our_widening(ran):
+    names = ran("migration/bayesian-ridge.md")
+    assert names["gap_mean"] < 1e-9
+    assert names["gap_std"] < 1e-9
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_width_for_all_rows_misses_far_ones(ran):
+    pytest.importorskip("mapie")
+    names = ran("migration/mapie.md")
+    assert names["plain"] == pytest.approx(0.60, abs=0.02)
+    assert names["scaled"] == pytest.approx(0.98, abs=0.02)
+
+
+def test_dead_directions_have_a_large_leverage(ran):
+    pytest.importorskip("torch")
+    names = ran("migration/pytorch-ood.md")
+    assert float(names["leverage"][0] / names["usual"]) > 1e6
+    assert names["table"].mean()["regret"] > 0.5
+
+
+@pytest.fixture(scope="module")
+def errata(tmp_path_factory):
+    return pages.run("../errata.md", tmp_path_factory.mktemp("errata"))
+
+
+def test_the_mass_of_refits_is_K_and_its_variance_has_the_square(errata):
+    K, noise = errata["K"], errata["sigma"] ** 2
+    assert errata["mass"] == pytest.approx(K, rel=1e-9)
+    assert errata["second"] == pytest.approx(noise * K**2, rel=1e-9)
+    assert errata["second"] > 1.04 * noise * K
+
+
+def test_the_leverage_by_refit_has_no_factor_of_the_rows(errata):
+    assert errata["kappa"] == pytest.approx(errata["by_refit"], rel=1e-9)
+
+
+def test_the_printed_bound_is_below_the_regret_and_ours_above(errata):
+    assert errata["printed"] == pytest.approx(578.3, abs=0.1)
+    assert errata["K_exact"] == pytest.approx(883.6, abs=0.1)
+    assert errata["exact"] == pytest.approx(errata["K_exact"], rel=1e-6)
+    assert errata["printed"] < errata["exact"] < errata["bound"] == pytest.approx(896, abs=0.5)
+
+
+def test_the_counterexample_holds_by_a_search_over_the_circle(errata):
+    """Residuals of the curve are those of the best point of the ball, found by trying many."""
+    angle = np.linspace(0, np.pi / 2, 2_000_001)
+    fit, told = np.cos(angle) / 2, np.sin(angle) / 2
+    for place in (200_000, 1_000_000, 1_600_000):
+        label = errata["answers"][place]
+        best = ((1 - 2 * fit) ** 2 + (label - 10 * told) ** 2).argmin()
+        assert label - 10 * told[best] == pytest.approx(errata["residuals"][place], abs=1e-5)
+
+
+def test_the_lemma_needs_its_larger_constant(errata):
+    assert errata["violations"](1.0) == pytest.approx(0.34, abs=0.01)
+    assert errata["violations"](1.5) == 0
+
+
+def test_the_mean_of_the_ball_is_not_its_mode(errata):
+    assert np.median(errata["off"]) > 0.05
+    assert errata["off"].max() > 0.5
+
+
+def test_single_optima_sit_at_the_ends_of_the_grid(errata):
+    assert errata["at_an_end"] == pytest.approx(0.57, abs=0.01)
+    assert errata["pooled"] == pytest.approx(0.70, abs=0.01)
+    assert errata["averaged"] > 1000 * errata["pooled"]
+
+
+def test_far_outside_the_span_the_genies_are_those_of_the_limit(errata):
+    p = errata["p"]
+    assert errata["told"].sum() == pytest.approx(np.sum(1 / (2 - p)), rel=1e-9)
+    assert np.sum(1 / (2 - p**2)) == pytest.approx(1.675, abs=0.001)
+
+
+def test_predictions_in_the_null_space_are_zero(errata):
+    assert abs(errata["outside"] @ errata["stable"]) < 1e-10
+    assert abs(errata["outside"] @ errata["primal"]) > 1
+
+
+@pytest.mark.parametrize("folder", ["how-to", "migration"])
+def test_pages_of_one_question_are_short(folder):
+    for page in (DOCS / folder).glob("*.md"):
+        assert len(page.read_text().splitlines()) < 80, page.name
