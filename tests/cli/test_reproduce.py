@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from pnml.experiments import registry
+from pnml.experiments.experiment import Experiment
 
 COMMAND = shutil.which("pnml", path=str(Path(sys.executable).parent)) or shutil.which("pnml")
 
@@ -85,15 +90,77 @@ def test_missing_data_is_one_sentence(tmp_path):
 
 def test_wrong_words_are_one_sentence(tmp_path):
     assert "did you mean regret-curve?" in refused(run("regret-curv", cwd=tmp_path))
+    assert "did you mean figure-iris?" in refused(run("figure-irs", cwd=tmp_path))
     assert "--all" in refused(run("regret-curve", "--all", cwd=tmp_path))
+    assert "--list" in refused(run("regret-curve", "--list", cwd=tmp_path))
+    assert "--list" in refused(run("--all", "--list", cwd=tmp_path))
     assert "medium" in refused(run("regret-curve", "--scale", "medium", cwd=tmp_path))
 
 
-def test_all_runs_what_can_be_run_and_says_why_the_others_are_skipped(tmp_path):
-    done = run("--all", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert {"regret-curve", "iris-maps"} <= {entry["id"] for entry in document["done"]}
+@pytest.fixture
+def few(monkeypatch):
+    """Four experiments: two run, one fails, one lacks its data."""
+    made = (
+        registry.find("regret-curve"),
+        Experiment("broken", 2, "Broken", "no_such_module", extras=()),
+        registry.find("null-space-histograms"),
+        Experiment("needy", 5, "Needy", "x", needs=("features/x.npz",), extras=()),
+        Experiment("huge", 5, "Huge", "x", extras=(), scales=("full",)),
+    )
+    monkeypatch.delenv("PNML_DATA", raising=False)
+    monkeypatch.setattr(registry, "EXPERIMENTS", made)
+
+
+def test_all_runs_what_can_be_run_and_goes_on_after_a_failure(few, call, tmp_path):
+    done = call("reproduce", "--all", "-o", tmp_path / "out")
+    assert done.code == 1
+    assert re.search(r"regret-curve: \d+ s, .*result\.md", done.out)
+    assert re.search(r"null-space-histograms: \d+ s, ", done.out)
+    assert "broken: failed" in done.out
+    assert "broken: ModuleNotFoundError: No module named" in done.out
+    assert "set PNML_DATA" in done.out
+    assert "huge is not offered at the scale small." in done.out
+    assert (tmp_path / "out" / "null-space-histograms" / "small" / "result.md").is_file()
+
+
+def test_all_for_machines_keeps_done_skipped_and_failed_apart(few, call, tmp_path):
+    done = call("reproduce", "--all", "--json", "-o", tmp_path / "out")
+    assert done.code == 1
+    document = json.loads(done.out)
+    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "null-space-histograms"]
+    assert all(entry["seconds"] > 0 for entry in document["done"])
+    assert [entry["id"] for entry in document["failed"]] == ["broken"]
     skipped = {entry["id"]: entry["reason"] for entry in document["skipped"]}
-    assert "ood-densenet" in skipped
+    assert set(skipped) == {"needy", "huge"}
     assert all(reason.endswith(".") for reason in skipped.values())
+
+
+def test_all_without_a_failure_is_a_success(few, call, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "EXPERIMENTS", registry.EXPERIMENTS[:1])
+    assert call("reproduce", "--all", "-o", tmp_path / "out").code == 0
+
+
+def test_a_figure_is_run_by_its_own_name(call, tmp_path):
+    done = call("reproduce", "figure-regret-curve", "-o", tmp_path / "out")
+    assert done.code == 0
+    assert "0.4166" in done.out
+    assert (tmp_path / "out" / "regret-curve" / "small" / "result.md").is_file()
+
+
+def test_the_list_has_all_of_the_thesis_with_cost_data_and_state(call, tmp_path, monkeypatch):
+    monkeypatch.delenv("PNML_DATA", raising=False)
+    call("reproduce", "regret-curve", "-o", tmp_path / "out")
+    listed = call("reproduce", "--list", "--json", "-o", tmp_path / "out")
+    entries = {entry["id"]: entry for entry in json.loads(listed.out)["entries"]}
+    kinds = Counter(entry["kind"] for entry in entries.values())
+    assert (kinds["figure"], kinds["table"], kinds["algorithm"]) == (25, 22, 2)
+    curve = entries["figure-regret-curve"]
+    assert curve["number"] == "Figure 5.1"
+    assert curve["state"] == "done at small"
+    assert set(curve["minutes"]) == {"small", "full"}
+    assert entries["table-ablation"]["data"] == ["features"]
+    assert entries["table-ablation"]["state"] == "needs PNML_DATA"
+    words = call("reproduce", "--list", "-o", tmp_path / "out").out
+    assert "figure-double-descent" in words
+    assert "done at small" in words
+    assert "Beyond the thesis" in words

@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib")
 import torch
 
 from pnml.active import LearningCurves, Strategy
-from pnml.experiments import dial, dial_cifar10, dial_emnist, dial_mnist
+from pnml.experiments import dial, dial_cifar10, dial_emnist, dial_mnist, dial_variants
 from pnml.experiments.dial_networks import (
     Training,
     digit_cnn,
@@ -96,6 +96,20 @@ def test_mnist_runs_and_goes_on(name, polluted, folder, tmp_path, monkeypatch):
     ]
     assert first.seeds == (0, 1)
     draw(first)
+
+
+def test_variants_of_dial_share_seeds_that_no_other_table_uses(folder, tmp_path, monkeypatch):
+    small = shrink(monkeypatch, dial_mnist, partial(digit_cnn, 2, 4), start=10, stop=12)
+    monkeypatch.setattr(dial_variants, "settings", lambda: {"small": small})
+    told = []
+    result = run_in("dial-variants", tmp_path, told)
+    assert told[-1][0] == told[-1][1]
+    assert result.seeds == (100, 101)
+    names = {row.labels["strategy"] for row in result.tables[-1].rows}
+    assert names == {variant.strategy.name for variant in dial_variants.VARIANTS}
+    more = {v.strategy.name: v.setting(small, "small") for v in dial_variants.VARIANTS}
+    assert more["DIAL, 3 × passes"].passes == 3 * small.passes
+    assert more["DIAL, 4 × targets"].targets == 4 * small.targets
 
 
 def run_in(name, folder, told):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,10 +26,17 @@ class ScaleName(StrEnum):
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(metavar="ID", help="What to run; without it, all are listed.")
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="A figure, a table or an experiment to run; without it, all are listed.",
+        ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Run all that can be run here.")
+        bool, typer.Option("--all", help="Run all that can be run here, and go on after a failure.")
+    ] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List all, what they cost and need, and what is done.")
     ] = False,
     scale: Annotated[
         ScaleName,
@@ -45,82 +53,106 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a table or a figure of the thesis again and print it beside what was printed there."""
+    from pnml.cli.reproduce_list import show_list
     from pnml.core.errors import InputError
-    from pnml.experiments.registry import EXPERIMENTS, find
+    from pnml.experiments.catalogue import asked
 
-    if name is not None and everything:
-        raise InputError(f"{name} was asked for and --all too; pass one of them.")
+    if name is not None and (everything or listed):
+        other = "--all" if everything else "--list"
+        raise InputError(f"{name} was asked for and {other} too; pass one of them.")
+    if everything and listed:
+        raise InputError("--all was asked for and --list too; pass one of them.")
     if name is None and not everything:
-        _list(EXPERIMENTS, as_json)
-        return
-    asked = EXPERIMENTS if name is None else (find(name),)
-    lacking = [(e, e.lacking()) for e in asked] if everything else []
-    skipped = [(e.id, lack.sentence) for e, lack in lacking if lack is not None]
-    left_out = {skipped_id for skipped_id, _ in skipped}
-    documents = []
-    for experiment in asked:
-        if experiment.id not in left_out:
+        show_list(output, as_json)
+    elif name is None:
+        _run_all(scale.value, output, fresh, as_json)
+    else:
+        documents = []
+        for experiment in asked(name):
             done = _run(experiment, scale.value, output, fresh)
-            documents.append(_show(*done, quiet=as_json))
-    _close(documents, skipped, as_json)
+            documents.append(_show(experiment, *done, quiet=as_json))
+        _close(documents, [], [], as_json)
 
 
 def _run(
     experiment: Experiment, scale: str, output: Path, fresh: bool
-) -> tuple[Experiment, Result, Path]:
+) -> tuple[Result, Path, float]:
+    """The result, its page and the seconds that it took."""
     from pnml.cli.talk import progress
     from pnml.experiments.running import reproduce as run
 
+    start = perf_counter()
     with progress(experiment.id) as tell:
         result, page = run(experiment, scale, output, tell, fresh=fresh)
-    return experiment, result, page
+    return result, page, perf_counter() - start
 
 
-def _list(experiments: tuple[Experiment, ...], as_json: bool) -> None:
-    from pnml.cli.talk import grid, print_json, print_words
+def _run_all(scale: str, output: Path, fresh: bool, as_json: bool) -> None:
+    """Run all that can be run, a line for each; exit with 1 where one of them has failed."""
+    from pnml.cli.talk import print_words
+    from pnml.experiments.registry import EXPERIMENTS
 
-    listed = [(experiment, experiment.lacking()) for experiment in experiments]
-    if as_json:
-        documents = [
-            {
-                "id": e.id,
-                "chapter": e.chapter,
-                "title": e.title,
-                "scales": list(e.scales),
-                "ready": lack is None,
-                "lacking": lack and lack.sentence,
-            }
-            for e, lack in listed
-        ]
-        print_json({"experiments": documents})
-        return
-    rows = [
-        [e.id, str(e.chapter), e.title, "no" if lack else "yes", lack.what if lack else ""]
-        for e, lack in listed
-    ]
-    print_words(
-        grid(["id", "chapter", "", "ready", "lacking"], rows, frozenset({1})),
-        "Run one with pnml reproduce ID, all with pnml reproduce --all.",
-    )
+    documents, skipped, failed = [], [], []
+    for experiment in EXPERIMENTS:
+        why = _why_skipped(experiment, scale)
+        if why:
+            skipped.append((experiment.id, why))
+            continue
+        try:
+            result, page, seconds = _run(experiment, scale, output, fresh)
+        except Exception as error:
+            reason = " ".join(str(error).split()) or "no reason given"
+            failed.append((experiment.id, f"{type(error).__name__}: {reason}"))
+            line = f"  {experiment.id}: failed"
+        else:
+            documents.append(_document(experiment, result, page, seconds))
+            line = f"  {experiment.id}: {seconds:.0f} s, {page}"
+        if not as_json:
+            print_words(line)
+    _close(documents, skipped, failed, as_json)
 
 
-def _show(experiment: Experiment, result: Result, page: Path, *, quiet: bool) -> dict[str, Any]:
+def _why_skipped(experiment: Experiment, scale: str) -> str:
+    lack = experiment.lacking()
+    if lack is not None:
+        return lack.sentence
+    if scale not in experiment.scales:
+        return f"{experiment.id} is not offered at the scale {scale}."
+    return ""
+
+
+def _show(
+    experiment: Experiment, result: Result, page: Path, seconds: float, *, quiet: bool
+) -> dict[str, Any]:
     """The result as plain values, which people see as words as soon as it is there."""
     from pnml.cli.talk import print_words
 
     if not quiet:
         print_words(*_words(experiment, result, page))
-    return _document(experiment, result, page)
+    return _document(experiment, result, page, seconds)
 
 
-def _close(documents: list[dict[str, Any]], skipped: list[tuple[str, str]], as_json: bool) -> None:
+def _close(
+    documents: list[dict[str, Any]],
+    skipped: list[tuple[str, str]],
+    failed: list[tuple[str, str]],
+    as_json: bool,
+) -> None:
     from pnml.cli.talk import print_json, print_words
 
     if as_json:
-        reasons = [{"id": name, "reason": reason} for name, reason in skipped]
-        print_json({"done": documents, "skipped": reasons})
-    elif skipped:
-        print_words("Skipped:", *(f"  {reason}" for _, reason in skipped))
+        apart = {
+            key: [{"id": name, "reason": reason} for name, reason in these]
+            for key, these in (("skipped", skipped), ("failed", failed))
+        }
+        print_json({"done": documents, **apart})
+    else:
+        if skipped:
+            print_words("Skipped:", *(f"  {reason}" for _, reason in skipped))
+        if failed:
+            print_words("Failed:", *(f"  {name}: {reason}" for name, reason in failed))
+    if failed:
+        raise typer.Exit(1)
 
 
 def _words(experiment: Experiment, result: Result, page: Path) -> list[Any]:
@@ -146,10 +178,11 @@ def _has_interval(row: Row) -> bool:
     return row.ours is not None and row.ours.low < row.ours.high
 
 
-def _document(experiment: Experiment, result: Result, page: Path) -> dict[str, Any]:
+def _document(experiment: Experiment, result: Result, page: Path, seconds: float) -> dict[str, Any]:
     return {
         "id": experiment.id,
         "page": str(page),
+        "seconds": round(seconds, 3),
         "seeds": list(result.seeds),
         "repeats": result.repeats,
         "interval": result.interval,

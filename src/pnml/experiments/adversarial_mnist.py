@@ -87,7 +87,7 @@ SIZES = {
             quick_steps=20,
             fab_steps=30,
             square_queries=1_000,
-            hop_queries=1_000,  # 5,000 would take an hour of their own
+            hop_queries=5_000,
             joint_steps=0,
         ),
         standard=(20_000, 3),

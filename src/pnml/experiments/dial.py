@@ -83,6 +83,7 @@ class Setting:
     test: int  # rows
     words: str  # the network and its training, for the reader
     strategies: Sequence[Strategy] = STRATEGIES
+    first_seed: int = 0
 
 
 @cache
@@ -120,7 +121,7 @@ def curves_of(data: Data, setting: Setting, out: Output, progress: Progress) -> 
         data.y_test,
         x_ood=data.x_ood,
         strategies=setting.strategies,
-        seeds=range(setting.seeds),
+        seeds=range(setting.first_seed, setting.first_seed + setting.seeds),
         start=setting.start,
         stop=setting.stop,
         step=setting.step,

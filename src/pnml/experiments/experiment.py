@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Literal, cast
 
 from pnml.core.errors import InputError
@@ -63,6 +64,10 @@ class Experiment:
     uses: tuple[str, ...] = ()  # paths that add rows where they are there
     extras: tuple[str, ...] = ("plots",)
     scales: tuple[Scale, ...] = ("small", "full")
+    minutes: tuple[float, ...] = ()  # of one core at each scale, about; none where not known
+    own: tuple[str, ...] = ()  # paths or things of which one must be here for numbers of our own
+    gpu: bool = False  # the same of a GPU
+    beyond: bool = False  # no table or figure of the thesis, but ours
 
     def run(self, scale: Scale, out: Output, progress: Progress) -> Result:
         """Everything found at this scale; finished pieces are taken from the output folder."""
@@ -93,6 +98,22 @@ class Experiment:
                 f"there, or set {VARIABLE} to the folder that holds it.",
             )
         return None
+
+    def print_alone(self) -> str:
+        """What is missing for numbers of our own, so that a run shows what was printed."""
+        folder = os.environ.get(VARIABLE, "")
+        if self.own and not (folder and any(Path(folder, path).is_file() for path in self.own)):
+            return self.own[0]
+        return "a GPU" if self.gpu and which("nvidia-smi") is None else ""
+
+    def cost(self, scale: str) -> float | None:
+        """Minutes at a scale, about; None where it is not offered or not known.
+
+        >>> Experiment("one", 2, "One", "one", minutes=(0.5, 10.0)).cost("full")
+        10.0
+        """
+        known: dict[str, float] = dict(zip(self.scales, self.minutes, strict=False))
+        return known.get(scale)
 
     def files(self) -> list[Path]:
         """The data files that the result depends on, as far as they are here."""

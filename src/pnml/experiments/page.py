@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 _NOTHING = "–"
 
 
-def page(experiment: Experiment, scale: str, result: Result) -> str:
-    """The whole page: how it was run, tables with notes below them, figures."""
+def page(experiment: Experiment, scale: str, result: Result, release: str | None = None) -> str:
+    """The whole page: how it was run, tables with notes below them, figures.
+
+    The release is that of this package by which it was run, where that is another.
+    """
     seeds = ", ".join(map(str, result.seeds)) or "none"
     how = [
         f"`pnml reproduce {experiment.id} --scale {scale}`",
         f"chapter {experiment.chapter}",
-        f"pnml {version('pnml')}",
+        f"pnml {release or version('pnml')}",
         f"seeds: {seeds}",
         f"repeats: {result.repeats}",
         f"intervals: {result.interval}",

@@ -6,6 +6,8 @@ from difflib import get_close_matches
 
 from pnml.core.errors import InputError
 from pnml.experiments.experiment import Experiment
+from pnml.experiments.linear_entries import LINEAR
+from pnml.experiments.synthetic_entries import SYNTHETIC
 
 _IMAGES = ("images/cifar10_small.npz", "images/cifar100_small.npz", "images/ood_small.npz")
 _DENSENETS = (
@@ -44,6 +46,10 @@ _TABLES = tuple(
     )
 )
 
+_SHIFTS = tuple(
+    f"shift/{name}.npz" for name in ("wine", "parkinson", "fire", "fertility", "triazines")
+)
+
 
 def _weights(network: str) -> tuple[str, ...]:
     """Checkpoints of a network that someone may have, plain and OECC-tuned."""
@@ -52,8 +58,32 @@ def _weights(network: str) -> tuple[str, ...]:
 
 
 EXPERIMENTS = (
-    Experiment("regret-curve", 5, "Regret of a two-class predictor", "regret_curve"),
-    Experiment("iris-maps", 5, "Regret of a single-layer network on Iris", "iris_maps"),
+    *SYNTHETIC,
+    Experiment(
+        "uci-benchmark",
+        4,
+        "Learners side by side on the UCI sets",
+        "uci_benchmark",
+        needs=_TABLES[:3],
+        uses=(*_TABLES[3:], *_SHIFTS),
+        minutes=(0.5, 15.0),
+        beyond=True,
+    ),
+    *LINEAR,
+    Experiment(
+        "regret-curve",
+        5,
+        "Regret of a two-class predictor",
+        "regret_curve",
+        minutes=(0.05, 0.05),
+    ),
+    Experiment(
+        "iris-maps",
+        5,
+        "Regret of a single-layer network on Iris",
+        "iris_maps",
+        minutes=(0.1, 0.1),
+    ),
     Experiment(
         "embedding-spectrum",
         5,
@@ -61,6 +91,7 @@ EXPERIMENTS = (
         "embedding_spectrum",
         needs=(_RESNET20, _CLINC, *_IMAGES[:2], *_DENSENETS),
         extras=("plots", "torch"),
+        minutes=(1.3, 8.0),
     ),
     Experiment(
         "ood-resnet20",
@@ -69,6 +100,8 @@ EXPERIMENTS = (
         "ood_resnet20",
         needs=(_RESNET20,),
         extras=("plots", "torch"),
+        minutes=(0.1, 0.3),
+        beyond=True,
     ),
     Experiment(
         "ood-clinc150",
@@ -77,6 +110,8 @@ EXPERIMENTS = (
         "ood_clinc150",
         needs=(_CLINC,),
         extras=("plots", "torch"),
+        minutes=(0.1, 0.2),
+        beyond=True,
     ),
     Experiment(
         "ood-densenet",
@@ -86,6 +121,7 @@ EXPERIMENTS = (
         needs=(*_IMAGES, *_DENSENETS, *_OECC),
         uses=(*_weights("densenet_bc100"), _SVHN),
         extras=("plots", "torch"),
+        minutes=(6.5, 120.0),
     ),
     Experiment(
         "ood-resnet34",
@@ -94,6 +130,8 @@ EXPERIMENTS = (
         "ood_resnet34",
         uses=(*_IMAGES, _SVHN, *_weights("resnet34")),
         extras=("plots", "torch"),
+        minutes=(0.1, 0.1),
+        own=_weights("resnet34"),
     ),
     Experiment(
         "ood-wrn40",
@@ -102,8 +140,17 @@ EXPERIMENTS = (
         "ood_wrn40",
         uses=(*_IMAGES, *_weights("wrn40_energy")),
         extras=("plots", "torch"),
+        minutes=(0.1, 0.1),
+        own=_weights("wrn40_energy"),
     ),
-    Experiment("ood-imagenet30", 5, "OOD detection on ImageNet-30", "ood_imagenet30"),
+    Experiment(
+        "ood-imagenet30",
+        5,
+        "OOD detection on ImageNet-30",
+        "ood_imagenet30",
+        minutes=(0.05, 0.05),
+        own=("images of ImageNet-30",),
+    ),
     Experiment(
         "gram-histogram",
         5,
@@ -111,6 +158,7 @@ EXPERIMENTS = (
         "gram_histogram",
         needs=(*_IMAGES, _DENSENETS[1]),
         extras=("plots", "torch"),
+        minutes=(2.0, 10.0),
     ),
     Experiment(
         "open-set-resnet20",
@@ -119,6 +167,7 @@ EXPERIMENTS = (
         "open_set_resnet20",
         needs=(_RESNET20,),
         extras=("plots", "torch"),
+        minutes=(0.5, 10.0),
     ),
     Experiment(
         "open-set-clinc150",
@@ -127,6 +176,7 @@ EXPERIMENTS = (
         "open_set_clinc150",
         needs=(_CLINC,),
         extras=("plots", "torch"),
+        minutes=(0.2, 2.0),
     ),
     Experiment(
         "open-set-mnist",
@@ -135,6 +185,7 @@ EXPERIMENTS = (
         "open_set_mnist",
         needs=_DIGITS,
         extras=("plots", "torch"),
+        minutes=(0.8, 10.0),
     ),
     Experiment(
         "ablation-table",
@@ -142,6 +193,7 @@ EXPERIMENTS = (
         "Tuned layers of a ResNet-20, and their union",
         "ablation",
         needs=(_GENIES,),
+        minutes=(0.1, 0.1),
     ),
     Experiment(
         "ablation-mnist",
@@ -150,6 +202,7 @@ EXPERIMENTS = (
         "ablation_mnist",
         needs=_DIGITS,
         extras=("plots", "torch"),
+        minutes=(1.0, 30.0),
     ),
     Experiment(
         "adversarial-toy",
@@ -157,6 +210,15 @@ EXPERIMENTS = (
         "Two mechanisms of the adversarial defence, in the plane",
         "adversarial_toy",
         extras=("plots", "torch"),
+        minutes=(0.3, 1.0),
+    ),
+    Experiment(
+        "adversarial-scheme",
+        6,
+        "The adversarial defence from end to end",
+        "adversarial_scheme",
+        extras=("plots", "torch"),
+        minutes=(0.2, 0.5),
     ),
     Experiment(
         "adversarial-digits",
@@ -164,6 +226,8 @@ EXPERIMENTS = (
         "The adversarial defence on a very small network, several seeds",
         "adversarial_digits",
         extras=("plots", "torch"),
+        minutes=(1.0, 60.0),
+        beyond=True,
     ),
     Experiment(
         "adversarial-mnist",
@@ -172,6 +236,7 @@ EXPERIMENTS = (
         "adversarial_mnist",
         needs=_ATTACKED,
         extras=("plots", "torch"),
+        minutes=(1.0, 240.0),
     ),
     Experiment(
         "adversarial-curves",
@@ -180,6 +245,7 @@ EXPERIMENTS = (
         "adversarial_curves",
         needs=_ATTACKED,
         extras=("plots", "torch"),
+        minutes=(1.0, 60.0),
     ),
     Experiment(
         "adversarial-holds",
@@ -188,6 +254,17 @@ EXPERIMENTS = (
         "adversarial_holds",
         needs=_ATTACKED,
         extras=("plots", "torch"),
+        minutes=(1.0, 120.0),
+        beyond=True,
+    ),
+    Experiment(
+        "active-pools",
+        7,
+        "The pools of active learning",
+        "active_pools",
+        needs=(*_DIGITS, _CHARACTERS, _IMAGES[0], _IMAGES[2]),
+        extras=("plots", "torch"),
+        minutes=(0.1, 0.1),
     ),
     Experiment(
         "dial-mnist",
@@ -197,6 +274,7 @@ EXPERIMENTS = (
         needs=_DIGITS[:4],
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
+        minutes=(1.5, 60.0, 600.0),
     ),
     Experiment(
         "dial-mnist-ood",
@@ -206,6 +284,7 @@ EXPERIMENTS = (
         needs=_DIGITS,
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
+        minutes=(2.0, 80.0, 800.0),
     ),
     Experiment(
         "dial-emnist",
@@ -215,6 +294,7 @@ EXPERIMENTS = (
         needs=(_CHARACTERS,),
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
+        minutes=(2.5, 90.0, 900.0),
     ),
     Experiment(
         "dial-emnist-ood",
@@ -224,6 +304,7 @@ EXPERIMENTS = (
         needs=(_CHARACTERS, _DIGITS[4]),
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
+        minutes=(2.0, 120.0, 1200.0),
     ),
     Experiment(
         "dial-cifar10",
@@ -232,6 +313,9 @@ EXPERIMENTS = (
         "dial_cifar10",
         uses=("images/cifar10.npz", "images/svhn.npz"),
         extras=("plots", "torch"),
+        minutes=(0.1, 0.1),
+        own=("images/cifar10.npz",),
+        gpu=True,
     ),
     Experiment(
         "dial-stability",
@@ -241,6 +325,19 @@ EXPERIMENTS = (
         needs=_DIGITS,
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
+        minutes=(1.5, 15.0, 60.0),
+        beyond=True,
+    ),
+    Experiment(
+        "dial-variants",
+        7,
+        "What might serve DIAL better on a polluted pool",
+        "dial_variants",
+        needs=_DIGITS,
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+        minutes=(2.0, 80.0, 800.0),
+        beyond=True,
     ),
     Experiment(
         "linear-active",
@@ -249,6 +346,28 @@ EXPERIMENTS = (
         "linear_active",
         needs=_TABLES[:3],
         uses=_TABLES[3:],
+        minutes=(0.2, 20.0),
+        beyond=True,
+    ),
+    Experiment(
+        "regret-stability",
+        8,
+        "Regret, and what leaving a row out moves",
+        "regret_stability",
+        needs=_TABLES[:3],
+        uses=_TABLES[3:],
+        minutes=(0.7, 7.0),
+        beyond=True,
+    ),
+    Experiment(
+        "regret-complexity",
+        8,
+        "Regret, and effective degrees of freedom",
+        "regret_complexity",
+        needs=_TABLES[:3],
+        uses=_TABLES[3:],
+        minutes=(0.2, 1.0),
+        beyond=True,
     ),
 )
 

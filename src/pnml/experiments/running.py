@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from pnml.experiments.experiment import Experiment, Progress
 from pnml.experiments.output import Output, digest
 from pnml.experiments.page import page
 from pnml.experiments.result import Figure, Result
+from pnml.experiments.rows import lines
 from pnml.io.atomic import write_whole
 
 
@@ -36,10 +35,8 @@ def reproduce(
     result = experiment.run(asked, out, progress)
     for figure in result.figures:
         _write_figure(figure, place)
-    lines = (
-        json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(experiment, scale, result)
-    )
-    write_whole(place / "rows.jsonl", [line.encode() for line in lines])
+    told = (json.dumps(one, ensure_ascii=False) + "\n" for one in lines(experiment, scale, result))
+    write_whole(place / "rows.jsonl", [line.encode() for line in told])
     write_whole(place / "result.md", [page(experiment, scale, result).encode()])
     return result, place / "result.md"
 
@@ -47,21 +44,6 @@ def reproduce(
 def _code() -> list[Path]:
     """The source of this package: numbers of another version of it are not taken up."""
     return sorted(Path(__file__).parents[1].rglob("*.py"))
-
-
-def _lines(experiment: Experiment, scale: str, result: Result) -> Iterator[dict[str, Any]]:
-    yield {
-        "experiment": experiment.id,
-        "scale": scale,
-        "pnml": version("pnml"),
-        "seeds": list(result.seeds),
-        "repeats": result.repeats,
-        "interval": result.interval,
-        "remarks": list(result.remarks),
-    }
-    for table in result.tables:
-        for row in table.rows:
-            yield {"table": table.title} | row.record()
 
 
 def _write_figure(figure: Figure, folder: Path) -> None:
