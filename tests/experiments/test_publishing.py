@@ -92,6 +92,7 @@ def test_a_run_is_published_with_its_figures_and_an_index(tmp_path):
     assert publish(tmp_path / "out", docs) == ["regret-curve"]
     names = {str(path.relative_to(docs)) for path in docs.rglob("*") if path.is_file()}
     assert names == {
+        "claims.md",
         "index.md",
         "regret-curve.md",
         "regret-curve.png",
