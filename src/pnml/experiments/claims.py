@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 from pnml.experiments.claims_linear import LINEAR
 from pnml.experiments.claims_networks import NETWORKS
-from pnml.experiments.evidence import Claim, Found, Verdict
+from pnml.experiments.evidence import Claim, Found, Verdict, Word
 from pnml.experiments.rows import stored
 
 CLAIMS: tuple[Claim, ...] = (*LINEAR, *NETWORKS)
-_WORDS = ("holds", "holds in part", "does not hold", "not settled here")
 _HEAD = (
     "# Which claims hold\n\n"
     "What the thesis says, in our words, and what came out when it was run again. Verdicts and "
@@ -33,8 +33,8 @@ def judged(docs: Path) -> Iterator[tuple[Claim, Verdict]]:
 def claims_page(docs: Path) -> str:
     """The page of all claims that can be judged from the rows below a folder of pages."""
     verdicts = list(judged(docs))
-    count = Counter(verdict.word for _, verdict in verdicts)
-    summary = ", ".join(f"{count[word]} × {word}" for word in _WORDS if count[word])
+    count: Counter[str] = Counter(verdict.word for _, verdict in verdicts)
+    summary = ", ".join(f"{count[word]} × {word}" for word in get_args(Word) if count[word])
     lines = ["| chapter | claim | verdict | evidence |", "| --- | --- | --- | --- |"]
     for claim, verdict in verdicts:
         page = f"[{claim.experiment}]({claim.experiment}.md)"
