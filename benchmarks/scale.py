@@ -38,14 +38,18 @@ class Sizes:
 
     rows: int
 
+    @classmethod
+    def asked(cls, *, quick: bool) -> Sizes:
+        """20 million rows, or as many as PNML_SCALE_ROWS says."""
+        return cls(int(os.environ.get("PNML_SCALE_ROWS", 200_000 if quick else 20_000_000)))
+
     def target(self, limit: float) -> Target | None:
         return Target(limit) if self.rows >= 2_000_000 else None
 
 
 def jobs(*, quick: bool) -> list[Job]:
-    """All comparisons; PNML_SCALE_ROWS sets another length than 20 million rows."""
-    sizes = Sizes(int(os.environ.get("PNML_SCALE_ROWS", 200_000 if quick else 20_000_000)))
-    return [partial(_files, sizes), _shards]
+    """All comparisons."""
+    return [partial(_files, Sizes.asked(quick=quick)), _shards]
 
 
 def write_files(folder: Path, rows: int, width: int = _COLUMNS) -> None:

@@ -26,7 +26,7 @@ _WORKERS = 2
 
 def jobs(*, quick: bool) -> list[Job]:
     """All comparisons."""
-    return [partial(_cluster, Sizes(200_000 if quick else 2_000_000))]
+    return [partial(_cluster, Sizes.asked(quick=quick))]
 
 
 def _cluster(sizes: Sizes, rounds: int) -> Iterator[Row]:
