@@ -49,7 +49,8 @@ def _cluster(sizes: Sizes, rounds: int) -> Iterator[Row]:
             cpu, wall = _in_turns(client, spread, alone, rounds)
             ratio, low, high = np.percentile(wall.ratios, [50, 25, 75])
             note = f"{ratio:.2f} x by the clock on the wall, quartiles {low:.2f} to {high:.2f}"
-            limit = sizes.target(_SLOWEST)
+            # K-fold keeps a statistic for each fold, and has no rival of its own
+            limit = sizes.target(_SLOWEST) if fit is fit_dask else None
             yield ratio_row(f"{job}, {name}", "fit_files", cpu, limit, note)
         yield _difference(folder)
 
