@@ -34,3 +34,12 @@ def test_importing_the_package_loads_none_of_them():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("name", ["MCDropout", "LastLayerSamples"])
+def test_what_needs_torch_says_so(name):
+    code = f"import sys; sys.modules['torch'] = None; from pnml.active import {name}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert f"pnml.active.{name} needs PyTorch" in last
+    assert 'pip install "pnml[torch]"' in last

@@ -341,10 +341,14 @@ def test_a_gain_is_paired_and_all_or_nothing_still_has_a_width():
     assert share_held(np.ones(50, dtype=bool)).low == pytest.approx(1 - none.high)
 
 
-def test_a_bar_is_told_as_well():
-    with telling(False, 5, "Attacking") as advance:
+def test_a_bar_is_told_as_well(capsys):
+    pytest.importorskip("rich")
+    with telling(True, 5, "Attacking") as advance:
         advance(2)
         advance(9)
+    said = capsys.readouterr().err
+    assert "Attacking" in said
+    assert "100%" in said
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):

@@ -67,7 +67,9 @@ def test_every_figure_can_be_drawn(tiny_genies, out):
     from matplotlib import pyplot as plt
 
     for figure in ablation.run("small", out, quiet).figures:
-        plt.close(figure.draw())
+        drawn = figure.draw()
+        assert all(ax.get_xlabel() and ax.get_ylabel() for ax in drawn.axes)
+        plt.close(drawn)
 
 
 def test_the_union_costs_no_more_than_its_price_over_any_depth(rng):

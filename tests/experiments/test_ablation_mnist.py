@@ -97,7 +97,9 @@ def test_it_draws(tiny):
     from matplotlib import pyplot as plt
 
     for figure in tiny[2].figures:
-        plt.close(figure.draw())
+        drawn = figure.draw()
+        assert all(ax.get_xlabel() and ax.get_ylabel() for ax in drawn.axes)
+        plt.close(drawn)
 
 
 @pytest.mark.data

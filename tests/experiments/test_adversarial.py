@@ -111,7 +111,9 @@ def test_tuning_goes_on_where_it_was_interrupted(network, points, out, monkeypat
 
 def test_a_recipe_without_strength_never_builds_the_defence(network, points, out, monkeypatch):
     monkeypatch.setattr("pnml.experiments.adversarial_training.AdversarialPNML", None)
-    tuned(in_blocks(network), points.x, points.y, Recipe(0.0, 6, 1, steps=1), out, ("here",))
+    recipe = Recipe(0.0, 6, 1, steps=1)
+    found = tuned(in_blocks(network), points.x, points.y, recipe, out, ("here",))
+    assert not torch.equal(found[2].weight, in_blocks(network)[2].weight)
 
 
 def test_the_toy_shows_both_mechanisms(out, monkeypatch):

@@ -90,6 +90,15 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    try:
+        value = getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":  # adapters name their own package
+            raise
+        raise ModuleNotFoundError(
+            f"pnml.active.{name} needs PyTorch, which is not installed; run "
+            'pip install "pnml[torch]".',
+            name="torch",
+        ) from error
     globals()[name] = value
     return value

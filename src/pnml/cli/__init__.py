@@ -28,13 +28,9 @@ def main() -> None:
         _run()
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRA:
+        if missing in ("", "pnml"):
             raise
-        _stop(
-            f"The command line needs {missing}, which is not installed: "
-            'run pip install "pnml[cli]".',
-            2,
-        )
+        _stop(_lacking(missing, str(error)), 2)
     except InputError as error:
         _stop(str(error), 2)
     except BrokenPipeError:
@@ -65,6 +61,18 @@ def _run() -> None:
     if code == _INTERRUPTED:  # which the framework has turned into a code
         raise KeyboardInterrupt
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _lacking(package: str, said: str) -> str:
+    """What to install; parts of ours that need a package say so themselves."""
+    if package in _EXTRA:
+        return (
+            f"The command line needs {package}, which is not installed: "
+            'run pip install "pnml[cli]".'
+        )
+    if not said.startswith("No module named"):
+        return said
+    return f"This needs {package}, which is not installed: run pip install {package}."
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:

@@ -30,11 +30,12 @@ def export(
     from pnml.cli.talk import print_json, print_words
     from pnml.io.model_file import load
     from pnml.io.onnx import export_onnx
-    from pnml.io.onnx.contents import contents
     from pnml.io.tables import check_output
 
     check_output(output, [Path(model)], endings=(".onnx",))
     export_onnx(load(model), output, dtype=dtype.value)
+    from pnml.io.onnx.contents import contents  # by now it is known that onnx is installed
+
     inputs, outputs = contents(output)
     if as_json:
         print_json({"output": output, "inputs": inputs, "outputs": outputs})
