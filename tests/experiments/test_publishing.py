@@ -9,6 +9,7 @@ import pytest
 from pnml.core.errors import InputError
 from pnml.experiments import publishing
 from pnml.experiments.catalogue import thesis
+from pnml.experiments.claims import judged
 from pnml.experiments.experiment import Experiment
 from pnml.experiments.page import page
 from pnml.experiments.publishing import (
@@ -106,13 +107,14 @@ def test_a_run_is_published_with_its_figures_and_an_index(tmp_path):
 def test_what_someone_says_of_a_result_outlives_its_rows(tmp_path):
     docs = tmp_path / "docs"
     (docs / "data").mkdir(parents=True)
-    (docs / "data" / "regret-curve.txt").write_text("## What this says\n\nMuch.\n")
+    (docs / "data" / "regret-curve.txt").write_text("It says much.\n")
     for scale in ("small", "full"):
         reproduce(find("regret-curve"), scale, tmp_path / "out")
         publish(tmp_path / "out", docs)
         text = (docs / "regret-curve.md").read_text()
-        assert text.endswith("*\n\n## What this says\n\nMuch.\n")
-        assert text.startswith(page_from_rows(docs / "data" / "regret-curve.jsonl"))
+        assert text.index("It says much.") < text.index("![")
+        bare = page_from_rows(docs / "data" / "regret-curve.jsonl")
+        assert text.replace("It says much.\n\n", "") == bare
 
 
 def test_the_largest_scale_wins_and_a_smaller_one_does_not_replace_it(tmp_path):
@@ -151,3 +153,10 @@ def test_a_published_page_is_what_its_rows_say(path):
 def test_the_published_index_is_up_to_date():
     here = RESULTS / "index.md"
     assert here.read_text(encoding="utf-8") == publishing.index_page(RESULTS)
+
+
+def test_a_page_begins_with_what_its_rows_say_of_the_claims():
+    text = published_page("ablation-table", RESULTS)
+    head, _, _ = text.partition("\n## ")
+    (claim,) = [one for one, _ in judged(RESULTS, "ablation-table")]
+    assert f"**{claim.text}** That holds" in head

@@ -162,9 +162,9 @@ def _words(experiment: Experiment, result: Result, page: Path) -> list[Any]:
     lines: list[Any] = [experiment.title, *result.remarks]
     for table in result.tables:
         headings, body, notes = cells(table, value_only)
-        left = len(table.headings)
         lines += ["", table.title, *[table.about] * bool(table.about)]
-        lines.append(grid(headings, body, frozenset(range(left, len(headings)))))
+        numbers = frozenset(i for i, name in enumerate(headings) if name not in table.headings)
+        lines.append(grid(headings, body, numbers))
         lines += [f"{i}. {note}" for i, note in enumerate(notes, 1)]
     pictures = ", ".join(f"{figure.name}.png" for figure in result.figures)
     beside = f" with {pictures}" if pictures else ""

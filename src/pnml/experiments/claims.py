@@ -22,11 +22,11 @@ _HEAD = (
 )
 
 
-def judged(docs: Path) -> Iterator[tuple[Claim, Verdict]]:
-    """Every claim whose rows are below a folder of pages, with its verdict."""
+def judged(docs: Path, experiment: str | None = None) -> Iterator[tuple[Claim, Verdict]]:
+    """Every claim whose rows are below a folder of pages, or that of one page, with its verdict."""
     for claim in CLAIMS:
         rows = docs / "data" / f"{claim.experiment}.jsonl"
-        if rows.is_file():
+        if rows.is_file() and experiment in (None, claim.experiment):
             yield claim, claim.judge(Found(stored(rows).result))
 
 

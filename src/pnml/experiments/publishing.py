@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pnml.core.errors import InputError
 from pnml.experiments.catalogue import SCALES, Entry, beyond, finished, thesis
-from pnml.experiments.claims import claims_page
+from pnml.experiments.claims import claims_page, judged
 from pnml.experiments.page import page
 from pnml.experiments.registry import EXPERIMENTS
 from pnml.experiments.rows import stored
@@ -23,26 +23,32 @@ _HEAD = (
 )
 
 
-def page_from_rows(path: Path) -> str:
-    """The page of a result from its rows alone."""
+def page_from_rows(path: Path, said: Sequence[str] = ()) -> str:
+    """The page of a result from its rows alone, with what is said of them in front."""
     found = stored(path)
-    return page(found.experiment, found.scale, found.result, found.release)
+    return page(found.experiment, found.scale, found.result, found.release, said)
 
 
 def published_page(name: str, docs: Path) -> str:
-    """The page of a published result: from its rows, then what someone has to say of it.
+    """The page of a published result: what its rows say of claims, what someone says, its rows.
 
     The words are in ``data/NAME.txt``, as they outlive the rows.
     """
+    said = [
+        f"**{claim.text}** That {verdict.word}. {verdict.evidence}"
+        for claim, verdict in judged(docs, name)
+    ]
     words = docs / "data" / f"{name}.txt"
-    said = "\n" + words.read_text(encoding="utf-8") if words.is_file() else ""
-    return page_from_rows(docs / "data" / f"{name}.jsonl") + said
+    if words.is_file():
+        said.append(words.read_text(encoding="utf-8").strip())
+    return page_from_rows(docs / "data" / f"{name}.jsonl", said)
 
 
 def publish(results: Path, docs: Path) -> list[str]:
     """Copy what is finished below a folder of results to the documentation; the ids copied.
 
-    The largest scale wins; a result of a larger scale that is there already stays.
+    The largest scale wins; a result of a larger scale that is there already stays. All pages are
+    written again from their rows.
     """
     copied = []
     for experiment in EXPERIMENTS:
@@ -52,13 +58,15 @@ def publish(results: Path, docs: Path) -> list[str]:
             continue
         copy(results / experiment.id / done[-1], docs)
         copied.append(experiment.id)
+    for rows in sorted((docs / "data").glob("*.jsonl")):
+        write_whole(docs / f"{rows.stem}.md", [published_page(rows.stem, docs).encode()])
     write_whole(docs / "index.md", [index_page(docs).encode()])
     write_whole(docs / "claims.md", [claims_page(docs).encode()])
     return copied
 
 
 def copy(folder: Path, docs: Path) -> None:
-    """Copy one finished result: its rows, the page written from them, and its figures."""
+    """Copy the rows and the figures of one finished result."""
     found = stored(folder / _ROWS)
     (docs / "data").mkdir(parents=True, exist_ok=True)
     kept = docs / "data" / f"{found.experiment.id}.jsonl"
@@ -66,8 +74,6 @@ def copy(folder: Path, docs: Path) -> None:
     for figure in found.result.figures:
         picture = folder / f"{figure.name}.png"
         write_whole(docs / picture.name, [picture.read_bytes()])
-    name = found.experiment.id
-    write_whole(docs / f"{name}.md", [published_page(name, docs).encode()])
 
 
 def index_page(docs: Path) -> str:
@@ -98,8 +104,9 @@ def _link(name: str, docs: Path) -> str:
     rows = docs / "data" / f"{name}.jsonl"
     if rows.is_file():
         found = stored(rows)
-        ours = any(row.ours is not None for table in found.result.tables for row in table.rows)
-        return f"[{name}]({name}.md), {found.scale if ours else 'printed numbers alone'}"
+        rows_of = (row for table in found.result.tables for row in table.rows)
+        run = any(row.ours is not None or row.fair is not None for row in rows_of)
+        return f"[{name}]({name}.md), {found.scale if run else 'printed numbers alone'}"
     return f"[{name}]({name}.md)" if (docs / f"{name}.md").is_file() else ""
 
 
