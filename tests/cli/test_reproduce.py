@@ -94,6 +94,7 @@ def test_wrong_words_are_one_sentence(tmp_path):
     assert "--all" in refused(run("regret-curve", "--all", cwd=tmp_path))
     assert "--list" in refused(run("regret-curve", "--list", cwd=tmp_path))
     assert "--list" in refused(run("--all", "--list", cwd=tmp_path))
+    assert "without --all" in refused(run("regret-curve", "--jobs", "2", cwd=tmp_path))
     assert "medium" in refused(run("regret-curve", "--scale", "medium", cwd=tmp_path))
 
 
@@ -124,7 +125,7 @@ def test_all_runs_what_can_be_run_and_goes_on_after_a_failure(few, call, tmp_pat
 
 
 def test_all_for_machines_keeps_done_skipped_and_failed_apart(few, call, tmp_path):
-    done = call("reproduce", "--all", "--json", "-o", tmp_path / "out")
+    done = call("reproduce", "--all", "--json", "-j", "1", "-o", tmp_path / "out")
     assert done.code == 1
     document = json.loads(done.out)
     assert [entry["id"] for entry in document["done"]] == ["regret-curve", "null-space-histograms"]
@@ -135,9 +136,34 @@ def test_all_for_machines_keeps_done_skipped_and_failed_apart(few, call, tmp_pat
     assert all(reason.endswith(".") for reason in skipped.values())
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_any_number_of_jobs_finds_the_same(few, call, tmp_path, jobs):
+    done = call("reproduce", "--all", "--json", "-j", str(jobs), "-o", tmp_path / "out")
+    document = json.loads(done.out)
+    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "null-space-histograms"]
+    assert document["failed"][0]["reason"].startswith("ModuleNotFoundError")
+    alone = json.loads(call("reproduce", "regret-curve", "--json", "-o", tmp_path / "alone").out)
+    assert document["done"][0]["tables"] == alone["done"][0]["tables"]
+
+
+class Dying(Experiment):
+    """Ends its process, as one that runs out of memory does."""
+
+    def run(self, scale, out, progress):
+        os._exit(9)
+
+
+def test_a_process_that_is_lost_is_a_failure_and_not_a_traceback(call, tmp_path, monkeypatch):
+    lost = Dying("lost", 2, "Lost", "x", extras=())
+    monkeypatch.setattr(registry, "EXPERIMENTS", (lost,))
+    done = call("reproduce", "--all", "-j", "2", "-o", tmp_path / "out")
+    assert done.code == 1
+    assert "lost: BrokenProcessPool" in done.out
+
+
 def test_all_without_a_failure_is_a_success(few, call, tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "EXPERIMENTS", registry.EXPERIMENTS[:1])
-    assert call("reproduce", "--all", "-o", tmp_path / "out").code == 0
+    assert call("reproduce", "--all", "-j", "1", "-o", tmp_path / "out").code == 0
 
 
 def test_a_figure_is_run_by_its_own_name(call, tmp_path):

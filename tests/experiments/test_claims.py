@@ -109,3 +109,18 @@ def test_every_claim_with_rows_is_judged_on_the_page():
     page = claims_page(RESULTS)
     for each, verdict in judged(RESULTS):
         assert f"| {each.text} | **{verdict.word}** | {verdict.evidence} [" in page
+
+
+def test_all_published_claims_are_settled():
+    verdicts = list(judged(RESULTS))
+    assert len(verdicts) == len(CLAIMS)
+    assert all(verdict.word != "not settled here" for _, verdict in verdicts)
+
+
+def test_rows_of_a_smaller_scale_leave_a_claim_open(tmp_path):
+    (tmp_path / "data").mkdir()
+    kept = (RESULTS / "data" / "open-set-resnet20.jsonl").read_text(encoding="utf-8")
+    cut = kept.replace("1000 rows of each set", "100 rows of each set")
+    (tmp_path / "data" / "open-set-resnet20.jsonl").write_text(cut, encoding="utf-8")
+    ((_, verdict),) = judged(tmp_path)
+    assert verdict.word == "not settled here"

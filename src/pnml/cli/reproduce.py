@@ -47,12 +47,23 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path(
         "pnml-results"
     ),
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            help="With --all, how many to run side by side: the cores, but at most 4.",
+            show_default=False,
+        ),
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget what an earlier run has finished.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Run a table or a figure of the thesis again and print it beside what was printed there."""
+    from pnml.cli.reproduce_all import usual_jobs
     from pnml.cli.reproduce_list import show_list
     from pnml.core.errors import InputError
     from pnml.experiments.catalogue import asked
@@ -62,10 +73,12 @@ def reproduce(
         raise InputError(f"{name} was asked for and {other} too; pass one of them.")
     if everything and listed:
         raise InputError("--all was asked for and --list too; pass one of them.")
+    if jobs is not None and not everything:
+        raise InputError("--jobs was passed without --all, and one experiment runs by itself.")
     if name is None and not everything:
         show_list(output, as_json)
     elif name is None:
-        _run_all(scale.value, output, fresh, as_json)
+        _run_all(scale.value, output, fresh, jobs or usual_jobs(), as_json)
     else:
         documents = []
         for experiment in asked(name):
@@ -87,49 +100,37 @@ def _run(
     return result, page, perf_counter() - start
 
 
-def _run_all(scale: str, output: Path, fresh: bool, as_json: bool) -> None:
+def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) -> None:
     """Run all that can be run, a line for each; exit with 1 where one of them has failed."""
+    from pnml.cli.reproduce_all import finished, split
     from pnml.cli.talk import print_words
-    from pnml.experiments.registry import EXPERIMENTS
 
-    documents, skipped, failed = [], [], []
-    for experiment in EXPERIMENTS:
-        why = _why_skipped(experiment, scale)
-        if why:
-            skipped.append((experiment.id, why))
-            continue
-        try:
-            result, page, seconds = _run(experiment, scale, output, fresh)
-        except Exception as error:
-            reason = " ".join(str(error).split()) or "no reason given"
-            failed.append((experiment.id, f"{type(error).__name__}: {reason}"))
+    tasks, skipped = split(scale, output, fresh)
+    done: dict[str, dict[str, Any]] = {}
+    failed = []
+    for experiment, document, reason in finished(tasks, jobs):
+        if document is None:
+            failed.append((experiment.id, reason))
             line = f"  {experiment.id}: failed"
         else:
-            documents.append(_document(experiment, result, page, seconds))
-            line = f"  {experiment.id}: {seconds:.0f} s, {page}"
+            done[experiment.id] = document
+            line = f"  {experiment.id}: {document['seconds']:.0f} s, {document['page']}"
         if not as_json:
             print_words(line)
-    _close(documents, skipped, failed, as_json)
-
-
-def _why_skipped(experiment: Experiment, scale: str) -> str:
-    lack = experiment.lacking()
-    if lack is not None:
-        return lack.sentence
-    if scale not in experiment.scales:
-        return f"{experiment.id} is not offered at the scale {scale}."
-    return ""
+    in_order = [done[task.experiment.id] for task in tasks if task.experiment.id in done]
+    _close(in_order, skipped, failed, as_json)
 
 
 def _show(
     experiment: Experiment, result: Result, page: Path, seconds: float, *, quiet: bool
 ) -> dict[str, Any]:
     """The result as plain values, which people see as words as soon as it is there."""
+    from pnml.cli.reproduce_all import document
     from pnml.cli.talk import print_words
 
     if not quiet:
         print_words(*_words(experiment, result, page))
-    return _document(experiment, result, page, seconds)
+    return document(experiment, result, page, seconds)
 
 
 def _close(
@@ -176,19 +177,3 @@ def _words(experiment: Experiment, result: Result, page: Path) -> list[Any]:
 
 def _has_interval(row: Row) -> bool:
     return row.ours is not None and row.ours.low < row.ours.high
-
-
-def _document(experiment: Experiment, result: Result, page: Path, seconds: float) -> dict[str, Any]:
-    return {
-        "id": experiment.id,
-        "page": str(page),
-        "seconds": round(seconds, 3),
-        "seeds": list(result.seeds),
-        "repeats": result.repeats,
-        "interval": result.interval,
-        "remarks": list(result.remarks),
-        "tables": [
-            {"title": table.title, "rows": [row.record() for row in table.rows]}
-            for table in result.tables
-        ],
-    }

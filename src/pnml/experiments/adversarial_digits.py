@@ -50,9 +50,9 @@ class Sizes:
 SIZES = {
     "small": Sizes(
         seeds=(0,),
-        points=60,
-        epochs=60,
-        last=4,
+        points=40,
+        epochs=40,
+        last=3,
         budget=AttackBudget(
             steps=15,
             targets=4,

@@ -135,7 +135,7 @@ def _pmlb(found: Found) -> Verdict:
     shares = _shares(found, "ridge", "MSE")
     said = (
         f"Better than ridge in MSE, by means over draws, on {min(shares):.0f} to "
-        f"{max(shares):.0f} % of 49 sets, depending on the number of training rows, which print "
+        f"{max(shares):.0f} % of the sets, depending on the number of training rows, which print "
         "does not give; printed 96 %."
     )
     return Verdict("holds" if min(shares) >= 90 else "does not hold", said)
@@ -146,7 +146,7 @@ def _pmlb_loss(found: Found) -> Verdict:
     most = sum(share > 50 for share in shares)
     said = (
         f"Lower log-loss than Bayes, by means over draws, on {min(shares):.0f} to "
-        f"{max(shares):.0f} % of 49 sets, and on most of them at {most} of {len(shares)} numbers "
+        f"{max(shares):.0f} % of the sets, and on most of them at {most} of {len(shares)} numbers "
         "of training rows; printed 74 %."
     )
     word: Word = "holds in part" if most else "does not hold"

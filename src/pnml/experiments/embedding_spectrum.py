@@ -15,13 +15,12 @@ from pnml.experiments.experiment import Progress, Scale, counted
 from pnml.experiments.ood_densenet import subjects
 from pnml.experiments.output import Output
 from pnml.experiments.result import Figure, Result, Row, Table, exactly
-from pnml.experiments.subjects import SIZES, Sizes, own_images
+from pnml.experiments.subjects import SIZES, own_images
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
 _ROWS = {"small": 5_000, "full": None}
-_SIZES = {"small": Sizes(1_000, 1, ()), "full": SIZES["full"]}  # features alone are fast
 _STORED = {
     "ResNet-20, CIFAR-10": ("features/cifar10_resnet20.npz", "f_cifar10_train"),
     "MiniLM, CLINC150": ("features/clinc150_minilm.npz", "x_train"),
@@ -87,7 +86,7 @@ def _densenets(scale: Scale, out: Output, progress: Progress) -> dict[str, tuple
     from pnml.experiments.extraction import extract
 
     ready = [one for one in subjects() if one.is_here and "Baseline" in one.methods]
-    sizes, found = _SIZES[scale], {}
+    sizes, found = SIZES[scale], {}
     tell = counted(progress, sum(len(own_images(one, sizes).train.images) for one in ready))
     for one in ready:
         own = own_images(one, sizes)

@@ -12,7 +12,7 @@ from pnml.experiments.experiment import Progress, Scale, counted
 from pnml.experiments.ood_densenet import subjects
 from pnml.experiments.output import Output
 from pnml.experiments.result import Figure, Result, Row, Table, exactly
-from pnml.experiments.subjects import SIZES, Sizes, own_images, strange_images
+from pnml.experiments.subjects import SIZES, own_images, strange_images
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pnml.experiments.methods import Trio
 
 _IND, _OOD = "CIFAR-100", "Imagenet (C)"
-# One network on two sets: there is time for more training images, so that all classes have some.
-_SIZES = {"small": Sizes(1_000, 150, ()), "full": SIZES["full"]}
+# One network on two sets: there is time for more images of either kind.
+_SIZES = {"small": replace(SIZES["small"], others=150), "full": SIZES["full"]}
 _NOTE = (
     "Printed for LSUN (C), whose images cannot be had, and 10,000 images of either kind; here {:,} "
     "known images and {:,} crops of Tiny-ImageNet, and {:,} of 50,000 training images, of the "

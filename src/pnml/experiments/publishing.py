@@ -9,12 +9,19 @@ from pathlib import Path
 from pnml.core.errors import InputError
 from pnml.experiments.catalogue import SCALES, Entry, beyond, finished, thesis
 from pnml.experiments.claims import claims_page, judged
+from pnml.experiments.evidence import Word
 from pnml.experiments.page import page
 from pnml.experiments.registry import EXPERIMENTS
 from pnml.experiments.rows import stored
 from pnml.io.atomic import write_whole
 
 _ROWS = "rows.jsonl"
+_SAID: dict[Word, str] = {
+    "holds": "That holds.",
+    "holds in part": "That holds in part.",
+    "does not hold": "That does not hold.",
+    "not settled here": "That is not settled here.",
+}
 _HEAD = (
     "# Results\n\n"
     "Every figure, table and algorithm of the thesis, and what stands beside it here. Each page "
@@ -35,7 +42,7 @@ def published_page(name: str, docs: Path) -> str:
     The words are in ``data/NAME.txt``, as they outlive the rows.
     """
     said = [
-        f"**{claim.text}** That {verdict.word}. {verdict.evidence}"
+        f"**{claim.text}** {_SAID[verdict.word]} {verdict.evidence}"
         for claim, verdict in judged(docs, name)
     ]
     words = docs / "data" / f"{name}.txt"
