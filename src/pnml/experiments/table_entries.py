@@ -1,0 +1,51 @@
+"""Experiments beyond the thesis on tables."""
+
+from __future__ import annotations
+
+from pnml.experiments.experiment import Experiment
+from pnml.experiments.stored_files import SHIFTS, TABLES
+
+BENCHMARK = (
+    Experiment(
+        "uci-benchmark",
+        4,
+        "Learners side by side on the UCI sets",
+        "uci_benchmark",
+        needs=TABLES[:3],
+        uses=(*TABLES[3:], *SHIFTS),
+        minutes=(0.5, 15.0),
+        beyond=True,
+    ),
+)
+STUDIES = (
+    Experiment(
+        "linear-active",
+        7,
+        "Active learning for least squares on UCI sets",
+        "linear_active",
+        needs=TABLES[:3],
+        uses=TABLES[3:],
+        minutes=(0.2, 20.0),
+        beyond=True,
+    ),
+    Experiment(
+        "regret-stability",
+        8,
+        "Regret, and what leaving a row out moves",
+        "regret_stability",
+        needs=TABLES[:3],
+        uses=TABLES[3:],
+        minutes=(0.7, 7.0),
+        beyond=True,
+    ),
+    Experiment(
+        "regret-complexity",
+        8,
+        "Regret, and effective degrees of freedom",
+        "regret_complexity",
+        needs=TABLES[:3],
+        uses=TABLES[3:],
+        minutes=(0.2, 1.0),
+        beyond=True,
+    ),
+)
