@@ -89,9 +89,13 @@ def test_a_tiny_run_has_errors_of_refits_and_areas_of_pairs_and_is_taken_up(fold
     assert found.ours.value == pytest.approx(np.sqrt(np.mean(error**2)))
     assert found.printed == 1.012
     assert found.ours.low < found.ours.value < found.ours.high
-    quoted = errors["wine", "Tripuraneni and Mackey 2020"]
-    assert quoted.ours is None
-    assert "Quoted" in quoted.note
+    assert all(row.ours is not None for row in errors.values())
+    plain = {tuple(r.labels.values()): r for r in tables["What print compares with"].rows}
+    said = plain["wine", "Chapelle et al. 2000", "mean of the training labels"]
+    truth = np.load(folder / "shift" / "wine.npz")["y_test"]
+    assert said.ours.value == pytest.approx(np.sqrt(np.mean((truth - y.mean()) ** 2)))
+    shares = [r for r in tables["Moments along a test row"].rows if "percent" in r.labels["number"]]
+    assert all(0 <= row.ours.value <= 100 for row in shares)
     told = {tuple(r.labels.values()): r for r in tables["Regrets of shifted rows"].rows}
     P = np.linalg.inv(rows.T @ rows)
     hat = np.einsum("nd,de,ne->n", rows, P, rows)
@@ -115,3 +119,33 @@ def test_the_row_of_least_squares_is_the_printed_one(name, rmse, data_dir, monke
     told = trained.says(METHODS["ridge"], trained.least_squares())(new)
     assert round(float(np.sqrt(np.mean((told.mean - y) ** 2))), 3) == rmse
     assert shift.printed()[name, "OLS"] == rmse
+
+
+@pytest.mark.data
+def test_the_printed_triazines_are_the_last_38_rows(data_dir, monkeypatch):
+    monkeypatch.setenv("PNML_DATA", str(data_dir))
+    trained, new, y = shift.read_last()
+    assert len(y) == 38
+    told = trained.says(METHODS["ridge"], trained.least_squares())(new)
+    assert round(float(np.sqrt(np.mean((told.mean - y) ** 2))), 3) == 0.172
+    assert shift.printed()[shift.LAST_ROWS, "OLS"] == 0.172
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["wine", "parkinson", "fire", "fertility"])
+def test_the_printed_ridge_has_the_penalty_10(name, data_dir, monkeypatch):
+    monkeypatch.setenv("PNML_DATA", str(data_dir))
+    trained, new, y = shift.read(name)
+    theta = oracle.ridge_fit(trained.X, trained.y, 10.0, intercept=True)
+    error = y - oracle.design(new, True) @ theta
+    assert round(float(np.sqrt(np.mean(error**2))), 3) == shift.printed()[name, "ridge"]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["parkinson", "fire", "fertility"])
+def test_a_printed_lasso_is_the_mean_of_the_training_labels(name, data_dir, monkeypatch):
+    monkeypatch.setenv("PNML_DATA", str(data_dir))
+    trained, _, y = shift.read(name)
+    rmse = np.sqrt(np.mean((y - trained.y.mean()) ** 2))
+    # Print cuts 12.2535 off after three digits.
+    assert shift.printed()[name, "Alquier and Hebiri 2012"] == pytest.approx(rmse, abs=6e-4)
