@@ -122,7 +122,7 @@ NETWORKS = (
         "open_set_clinc150",
         needs=(CLINC,),
         extras=("plots", "torch"),
-        minutes=(0.2, 2.0),
+        minutes=(0.2, 60.0),
     ),
     Experiment(
         "open-set-mnist",
