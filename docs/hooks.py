@@ -22,10 +22,30 @@ def on_config(config):
     rest = [page for page in sorted(DOCS.rglob("*.md")) if page not in {*listed, *results}]
     for section in config.nav:
         if "Results" in section:
-            section["Results"] = [_entry(page) for page in results]
+            section["Results"] = by_chapter(results)
         if "Guide" in section:
             section["Guide"] += [_entry(page) for page in rest]
     return config
+
+
+CHAPTERS = {
+    "2": "Least squares",
+    "3": "More features than rows",
+    "4": "Luckiness",
+    "5": "Networks and unknown classes",
+    "6": "Attacked inputs",
+    "7": "Active learning",
+}
+
+
+def by_chapter(pages):
+    """Pages of no chapter, then the others in a section for each chapter."""
+    found = {}
+    for page in pages:
+        said = re.search(r"^`pnml reproduce .*· chapter (\d+) ·", page.read_text(), re.M)
+        found.setdefault(said and CHAPTERS.get(said.group(1), "Further"), []).append(_entry(page))
+    order = [name for name in (*CHAPTERS.values(), "Further") if name in found]
+    return [*found.get(None, []), *({name: found[name]} for name in order)]
 
 
 def _listed(nav):

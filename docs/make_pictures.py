@@ -78,16 +78,30 @@ def draw_fan(ax, x, colour, colours, heading, text):
         side.set_color(colours.faint)
 
 
-def draw_regret(colours):
-    """A near row, where refits agree, beside a far one, where each follows its label."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.2, 4.2), sharey=True)
+def draw_both(axes, colours):
+    """A near row, where refits agree, and a far one, where each follows its label."""
     near, far = f"regret {regret(NEAR):.2f} nats: trust", f"regret {regret(FAR):.2f} nats: do not"
     same = "Told any of five answers (rings), the line hardly moves."
     follows = "Told any of five answers, the line follows it."
-    draw_fan(left, NEAR, colours.near, colours, near, same)
-    draw_fan(right, FAR, colours.far, colours, far, follows)
-    left.set_ylabel("answer", color=colours.faint)
+    draw_fan(axes[0], NEAR, colours.near, colours, near, same)
+    draw_fan(axes[1], FAR, colours.far, colours, far, follows)
+    axes[0].set_ylabel("answer", color=colours.faint)
+
+
+def draw_regret(colours):
+    """The two rows side by side."""
+    figure, axes = plt.subplots(1, 2, figsize=(9.2, 4.2), sharey=True)
+    draw_both(axes, colours)
     figure.subplots_adjust(left=0.04, right=0.995, top=0.83, bottom=0.12, wspace=0.04)
+    return figure
+
+
+def draw_regret_narrow(colours):
+    """The two rows one above the other, for a phone."""
+    figure, axes = plt.subplots(2, 1, figsize=(5.0, 7.6), sharey=True)
+    draw_both(axes, colours)
+    axes[1].set_ylabel("answer", color=colours.faint)
+    figure.subplots_adjust(left=0.07, right=0.99, top=0.91, bottom=0.07, hspace=0.42)
     return figure
 
 
@@ -104,7 +118,7 @@ STEPS = (
     ("Few rows\nper feature?", "LpNMLRegressor()", "small slopes are preferred"),
     ("Not sure which?", "UniversalRegressor()", "several classes at once"),
 )
-LAST = ('PNMLRegressor(alpha="loo")', "the default: ridge, penalty by leave-one-out")
+LAST = ('PNMLRegressor(alpha="loo")', "the default: ridge,\npenalty by leave-one-out")
 
 
 def boxed(ax, x, y, text, fill, edge, ink, **style):
@@ -113,27 +127,39 @@ def boxed(ax, x, y, text, fill, edge, ink, **style):
     ax.text(x, y, text, ha="center", va="center", color=ink, bbox=box, **style)
 
 
+# Points: as wide as letters of this size allow, so that a phone still shows them.
+WIDTH, PITCH = 410.0, 64.0
+QUESTIONS, ANSWERS = 88.0, 308.0  # middles of the columns
+
+
 def draw_chart(colours):
     """Questions from top to bottom; a yes leads to the right, a no down."""
-    figure, ax = plt.subplots(figsize=(8.6, 8.4))
-    ax.set(xlim=(0, 10), ylim=(-0.75, len(STEPS) - 0.4))
+    height = PITCH * (len(STEPS) + 0.8)
+    figure = plt.figure(figsize=(WIDTH / 72, height / 72))
+    ax = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(0, height))
     ax.axis("off")
     arrow = {"arrowstyle": "-|>", "color": colours.faint, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
-    code = {"family": "monospace", "fontsize": 11}
+    code = {"family": "monospace", "fontsize": 10.5}
     for i, (question, answer, why) in enumerate(STEPS):
-        y = len(STEPS) - 1 - i
-        ax.annotate("", (5.1, y), (3.5, y), arrowprops=arrow)
-        ax.text(4.3, y + 0.1, "yes", color=colours.far, ha="center", fontsize=11)
-        ax.annotate("", (1.9, y - 0.66), (1.9, y - 0.34), arrowprops=arrow)
-        ax.text(2.1, y - 0.52, "no", color=colours.near, va="center", fontsize=11)
-        boxed(ax, 1.9, y, question, "none", colours.near, colours.ink, fontsize=11)
-        boxed(ax, 7.3, y + 0.13, answer, colours.box, "none", colours.ink, **code)
-        ax.text(7.3, y - 0.3, why, color=colours.faint, ha="center", fontsize=10)
-    boxed(ax, 2.3, -0.82, LAST[0], colours.box, "none", colours.ink, **code)
-    ax.text(4.6, -0.82, LAST[1], color=colours.faint, va="center", fontsize=10)
-    figure.subplots_adjust(left=0.01, right=0.99, top=0.99, bottom=0.03)
+        y = height - PITCH * (i + 0.45)
+        ax.annotate("", (205, y), (173, y), arrowprops=arrow)
+        ax.text(187, y + 6, "yes", color=colours.far, ha="center", fontsize=11)
+        ax.annotate("", (QUESTIONS, y - 45), (QUESTIONS, y - 22), arrowprops=arrow)
+        ax.text(QUESTIONS + 8, y - 34, "no", color=colours.near, va="center", fontsize=11)
+        boxed(ax, QUESTIONS, y, question, "none", colours.near, colours.ink, fontsize=11)
+        boxed(ax, ANSWERS, y + 6, answer, colours.box, "none", colours.ink, **code)
+        ax.text(ANSWERS, y - 18, why, color=colours.faint, ha="center", fontsize=10.5)
+    last = height - PITCH * (len(STEPS) + 0.35)
+    boxed(ax, QUESTIONS + 6, last, LAST[0], colours.box, "none", colours.ink, **code)
+    ax.text(ANSWERS, last, LAST[1], color=colours.faint, ha="center", va="center", fontsize=10.5)
     return figure
 
+
+DRAWN = {
+    "regret": draw_regret,
+    "regret-narrow": draw_regret_narrow,
+    "which-learner": draw_chart,
+}
 
 ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <rect width="32" height="32" rx="6" fill="#00457c"/>
@@ -149,7 +175,7 @@ def main():
     (FOLDER / "icon.svg").write_text(ICON)
     mpl.rcParams.update({"svg.hashsalt": "pnml", "font.family": "DejaVu Sans"})
     for scheme, colours in SCHEMES.items():
-        for name, draw in {"regret": draw_regret, "which-learner": draw_chart}.items():
+        for name, draw in DRAWN.items():
             figure = draw(colours)
             path = FOLDER / f"{name}-{scheme}.svg"
             figure.savefig(path, transparent=True, metadata={"Date": None})

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 import pages
 from pnml.metrics import interval_coverage
@@ -131,6 +134,25 @@ def test_the_printed_bound_is_below_the_regret_and_ours_above(errata):
     assert errata["K_exact"] == pytest.approx(883.6, abs=0.1)
     assert errata["exact"] == pytest.approx(errata["K_exact"], rel=1e-6)
     assert errata["printed"] < errata["exact"] < errata["bound"] == pytest.approx(896, abs=0.5)
+
+
+def test_the_bound_of_the_appendix_fails_with_more_noise_too(errata):
+    """Truth by refits of (2, 0, 0), 1 and the new row in the ball, the multiplier by bisection."""
+
+    def residual(label):
+        def excess(log_multiplier):
+            multiplier = np.exp(log_multiplier)
+            return np.hypot(2 / (4 + multiplier), 10 * label / (100 + multiplier)) - 0.5
+
+        multiplier = np.exp(brentq(excess, -60, 40, xtol=1e-13))
+        return label - 100 * label / (100 + multiplier)
+
+    ends = np.geomspace(1e-6, 100, 40)
+    pieces = zip(np.append(0.0, ends), ends, strict=False)
+    mass = sum(quad(lambda y: norm.pdf(residual(y), scale=0.1), a, b)[0] for a, b in pieces)
+    assert errata["milder"] == pytest.approx(2 * mass, rel=1e-6)
+    assert errata["milder"] == pytest.approx(32.66, abs=0.01)
+    assert errata["appendix"] == pytest.approx(18.51, abs=0.01)
 
 
 def test_the_counterexample_holds_by_a_search_over_the_circle(errata):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import sys
 import textwrap
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import pages
 
 DOCS = pages.GUIDE.parent
+README = DOCS.parent / "README.md"
 
 # Dask itself calls pandas so.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -27,6 +30,26 @@ def ran(tmp_path):
         return pages.run(f"../tutorials/{page}", tmp_path)
 
     return run
+
+
+def block(page, words):
+    """The one fenced block of a page that holds these words."""
+    found = re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.S | re.M)
+    [code] = [text for text in found if words in text]
+    return code
+
+
+def typed(commands, monkeypatch):
+    """Run every command of the library in a block, within this process."""
+    from pnml.cli import main
+
+    lines = [line for line in commands.splitlines() if line.startswith("pnml ")]
+    assert lines
+    for line in lines:
+        monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0, line
 
 
 def share(values):
@@ -72,6 +95,65 @@ def test_a_table(ran):
     assert (names["blamed"] == "bp").all()
 
 
+def test_a_table_without_python(ran, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("typer")
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    ran("table.md")
+    plt.close("all")
+    monkeypatch.chdir(tmp_path)
+    typed(block(DOCS / "tutorials" / "table.md", "pnml fit"), monkeypatch)
+    scored = pd.read_csv("scored.csv")
+    added = ["prediction", "lower", "upper", "regret", "trusted", "because"]
+    assert scored.columns[-6:].tolist() == added
+    assert not scored.trusted.any()
+    assert scored.because.str.startswith("bp ").all()
+    assert "<html" in (tmp_path / "report.html").read_text()[:500]
+
+
+@pytest.mark.parametrize("page", [README, DOCS / "guide" / "tables.md", DOCS / "guide" / "onnx.md"])
+def test_commands_of_pages_run_on_a_table_with_prices(page, tmp_path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("typer")
+    pytest.importorskip("pyarrow")
+    if page.stem == "onnx":
+        pytest.importorskip("skl2onnx")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 3)), columns=["rooms", "age", "floor"])
+    table["price"] = 2 * table.rooms - table.age + rng.normal(size=80)
+    monkeypatch.chdir(tmp_path)
+    table[:60].to_csv("train.csv", index=False)
+    table[60:].to_csv("new.csv", index=False)
+    commands = block(page, "pnml fit train.csv")
+    typed(commands, monkeypatch)
+    written = re.findall(r" -o (\S+)", commands)
+    assert written
+    assert all((tmp_path / name).stat().st_size for name in written)
+
+
+def test_the_network_of_the_readme():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    found = {"net": net, "train_loader": torch.randn(10, 50, 4), "x": torch.randn(5, 4)}
+    exec(block(README, "LastLayerPNML"), found)
+    assert found["out"].regret.shape == (5,)
+    assert found["scores"].shape == (5,)
+    np.testing.assert_allclose(found["scores"], found["out"].regret.detach(), rtol=1e-9)
+
+
+def test_benchmarks_that_pages_name_are_there(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS.parent))
+    named = set()
+    for page in (README, *DOCS.rglob("*.md")):
+        named |= set(re.findall(r"python -m benchmarks ([\w-]+)", page.read_text()))
+    assert len(named) > 5
+    for name in named:
+        assert (DOCS.parent / "benchmarks" / f"{name.replace('-', '_')}.py").is_file(), name
+
+
 def test_a_torch_classifier(ran):
     names = ran("torch.md", "torch")
     passed = {name: share(verdict) for name, verdict in names["passed"].items()}
@@ -115,6 +197,11 @@ def test_attacked_inputs(ran):
     assert names["through"].accuracy < names["shown"].accuracy
     assert names["seen"].metrics.auroc.value == pytest.approx(0.79, abs=0.04)
     assert float(names["unnoticed"]) == pytest.approx(0.5, abs=0.1)
+    pytest.importorskip("foolbox")
+    exec(block(DOCS / "guide" / "adversarial.md", "import foolbox"), names)
+    assert names["fooled"].shape == (100,)
+    assert share(names["fooled"]) == pytest.approx(0.03, abs=0.03)
+    assert share(names["fooled"]) < (1 - names["through"].accuracy) / 5
 
 
 def test_dask(ran):

@@ -11,6 +11,7 @@ from scipy.special import gamma
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.bound import min_norm_bound, regret_bound
 from pnml.core.norm_ball.regret import regret
+from pnml.estimators.norm_ball import NormBallRegressor
 
 PAIRS = [(0.5, 1.0), (0.0, 1e-6), (1e8, 1e-3), (3.0, 1e9), (1e-9, 0.3), (1e4, 1e4)]
 
@@ -63,3 +64,42 @@ def test_bound_counts_the_intercept():
     found = regret_bound(centred, a, b, 0.1)
     assert found == pytest.approx(regret_bound(plain, *scaled, 0.1 / 0.8) - np.log(0.8))
     assert np.all(regret(centred, a, b, 0.1) <= found)
+
+
+def _wide(seed):
+    """Rows, labels, a new row, the min-norm fit, P, b² and D of Eqs. (N22) and (N23)."""
+    rng = np.random.default_rng(seed)
+    X, y, x = rng.normal(size=(6, 9)), rng.normal(size=6), rng.normal(size=9)
+    inverse = np.linalg.pinv(X)
+    fit, P = inverse @ y, np.linalg.pinv(X.T @ X)
+    return X, y, x, fit, P, float(np.sum((x - inverse @ (X @ x)) ** 2)), float(fit @ P @ fit)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_little_noise_the_normaliser_grows_like_its_power_minus_two_thirds(seed):
+    X, y, x, _, _, b2, D = _wide(seed)
+    far = []
+    for std in (1e-3, 1e-5):
+        model = NormBallRegressor(fit_intercept=False, noise_variance=std**2).fit(X, y)
+        law = gamma(1 / 6) / (3 * np.sqrt(np.pi)) * (b2 * np.sqrt(D) / std) ** (2 / 3)
+        far.append(abs(np.exp(model.regret(x[None])[0]) / law - 1))
+    assert far[1] < 0.01
+    assert far[1] < far[0] / 5
+
+
+@pytest.mark.parametrize("r", [-30.0, -1.0, -0.01, 0.02, 2.0, 100.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_multiplier_of_the_ball_is_not_small(seed, r):
+    X, y, x, fit, P, b2, D = _wide(seed)
+    A, labels, R2 = np.vstack([X, x]), np.append(y, x @ fit + r), float(fit @ fit)
+
+    def excess(log_multiplier):
+        ridge = A.T @ A + np.exp(log_multiplier) * np.eye(9)
+        return float(np.sum(np.linalg.solve(ridge, A.T @ labels) ** 2)) - R2
+
+    multiplier = np.exp(brentq(excess, -25, 25))
+    G1 = R2 + r**2 / b2
+    D1 = D - 2 * r * float(fit @ P @ x) / b2 + r**2 * (1 + float(x @ P @ x)) / b2**2
+    least = G1 / D1 * (np.sqrt(G1 / R2) - 1)
+    assert multiplier >= least * (1 - 1e-6)
+    assert least >= r**2 / (2 * b2 * D1) * (1 - 1e-9)

@@ -7,6 +7,7 @@ import json
 from importlib.metadata import version
 from pathlib import Path
 
+from pnml.experiments.colours import in_turn
 from pnml.experiments.experiment import Experiment, Progress
 from pnml.experiments.output import Output, digest
 from pnml.experiments.page import page
@@ -49,7 +50,8 @@ def _code() -> list[Path]:
 def _write_figure(figure: Figure, folder: Path) -> None:
     from matplotlib import pyplot as plt
 
-    drawn = figure.draw()
+    with in_turn():
+        drawn = figure.draw()
     try:
         for ending in ("png", "svg"):
             held = io.BytesIO()

@@ -123,7 +123,11 @@ class ActiveLearningDisplay:
     ) -> Self:
         require_matplotlib(cls.__name__)
         found = {name: Means(*means(name)) for name in curves.accuracy}
-        return cls(labels=curves.labels, means=found, quantity=quantity).plot(ax, line_kw=line_kw)
+        shown = cls(labels=curves.labels, means=found, quantity=quantity).plot(ax, line_kw=line_kw)
+        # a share has nothing to show below 0 or above 1, wherever intervals of few seeds end
+        low, high = shown.ax_.get_ylim()
+        shown.ax_.set_ylim(max(low, -0.02), min(high, 1.02))
+        return shown
 
     def plot(self, ax: Axes | None = None, *, line_kw: Mapping[str, Style] | None = None) -> Self:
         """Draw all lines, each with its interval as a shade.
