@@ -9,18 +9,29 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
+from sklearn.neural_network import MLPRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 pytest.importorskip("matplotlib")
 
 from pnml.core.factor import Factor
 from pnml.core.spectrum import Spectrum
+from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.selection import penalties
-from pnml.experiments import uci_benchmark, uci_crossover, uci_draws, uci_rivals, uci_shift
+from pnml.experiments import (
+    uci_benchmark,
+    uci_crossover,
+    uci_draws,
+    uci_findings,
+    uci_networks,
+    uci_rivals,
+    uci_shift,
+)
 from pnml.experiments.output import Output
 from pnml.experiments.registry import find
 from pnml.experiments.uci_draws import Draw, drawn, over_splits, standardised
 from pnml.experiments.uci_learners import COVERAGE, Told, least_squares
-from pnml.experiments.uci_rivals import BAYESIAN_RIDGE, LEARNERS, PNML, Entry
+from pnml.experiments.uci_rivals import BAYESIAN_RIDGE, LEARNERS, NETWORK, PNML, Entry
 
 
 @pytest.fixture
@@ -79,12 +90,15 @@ def test_least_squares_is_that_of_statsmodels(rows):
     np.testing.assert_allclose(told.interval, rival.conf_int(obs=True, alpha=0.1), rtol=1e-7)
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "kernel pNML"])
+@pytest.mark.parametrize(
+    "name", [*(name for name in LEARNERS if name != "kernel pNML"), uci_shift.NEAR_BEST]
+)
 def test_densities_sum_to_one_and_intervals_hold_their_share(name, rows):
-    if not LEARNERS[name].installed:
-        pytest.skip(f"{LEARNERS[name].package} is not installed")
+    entry = (LEARNERS | {uci_shift.NEAR_BEST: Entry(uci_shift.near_best)})[name]
+    if not entry.installed:
+        pytest.skip(f"{entry.package} is not installed")
     X, y, new = rows
-    told = LEARNERS[name].told(X, y, new)
+    told = entry.told(X, y, new)
     low, high = told.interval.T
     assert (low < told.mean).all()
     assert (told.mean < high).all()
@@ -93,6 +107,102 @@ def test_densities_sum_to_one_and_intervals_hold_their_share(name, rows):
             grid = {"points": [told.mean[0]], "limit": 200}
             mass = quad(lambda y: np.exp(told.log_prob(np.full(6, y))[0]), *ends, **grid)[0]
             assert mass == pytest.approx(share, abs=1e-6)
+
+
+def test_network_features_are_tuned_on_rows_kept_from_the_network(rows, monkeypatch):
+    """Both the network and the last layer are fitted again without each fold."""
+    X, y, new = rows
+    monkeypatch.setattr(uci_networks, "UNITS", 4)
+    parts = np.array_split(np.arange(25), 5)
+
+    def units(X, y):
+        network = MLPRegressor(
+            hidden_layer_sizes=(4,),
+            activation="tanh",
+            solver="lbfgs",
+            alpha=0.1,
+            random_state=0,
+        ).fit(X, y)
+        W, b = network.coefs_[0], network.intercepts_[0]
+        return lambda rows: np.column_stack([rows, np.tanh(rows @ W + b)])
+
+    maps = [units(np.delete(X, held, 0), np.delete(y, held)) for held in parts]
+    best = (np.inf, 0.0, 0.0)
+    for alpha in uci_networks.PENALTIES:
+        found = []
+        for held, features in zip(parts, maps, strict=True):
+            A, labels = features(np.delete(X, held, 0)), np.delete(y, held)
+            P, B = inverse(A, alpha), design(features(X[held]))
+            error = y[held] - B @ P @ design(A).T @ labels
+            found.append((error, 1 + np.einsum("nd,de,ne->n", B, P, B)))
+        error, K = np.hstack(found)
+        noise = np.mean((error / K) ** 2)
+        best = min(best, (-norm.logpdf(error, 0, np.sqrt(noise) * K).mean(), alpha, noise))
+    _, alpha, noise = best
+    features = units(X, y)
+    P, B = inverse(features(X), alpha), design(features(new))
+    mean, K = B @ P @ design(features(X)).T @ y, 1 + np.einsum("nd,de,ne->n", B, P, B)
+    told = LEARNERS[NETWORK].told(X, y, new)
+    np.testing.assert_allclose(told.mean, mean, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(told.regret, np.log(K), rtol=1e-6)
+    end = norm.ppf(0.95, mean, np.sqrt(noise) * K)
+    np.testing.assert_allclose(told.interval[:, 1], end, rtol=1e-5)
+
+
+def test_boosting_is_silent_and_stops_where_held_back_rows_want_no_more_trees(rows, capsys):
+    ngboost = pytest.importorskip("ngboost")
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    settings = {"Base": tree, "learning_rate": 0.1, "verbose": False}
+    X, y, new = rows
+    told = LEARNERS["NGBoost"].told(X, y, new)
+    assert capsys.readouterr() == ("", "")
+    model = ngboost.NGBRegressor(n_estimators=150, **settings).fit(X[10:], y[10:])
+    losses = [-one.logpdf(y[:10]).mean() for one in model.staged_pred_dist(X[:10])]
+    last = next(k for k in range(10, 150) if np.argmin(losses[: k + 1]) <= k - 10)
+    trees = 1 + int(np.argmin(losses[: last + 1]))
+    model = ngboost.NGBRegressor(n_estimators=trees, **settings).fit(X, y)
+    np.testing.assert_allclose(told.mean, model.predict(new))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_says_the_same_again(name, rows):
+    """No number depends on the state of numpy's own generator."""
+    if not LEARNERS[name].installed:
+        pytest.skip(f"{LEARNERS[name].package} is not installed")
+    first, again = (LEARNERS[name].told(*rows) for _ in range(2))
+    np.testing.assert_array_equal(first.interval, again.interval)
+
+
+def test_numbers_of_shifted_rows_are_those_of_their_definitions(rng):
+    n, d = 30, 40
+    X, slopes = rng.normal(size=(n, d)), rng.normal(size=d) / np.sqrt(d)
+    new = np.vstack([3 * rng.normal(size=(300, d)), rng.normal(size=(300, d))])
+    y, labels = X @ slopes + rng.normal(size=n), new @ slopes + rng.normal(size=600)
+    told = LEARNERS[PNML].told(X, y, new)
+    found = uci_shift.judged(told, labels)
+    assert list(found) == list(uci_shift.NUMBERS)
+    inside = (told.interval[:, 0] <= labels) & (labels <= told.interval[:, 1])
+    assert found["coverage"] == pytest.approx(inside[:300].mean())
+    assert found["width"] == pytest.approx(np.ptp(told.interval[:300], axis=1).mean())
+    assert found["log-loss, nats"] == pytest.approx(-told.log_prob(labels)[:300].mean())
+    area = roc_auc_score(np.arange(600) < 300, told.regret)
+    assert found["AUROC of the regret"] == pytest.approx(area)
+    # trusted: no stranger than 99 % of the training rows are to the others
+    alpha = PNMLRegressor(alpha="loo").fit(X, y).alpha_
+    left_out = np.quantile(np.log(folds(X, y, alpha)[1]), 0.99, method="inverted_cdf")
+    assert found["trusted"] == pytest.approx(np.mean(told.regret[:300] <= left_out))
+    assert found["trusted, same kind"] == pytest.approx(np.mean(told.regret[300:] <= left_out))
+
+
+def test_a_wide_interval_is_said_to_be_of_one_row_where_it_is():
+    usual = {"interval score": 1.0, "widest share": 0.1, "widest trusted": 1.0}
+    wide = {"interval score": 99.0, "widest share": 0.97, "widest trusted": 0.0}
+    splits = [{PNML: one, "GPR": {"interval score": 0.9}} for one in (usual, usual, wide)]
+    (said,) = uci_findings._wide({("a", "30"): splits, ("b", "30"): splits[:2]})
+    assert "pNML on a with 30 rows: 33.7 in the mean over splits, 1.0 in the median" in said
+    assert "(GPR: 0.9 and 0.9)" in said
+    assert "one row has 97% of the width of all intervals, and the learner does not trust" in said
+    assert not [*uci_findings._wide({("b", "30"): splits[:2]})]
 
 
 def test_a_row_that_nothing_is_said_of_names_the_package(monkeypatch, rows):
@@ -137,6 +247,9 @@ def test_intervals_over_splits_come_from_splits_drawn_again(rng):
     assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)
     shifted = over_splits([one + 1 for one in values])
     np.testing.assert_allclose(np.subtract(shifted, found), 1.0)  # the same draws
+    middle = over_splits(values, np.median)
+    assert middle.value == pytest.approx(np.mean([np.median(one) for one in values]))
+    assert middle.low < middle.value < middle.high
 
 
 def test_the_gap_gets_small_where_the_line_says():
@@ -230,6 +343,9 @@ def test_the_benchmark_runs_draws_and_goes_on(tiny, monkeypatch):
     }
     spread = np.log(drawn("yacht", 0, None).spread)
     assert raw["yacht", PNML] == pytest.approx(loss["yacht", "all", PNML].value + spread)
+    said = next(one for one in first.remarks if one.startswith("**Few rows.**"))
+    assert f"{abs(gaps['20', 'all', PNML]):.3f} " in said
+    assert f"{loss['yacht', '20', PNML].value:.2f} nats" in said
     for table in first.tables:
         for row in table.rows:
             assert row.ours is None or row.ours.low <= row.ours.value <= row.ours.high

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,8 +90,10 @@ def _spread(values: FloatArray) -> FloatArray:
     return np.where(spread > tiny, spread, 1.0)
 
 
-def over_splits(values: Sequence[npt.ArrayLike]) -> Estimate:
+def over_splits(values: Sequence[npt.ArrayLike], centre: Callable[..., Any] = np.mean) -> Estimate:
     """Mean over sets of the means over splits, from one sequence of values for each set.
+
+    The centre of the splits of a set can be another: ``np.median``.
 
     The splits of every set are drawn again with replacement, which gives the interval.
 
@@ -98,16 +101,17 @@ def over_splits(values: Sequence[npt.ArrayLike]) -> Estimate:
     Estimate(value=2.0, low=2.0, high=2.0)
     """
     each = [np.asarray(one, dtype=float) for one in values]
-    return estimate(np.mean([one.mean() for one in each]), redrawn(each).mean(axis=0))
+    value = np.mean([centre(one) for one in each])
+    return estimate(value, redrawn(each, centre).mean(axis=0))
 
 
-def redrawn(values: Sequence[FloatArray]) -> FloatArray:
+def redrawn(values: Sequence[FloatArray], centre: Callable[..., Any] = np.mean) -> FloatArray:
     """Means (sets, resamples) over splits drawn again; of values (splits, …), (…) behind."""
     out = []
     for one in values:
         # one stream for each number of splits: learners and measures meet the same draws
         picks = np.random.default_rng(len(one)).integers(len(one), size=(RESAMPLES, len(one)))
-        out.append(one[picks].mean(axis=1))
+        out.append(centre(one[picks], axis=1))
     return np.stack(out)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -39,11 +40,19 @@ class Told:
     mean: FloatArray  # (n,)
     interval: FloatArray  # (n, 2)  at 90 %
     log_prob: Callable[[FloatArray], FloatArray] | None = None  # of labels (n,), nats
+    regret: FloatArray | None = None  # (n,)  nats
+    trusted: npt.NDArray[np.bool_] | None = None  # (n,)
 
     @classmethod
     def of(cls, dist: Predictive) -> Told:
         """Mean, interval and density of a predictive distribution."""
         return cls(dist.mean, dist.interval(COVERAGE), dist.log_prob)
+
+    @classmethod
+    def by(cls, model: Any, new: FloatArray) -> Told:
+        """What a fitted estimator of this package says, with the regret and trust of each row."""
+        dist = model.predict_dist(new)
+        return replace(cls.of(dist), regret=dist.regret, trusted=model.trusted(new))
 
 
 # From training rows, their labels and new rows to what is said of the new rows.
@@ -52,17 +61,17 @@ Learner = Callable[[FloatArray, FloatArray, FloatArray], Told]
 
 def pnml(X: FloatArray, y: FloatArray, new: FloatArray) -> Told:
     """Ridge pNML, penalty and noise by leave-one-out."""
-    return Told.of(PNMLRegressor(alpha="loo").fit(X, y).predict_dist(new))
+    return Told.by(PNMLRegressor(alpha="loo").fit(X, y), new)
 
 
 def luckiness(X: FloatArray, y: FloatArray, new: FloatArray) -> Told:
     """Luckiness pNML with an ℓ2 norm, as it comes."""
-    return Told.of(LpNMLRegressor().fit(X, y).predict_dist(new))
+    return Told.by(LpNMLRegressor().fit(X, y), new)
 
 
 def kernel_pnml(X: FloatArray, y: FloatArray, new: FloatArray) -> Told:
     """Kernel pNML with an rbf, its width by leave-one-out too."""
-    return Told.of(chosen_kernel(X, y).predict_dist(new))
+    return Told.by(chosen_kernel(X, y), new)
 
 
 def chosen_kernel(X: FloatArray, y: FloatArray) -> KernelPNMLRegressor:
@@ -79,7 +88,7 @@ def fourier_pnml(X: FloatArray, y: FloatArray, new: FloatArray) -> Told:
     tried = [PNMLRegressor(alpha="loo").fit(mapped(f, X[few]), y[few]) for f in maps]
     best = maps[tried.index(_best(tried))]
     model = PNMLRegressor(alpha="loo").fit(mapped(best, X), y)
-    return Told.of(model.predict_dist(mapped(best, new)))
+    return Told.by(model, mapped(best, new))
 
 
 def mapped(sampler: RBFSampler, X: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,8 @@ from pnml.estimators.luckiness import LpNMLRegressor
 from pnml.estimators.norm_ball import NormBallRegressor
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.experiments.data import arrays, is_here
+from pnml.experiments.linear_learners import METHODS, Trained
+from pnml.experiments.luckiness_rules import nearly_best
 from pnml.experiments.output import Output
 from pnml.experiments.result import Row, Table, exactly
 from pnml.experiments.uci_draws import over_splits, standardised
@@ -24,7 +27,16 @@ from pnml.experiments.uci_learners import COVERAGE, Told, chosen_kernel
 from pnml.experiments.uci_rivals import LEARNERS, Entry
 from pnml.metrics import detection_metrics, interval_coverage, interval_width
 
-SHAPES = ((60, 40), (200, 40), (40, 120))
+SHAPES = ((60, 40), (200, 40), (40, 120), (30, 300))
+NEAR_BEST = "LpNML, penalties near the best at once"
+COVERED, WIDTH, LOSS, APART, TRUSTED, TRUSTED_SAME = NUMBERS = (
+    "coverage",
+    "width",
+    "log-loss, nats",
+    "AUROC of the regret",
+    "trusted",
+    "trusted, same kind",
+)
 _NOISE, _FARTHER, _NEW = 0.5, 3.0, 300
 SHIFTS = ("wine", "parkinson", "fire", "fertility", "triazines")
 _HELD = 0.2  # of the training rows, to compare the shifted ones with
@@ -34,7 +46,9 @@ _COVERAGE = (
     f"Rows of standard normal columns, slopes normal with variance 1/d, noise {_NOISE:g}; the new "
     f"rows are {_FARTHER:g} times as far out. Share of their labels in the 90 % interval, and "
     "its mean width in the target's unit. More than 90 % is wide, not wrong: pNML answers for "
-    "the worst label, not for the mean one."
+    "the worst label, not for the mean one. Trusted is the share of the shifted rows that a "
+    f"learner trusts, and of {_NEW} fresh rows of the same kind as the training rows; the AUROC is "
+    "that of its regret, the one kind against the other."
 )
 _TOLD_APART = (
     "A fifth of the training rows is held back, and the score has to tell the shifted rows from "
@@ -48,31 +62,52 @@ Score = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 def ball(X: FloatArray, y: FloatArray, new: FloatArray) -> Told:
     """pNML of the models no longer than the shortest that interpolates."""
-    return Told.of(NormBallRegressor(fit_intercept=True).fit(X, y).predict_dist(new))
+    return Told.by(NormBallRegressor(fit_intercept=True).fit(X, y), new)
+
+
+def near_best(X: FloatArray, y: FloatArray, new: FloatArray) -> Told:
+    """Luckiness at all penalties within a standard error of the best, at once. Eq. (U1)."""
+    dist = nearly_best(Trained(X, y), METHODS["luckiness"])(new)
+    return replace(Told.of(dist), regret=dist.regret)
 
 
 def covering(n: int, d: int) -> Mapping[str, Entry]:
     """Learners whose intervals can be asked for at this shape."""
     able = {name: entry for name, entry in LEARNERS.items() if d < n or name != "OLS"}
-    return able | ({"norm-ball pNML": Entry(ball)} if d > n else {})
+    return able | ({"norm-ball pNML": Entry(ball), NEAR_BEST: Entry(near_best)} if d >= n else {})
 
 
-def covered(n: int, d: int, seed: int) -> dict[str, list[float]]:
-    """Coverage and width of each learner's intervals on shifted rows, of one draw."""
+def covered(n: int, d: int, seed: int) -> dict[str, dict[str, float]]:
+    """Numbers of each learner on shifted rows, of one draw."""
     rng = np.random.default_rng(seed)
     X, new = rng.normal(size=(n, d)), _FARTHER * rng.normal(size=(_NEW, d))
     slopes = rng.normal(size=d) / np.sqrt(d)
     y, truth = (A @ slopes + _NOISE * rng.normal(size=len(A)) for A in (X, new))
-    found = {}
-    for name, entry in covering(n, d).items():
-        if entry.installed:
-            ends = entry.told(X, y, new).interval
-            found[name] = [interval_coverage(truth, ends), interval_width(ends)]
+    same = rng.normal(size=(_NEW, d))
+    labels = np.concatenate([truth, same @ slopes + _NOISE * rng.normal(size=_NEW)])
+    return {
+        name: judged(entry.told(X, y, np.vstack([new, same])), labels)
+        for name, entry in covering(n, d).items()
+        if entry.installed
+    }
+
+
+def judged(told: Told, labels: FloatArray) -> dict[str, float]:
+    """What a learner says of shifted rows; behind them are rows of the training kind."""
+    ends = told.interval[:_NEW]
+    found = {COVERED: interval_coverage(labels[:_NEW], ends), WIDTH: interval_width(ends)}
+    if told.log_prob is not None:
+        found[LOSS] = float(-np.mean(told.log_prob(labels)[:_NEW]))
+    if told.regret is not None:
+        found[APART] = _auroc(told.regret[_NEW:], told.regret[:_NEW])
+    if told.trusted is not None:
+        found[TRUSTED] = float(np.mean(told.trusted[:_NEW]))
+        found[TRUSTED_SAME] = float(np.mean(told.trusted[_NEW:]))
     return found
 
 
 def coverage_table(draws: int, out: Output, tell: Callable[[int], None]) -> Table:
-    """Coverage of 90 % intervals on shifted rows, by shape and learner."""
+    """Coverage of 90 % intervals on shifted rows, and trust in them, by shape and learner."""
     rows = []
     for n, d in SHAPES:
         each = []
@@ -83,11 +118,12 @@ def coverage_table(draws: int, out: Output, tell: Callable[[int], None]) -> Tabl
             labels = {"rows": str(n), "features": str(d), "learner": name}
             if not entry.installed:
                 note = f"{entry.package} is not installed."
-                rows.append(Row(labels | {"number": "coverage"}, note=note))
+                rows.append(Row(labels | {"number": COVERED}, note=note))
                 continue
-            for place, number in enumerate(("coverage", "width")):
-                ours = over_splits([[one[name][place] for one in each]])
-                rows.append(Row(labels | {"number": number}, ours=ours))
+            for number in NUMBERS:
+                if number in each[0][name]:
+                    ours = over_splits([[one[name][number] for one in each]])
+                    rows.append(Row(labels | {"number": number}, ours=ours))
     title = f"Intervals of {COVERAGE:.0%} on shifted rows"
     return Table(title, tuple(rows), _COVERAGE, digits=2)
 
