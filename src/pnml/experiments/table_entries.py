@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pnml.experiments.experiment import Experiment
-from pnml.experiments.stored_files import SHIFTS, TABLES
+from pnml.experiments.stored_files import CLINC, RESNET20, SHIFTS, TABLES
 
 BENCHMARK = (
     Experiment(
@@ -13,7 +13,7 @@ BENCHMARK = (
         "uci_benchmark",
         needs=TABLES[:3],
         uses=(*TABLES[3:], *SHIFTS),
-        minutes=(0.5, 15.0),
+        minutes=(0.7, 20.0),
         beyond=True,
     ),
 )
@@ -46,6 +46,16 @@ STUDIES = (
         needs=TABLES[:3],
         uses=TABLES[3:],
         minutes=(0.2, 1.0),
+        beyond=True,
+    ),
+    Experiment(
+        "regret-calibration",
+        8,
+        "Regret, and probabilities that keep what they promise",
+        "regret_calibration",
+        uses=(RESNET20, CLINC),
+        extras=("plots", "torch"),
+        minutes=(0.6, 3.0),
         beyond=True,
     ),
 )
