@@ -39,7 +39,8 @@ def usual_jobs() -> int:
     """How many experiments are run side by side where nobody says."""
     from joblib import cpu_count
 
-    return min(_MOST_JOBS, cpu_count())
+    cores: int = cpu_count()
+    return min(_MOST_JOBS, cores)
 
 
 def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple[str, str]]]:
