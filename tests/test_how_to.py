@@ -20,6 +20,18 @@ def ran(tmp_path):
     return lambda page: pages.run(f"../{page}", tmp_path)
 
 
+def test_a_network_is_honest_on_rows_it_has_not_seen_and_only_there(ran):
+    names = ran("how-to/network-features.md")
+    new, truth = names["features"](names["new"]), names["truth"]
+    assert names["loss"]["linear"] == pytest.approx(2.39, abs=0.01)
+    assert names["loss"]["network"] == pytest.approx(1.73, abs=0.05)
+    assert names["promised"]["unseen rows"] == pytest.approx(names["loss"]["network"], abs=0.1)
+    assert names["promised"]["seen rows"] < names["came_out"] - 1
+    honest, fooled = (names[name].predict_interval(new) for name in ("model", "fooled"))
+    assert interval_coverage(truth, honest) == pytest.approx(0.9, abs=0.03)
+    assert interval_coverage(truth, fooled) < 0.7
+
+
 def test_the_trust_level_is_the_share_let_pass(ran):
     names = ran("how-to/trust-level.md")
     refused = [100 * share for share in names["refused"].values()]
