@@ -13,7 +13,7 @@ ACTIVE = (
         "active_pools",
         needs=(*DIGITS, CHARACTERS, IMAGES[0], IMAGES[2]),
         extras=("plots", "torch"),
-        minutes=(0.1, 0.1),
+        minutes=(0.05, 0.1),
     ),
     Experiment(
         "dial-mnist",
@@ -33,7 +33,7 @@ ACTIVE = (
         needs=DIGITS,
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
-        minutes=(2.0, 80.0, 800.0),
+        minutes=(1.5, 80.0, 800.0),
     ),
     Experiment(
         "dial-emnist",
@@ -43,7 +43,7 @@ ACTIVE = (
         needs=(CHARACTERS,),
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
-        minutes=(2.5, 90.0, 900.0),
+        minutes=(2.7, 90.0, 900.0),
     ),
     Experiment(
         "dial-emnist-ood",
@@ -53,7 +53,7 @@ ACTIVE = (
         needs=(CHARACTERS, DIGITS[4]),
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
-        minutes=(2.0, 120.0, 1200.0),
+        minutes=(2.1, 120.0, 1200.0),
     ),
     Experiment(
         "dial-cifar10",
@@ -62,7 +62,7 @@ ACTIVE = (
         "dial_cifar10",
         uses=("images/cifar10.npz", "images/svhn.npz"),
         extras=("plots", "torch"),
-        minutes=(0.1, 0.1),
+        minutes=(0.05, 0.1),
         own=("images/cifar10.npz",),
         gpu=True,
     ),
@@ -74,7 +74,7 @@ ACTIVE = (
         needs=DIGITS,
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
-        minutes=(1.5, 15.0, 60.0),
+        minutes=(1.4, 15.0, 60.0),
         beyond=True,
     ),
     Experiment(
@@ -85,7 +85,7 @@ ACTIVE = (
         needs=DIGITS,
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
-        minutes=(2.0, 80.0, 800.0),
+        minutes=(2.1, 80.0, 800.0),
         beyond=True,
     ),
 )

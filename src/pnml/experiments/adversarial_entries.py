@@ -12,7 +12,7 @@ ADVERSARIAL = (
         "Two mechanisms of the adversarial defence, in the plane",
         "adversarial_toy",
         extras=("plots", "torch"),
-        minutes=(0.3, 1.0),
+        minutes=(0.2, 1.0),
     ),
     Experiment(
         "adversarial-scheme",
@@ -20,7 +20,7 @@ ADVERSARIAL = (
         "The adversarial defence from end to end",
         "adversarial_scheme",
         extras=("plots", "torch"),
-        minutes=(0.2, 0.5),
+        minutes=(0.05, 0.5),
     ),
     Experiment(
         "adversarial-digits",
@@ -28,7 +28,7 @@ ADVERSARIAL = (
         "The adversarial defence on a very small network, several seeds",
         "adversarial_digits",
         extras=("plots", "torch"),
-        minutes=(1.0, 60.0),
+        minutes=(0.3, 60.0),
         beyond=True,
     ),
     Experiment(
@@ -38,7 +38,7 @@ ADVERSARIAL = (
         "adversarial_mnist",
         needs=ATTACKED,
         extras=("plots", "torch"),
-        minutes=(1.0, 240.0),
+        minutes=(0.5, 240.0),
     ),
     Experiment(
         "adversarial-curves",
@@ -47,7 +47,7 @@ ADVERSARIAL = (
         "adversarial_curves",
         needs=ATTACKED,
         extras=("plots", "torch"),
-        minutes=(1.0, 60.0),
+        minutes=(0.8, 60.0),
     ),
     Experiment(
         "adversarial-holds",
@@ -56,7 +56,7 @@ ADVERSARIAL = (
         "adversarial_holds",
         needs=ATTACKED,
         extras=("plots", "torch"),
-        minutes=(1.0, 120.0),
+        minutes=(0.2, 120.0),
         beyond=True,
     ),
 )

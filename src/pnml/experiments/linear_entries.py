@@ -94,7 +94,7 @@ LINEAR = (
         "pmlb",
         needs=_COLLECTION[:6],
         uses=_COLLECTION[6:],
-        minutes=(0.2, 2.0),
+        minutes=(0.05, 4.0),
     ),
     Experiment(
         "shift",
@@ -102,7 +102,7 @@ LINEAR = (
         "Test rows of another make than the training rows",
         "shift",
         needs=_SHIFTED,
-        minutes=(0.2, 0.5),
+        minutes=(0.5, 1.2),
     ),
     Experiment(
         "luckiness-choice",
@@ -111,7 +111,7 @@ LINEAR = (
         "luckiness_choice",
         needs=(*_COLLECTION[:6], *_SHIFTED),
         uses=_COLLECTION[6:],
-        minutes=(0.4, 5.0),
+        minutes=(0.2, 4.0),
         beyond=True,
     ),
 )

@@ -28,7 +28,7 @@ NETWORKS = (
         5,
         "Regret of a single-layer network on Iris",
         "iris_maps",
-        minutes=(0.1, 0.1),
+        minutes=(0.05, 0.1),
     ),
     Experiment(
         "embedding-spectrum",
@@ -37,7 +37,7 @@ NETWORKS = (
         "embedding_spectrum",
         needs=(RESNET20, CLINC, *IMAGES[:2], *DENSENETS),
         extras=("plots", "torch"),
-        minutes=(1.3, 8.0),
+        minutes=(0.5, 8.0),
     ),
     Experiment(
         "ood-resnet20",
@@ -46,7 +46,7 @@ NETWORKS = (
         "ood_resnet20",
         needs=(RESNET20,),
         extras=("plots", "torch"),
-        minutes=(0.1, 0.3),
+        minutes=(0.05, 0.3),
         beyond=True,
     ),
     Experiment(
@@ -56,7 +56,7 @@ NETWORKS = (
         "ood_clinc150",
         needs=(CLINC,),
         extras=("plots", "torch"),
-        minutes=(0.1, 0.2),
+        minutes=(0.05, 0.2),
         beyond=True,
     ),
     Experiment(
@@ -67,7 +67,7 @@ NETWORKS = (
         needs=(*IMAGES, *DENSENETS, *OECC),
         uses=(*weights_of("densenet_bc100"), SVHN),
         extras=("plots", "torch"),
-        minutes=(6.5, 120.0),
+        minutes=(4.0, 120.0),
     ),
     Experiment(
         "ood-resnet34",
@@ -76,7 +76,7 @@ NETWORKS = (
         "ood_resnet34",
         uses=(*IMAGES, SVHN, *weights_of("resnet34")),
         extras=("plots", "torch"),
-        minutes=(0.1, 0.1),
+        minutes=(0.05, 0.1),
         own=weights_of("resnet34"),
     ),
     Experiment(
@@ -86,7 +86,7 @@ NETWORKS = (
         "ood_wrn40",
         uses=(*IMAGES, *weights_of("wrn40_energy")),
         extras=("plots", "torch"),
-        minutes=(0.1, 0.1),
+        minutes=(0.05, 0.1),
         own=weights_of("wrn40_energy"),
     ),
     Experiment(
@@ -104,7 +104,7 @@ NETWORKS = (
         "gram_histogram",
         needs=(*IMAGES, DENSENETS[1]),
         extras=("plots", "torch"),
-        minutes=(2.0, 10.0),
+        minutes=(0.8, 10.0),
     ),
     Experiment(
         "open-set-resnet20",
@@ -113,7 +113,7 @@ NETWORKS = (
         "open_set_resnet20",
         needs=(RESNET20,),
         extras=("plots", "torch"),
-        minutes=(0.5, 10.0),
+        minutes=(0.6, 10.0),
     ),
     Experiment(
         "open-set-clinc150",
@@ -122,7 +122,7 @@ NETWORKS = (
         "open_set_clinc150",
         needs=(CLINC,),
         extras=("plots", "torch"),
-        minutes=(0.2, 60.0),
+        minutes=(0.1, 60.0),
     ),
     Experiment(
         "open-set-mnist",
@@ -131,7 +131,7 @@ NETWORKS = (
         "open_set_mnist",
         needs=DIGITS,
         extras=("plots", "torch"),
-        minutes=(0.8, 10.0),
+        minutes=(0.7, 9.0),
     ),
     Experiment(
         "ablation-table",
@@ -139,7 +139,7 @@ NETWORKS = (
         "Tuned layers of a ResNet-20, and their union",
         "ablation",
         needs=(GENIES,),
-        minutes=(0.1, 0.1),
+        minutes=(0.05, 0.1),
     ),
     Experiment(
         "ablation-mnist",
@@ -148,6 +148,6 @@ NETWORKS = (
         "ablation_mnist",
         needs=DIGITS,
         extras=("plots", "torch"),
-        minutes=(1.0, 30.0),
+        minutes=(2.3, 30.0),
     ),
 )

@@ -10,14 +10,14 @@ SYNTHETIC = (
         2,
         "Polynomials fitted by least squares",
         "polynomial",
-        minutes=(0.1, 0.1),
+        minutes=(0.05, 0.1),
     ),
     Experiment(
         "trigonometric",
         3,
         "More cosines than points",
         "trigonometric",
-        minutes=(0.2, 0.5),
+        minutes=(0.1, 0.5),
     ),
     Experiment(
         "null-space-histograms",

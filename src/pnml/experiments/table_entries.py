@@ -13,7 +13,7 @@ BENCHMARK = (
         "uci_benchmark",
         needs=TABLES[:3],
         uses=(*TABLES[3:], *SHIFTS),
-        minutes=(0.7, 20.0),
+        minutes=(0.8, 20.0),
         beyond=True,
     ),
 )
@@ -25,7 +25,7 @@ STUDIES = (
         "linear_active",
         needs=TABLES[:3],
         uses=TABLES[3:],
-        minutes=(0.2, 20.0),
+        minutes=(0.1, 20.0),
         beyond=True,
     ),
     Experiment(
@@ -45,7 +45,7 @@ STUDIES = (
         "regret_complexity",
         needs=TABLES[:3],
         uses=TABLES[3:],
-        minutes=(0.2, 1.0),
+        minutes=(0.1, 1.0),
         beyond=True,
     ),
     Experiment(
@@ -55,7 +55,7 @@ STUDIES = (
         "regret_calibration",
         uses=(RESNET20, CLINC),
         extras=("plots", "torch"),
-        minutes=(0.6, 3.0),
+        minutes=(0.4, 3.0),
         beyond=True,
     ),
 )
