@@ -22,22 +22,12 @@ from pnml.experiments.data import arrays, is_here
 from pnml.experiments.experiment import Progress, Scale, counted
 from pnml.experiments.output import Output
 from pnml.experiments.result import Figure, Result, Row, Table
+from pnml.experiments.stored_files import UCI
 from pnml.metrics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-_UCI = {
-    "yacht": "yacht",
-    "energy": "energy",
-    "concrete": "concrete",
-    "housing": "bostonHousing",
-    "wine": "wine-quality-red",
-    "kin8nm": "kin8nm",
-    "power": "power-plant",
-    "naval": "naval-propulsion-plant",
-    "protein": "protein-tertiary-structure",
-}
 ALPHA = 0.1  # with columns of unit variance
 _EXTRA = 5  # labels at the start, beyond the number of features
 MORE = (0, 5, 10, 20, 40, 80)  # labels bought
@@ -85,15 +75,15 @@ class Sizes:
 
 
 SIZES = {
-    "small": Sizes(tuple(_UCI)[:3], 5, 400, 100, 3),
-    "full": Sizes(tuple(_UCI), 20, 2_000, 500, 10),
+    "small": Sizes(tuple(UCI)[:3], 5, 400, 100, 3),
+    "full": Sizes(tuple(UCI), 20, 2_000, 500, 10),
 }
 
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """Log-loss, regret and error against labels bought, and gains over random picks."""
     sizes = SIZES[scale]
-    here = [name for name in sizes.sets if is_here(_path(name))]
+    here = [name for name in sizes.sets if is_here(UCI[name])]
     splits = {name: _splits(name, sizes) for name in here}
     tell = counted(progress, 2 * sum(splits.values()))
     found: Found = {}
@@ -157,17 +147,13 @@ STRATEGIES: Mapping[str, Pick] = {
 }
 
 
-def _path(name: str) -> str:
-    return f"uci/{_UCI[name]}.npz"
-
-
 def _splits(name: str, sizes: Sizes) -> int:
-    return min(sizes.splits, sum(key.startswith("train_") for key in arrays(_path(name))))
+    return min(sizes.splits, sum(key.startswith("train_") for key in arrays(UCI[name])))
 
 
 def _one(name: str, kind: str, k: int, sizes: Sizes) -> dict[str, dict[str, list[float]]]:
     """All strategies on one split."""
-    stored, rng = arrays(_path(name)), np.random.default_rng(k)
+    stored, rng = arrays(UCI[name]), np.random.default_rng(k)
     train = rng.permutation(stored[f"train_{k}"])
     test = rng.permutation(stored[f"test_{k}"])[: sizes.targets]
     start = stored["X"].shape[1] + _EXTRA

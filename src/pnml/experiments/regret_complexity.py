@@ -20,8 +20,8 @@ from pnml.experiments.colours import COLOURS
 from pnml.experiments.experiment import Progress, Scale, counted
 from pnml.experiments.output import Output
 from pnml.experiments.result import Figure, Result, Row, Table
+from pnml.experiments.stored_files import UCI
 from pnml.experiments.uci_draws import (
-    FILES,
     INTERVAL,
     Draw,
     drawn,
@@ -81,7 +81,7 @@ class Sizes:
     train: int
 
 
-SIZES = {"small": Sizes(tuple(FILES)[:3], 2, 100), "full": Sizes(tuple(FILES), 10, 100)}
+SIZES = {"small": Sizes(tuple(UCI)[:3], 2, 100), "full": Sizes(tuple(UCI), 10, 100)}
 
 
 def degrees_of_freedom(inside: FloatArray) -> float:

@@ -22,8 +22,8 @@ from pnml.experiments.colours import COLOURS
 from pnml.experiments.experiment import Progress, Scale, counted
 from pnml.experiments.output import Output
 from pnml.experiments.result import Figure, Result, Row, Table
+from pnml.experiments.stored_files import UCI
 from pnml.experiments.uci_draws import (
-    FILES,
     INTERVAL,
     Draw,
     drawn,
@@ -90,7 +90,7 @@ class Sizes:
     test: int
 
 
-SIZES = {"small": Sizes(tuple(FILES)[:3], 2, 40, 60), "full": Sizes(tuple(FILES), 3, 80, 150)}
+SIZES = {"small": Sizes(tuple(UCI)[:3], 2, 40, 60), "full": Sizes(tuple(UCI), 3, 80, 150)}
 
 
 @dataclass(frozen=True)

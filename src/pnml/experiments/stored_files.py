@@ -24,21 +24,18 @@ DIGITS = (
 )
 CHARACTERS = "emnist/emnist47_small.npz"
 ATTACKED = (*DIGITS[:4], "weights/mnist_cnn_pgd.pth")
-TABLES = tuple(
-    f"uci/{name}.npz"
-    for name in (
-        "yacht",
-        "energy",
-        "concrete",
-        "bostonHousing",
-        "wine-quality-red",
-        "kin8nm",
-        "power-plant",
-        "naval-propulsion-plant",
-        "protein-tertiary-structure",
-    )
-)
-
+UCI = {
+    "yacht": "uci/yacht.npz",
+    "energy": "uci/energy.npz",
+    "concrete": "uci/concrete.npz",
+    "housing": "uci/bostonHousing.npz",
+    "wine": "uci/wine-quality-red.npz",
+    "kin8nm": "uci/kin8nm.npz",
+    "power": "uci/power-plant.npz",
+    "naval": "uci/naval-propulsion-plant.npz",
+    "protein": "uci/protein-tertiary-structure.npz",
+}
+TABLES = tuple(UCI.values())
 SHIFTS = tuple(
     f"shift/{name}.npz" for name in ("wine", "parkinson", "fire", "fertility", "triazines")
 )

@@ -16,8 +16,8 @@ from pnml.experiments.colours import COLOURS
 from pnml.experiments.experiment import Progress, Scale, counted
 from pnml.experiments.output import Output
 from pnml.experiments.result import Figure, Result, Row, Table
+from pnml.experiments.stored_files import UCI
 from pnml.experiments.uci_draws import (
-    FILES,
     INTERVAL,
     Draw,
     drawn,
@@ -78,8 +78,8 @@ class Sizes:
 
 
 SIZES = {
-    "small": Sizes(tuple(FILES)[:3], 2, 2, (30, 100), 2, 1, ("wine", "fire", "fertility"), 2),
-    "full": Sizes(tuple(FILES), 20, 5, (30, 100, None), 10, 20, uci_shift.SHIFTS, 5),
+    "small": Sizes(tuple(UCI)[:3], 2, 2, (30, 100), 2, 1, ("wine", "fire", "fertility"), 2),
+    "full": Sizes(tuple(UCI), 20, 5, (30, 100, None), 10, 20, uci_shift.SHIFTS, 5),
 }
 
 

@@ -12,7 +12,8 @@ from pnml.core.arrays import FloatArray
 from pnml.experiments.colours import COLOURS
 from pnml.experiments.output import Output
 from pnml.experiments.result import Figure, Row, Table
-from pnml.experiments.uci_draws import FILES, drawn, estimate, over_splits, redrawn
+from pnml.experiments.stored_files import UCI
+from pnml.experiments.uci_draws import drawn, estimate, over_splits, redrawn
 from pnml.experiments.uci_rivals import BAYESIAN_RIDGE, LEARNERS, LUCKINESS, PNML, QUICK
 from pnml.metrics import Estimate
 
@@ -165,7 +166,7 @@ def _drawn(found: Curve) -> MatplotlibFigure:
         left.plot(at, middle, marker=mark, color=colour, label=learner)
         if learner == PNML:
             left.fill_between(at, low, high, color=colour, alpha=0.15)
-    for k, name in enumerate(n for n in FILES if any(key[0] == n for key in found)):
+    for k, name in enumerate(n for n in UCI if any(key[0] == n for key in found)):
         one = [(r, gaps(found, PNML, r).get(name)) for r in RATIOS]
         points = [(r, float(np.median(gap))) for r, gap in one if gap is not None]
         style = "-" if k < 5 else "--"

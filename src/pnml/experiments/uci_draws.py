@@ -11,19 +11,9 @@ import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
 from pnml.experiments.data import arrays, is_here
+from pnml.experiments.stored_files import UCI
 from pnml.metrics import Estimate
 
-FILES = {
-    "yacht": "yacht",
-    "energy": "energy",
-    "concrete": "concrete",
-    "housing": "bostonHousing",
-    "wine": "wine-quality-red",
-    "kin8nm": "kin8nm",
-    "power": "power-plant",
-    "naval": "naval-propulsion-plant",
-    "protein": "protein-tertiary-structure",
-}
 RESAMPLES = 2_000
 INTERVAL = f"95 %, splits drawn again {RESAMPLES} times, the same for every learner"
 
@@ -42,7 +32,7 @@ class Draw:
 
 def path(name: str) -> str:
     """The file of a set, below the data folder."""
-    return f"uci/{FILES[name]}.npz"
+    return UCI[name]
 
 
 def sets_here(names: Sequence[str]) -> list[str]:
