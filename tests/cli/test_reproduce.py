@@ -163,12 +163,17 @@ class Dying(Experiment):
         os._exit(9)
 
 
-def test_a_process_that_is_lost_is_a_failure_and_not_a_traceback(call, tmp_path, monkeypatch):
-    lost = Dying("lost", 2, "Lost", "x", extras=())
-    monkeypatch.setattr(registry, "EXPERIMENTS", (lost,))
-    done = call("reproduce", "--all", "-j", "2", "-o", tmp_path / "out")
+def test_a_process_that_is_lost_is_a_failure_and_takes_no_other_along(call, tmp_path, monkeypatch):
+    lost = Dying("lost", 2, "Lost", "x", extras=(), minutes=(1.0, 1.0))  # the first to begin
+    others = registry.find("regret-curve"), registry.find("iris-maps")
+    monkeypatch.setattr(registry, "EXPERIMENTS", (lost, *others))
+    done = call("reproduce", "--all", "--json", "-j", "2", "-o", tmp_path / "out")
     assert done.code == 1
-    assert "lost: BrokenProcessPool" in done.out
+    document = json.loads(done.out)
+    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "iris-maps"]
+    ((name, reason),) = [(entry["id"], entry["reason"]) for entry in document["failed"]]
+    assert name == "lost"
+    assert reason.startswith("BrokenProcessPool")
 
 
 def test_all_without_a_failure_is_a_success(few, call, tmp_path, monkeypatch):

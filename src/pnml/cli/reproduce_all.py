@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
@@ -62,8 +62,6 @@ def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple
 
 def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
     """What becomes of the tasks, as soon as it is known; a failure does not end the others."""
-    from joblib import cpu_count
-
     from pnml.cli.talk import progress
 
     if jobs == 1:
@@ -73,17 +71,32 @@ def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
         return
     # the longest first, so that none of them is left for the end
     by_cost = sorted(tasks, key=lambda task: -(task.experiment.cost(task.scale) or 0.0))
-    with (
-        progress("experiments") as tell,
-        ProcessPoolExecutor(jobs, get_context("spawn"), _limit, (cpu_count() // jobs,)) as pool,
-    ):
-        waiting = {pool.submit(_tried, task): task for task in by_cost}
+    taken_along = []
+    with progress("experiments") as tell:
+        for done, (task, future) in enumerate(_side_by_side(by_cost, jobs), 1):
+            tell(done, len(tasks))
+            if future.exception() is None:
+                yield future.result()
+            else:
+                taken_along.append(task)
+    # a process that is lost ends all that wait, and nobody says whose it was
+    for task in taken_along:
+        for _, future in _side_by_side([task], 1):
+            error = future.exception()
+            lost = Finished(task.experiment, None, _words(error) if error else "")
+            yield lost if error else future.result()
+
+
+def _side_by_side(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Future[Finished]]]:
+    """The tasks in processes of their own, as they end."""
+    from joblib import cpu_count
+
+    threads = max(1, cpu_count() // jobs)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _limit, (threads,)) as pool:
+        waiting = {pool.submit(_tried, task): task for task in tasks}
         try:
-            for done, future in enumerate(as_completed(waiting), 1):
-                error = future.exception()  # the process itself was lost
-                lost = Finished(waiting[future].experiment, None, _words(error) if error else "")
-                tell(done, len(tasks))
-                yield lost if error else future.result()
+            for future in as_completed(waiting):
+                yield waiting[future], future
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -126,4 +139,4 @@ def _words(error: BaseException) -> str:
 def _limit(threads: int) -> None:
     """Let this process use so many threads; said before numpy and torch look for cores."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, str(max(1, threads)))
+        os.environ.setdefault(name, str(threads))
