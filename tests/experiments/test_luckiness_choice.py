@@ -165,3 +165,22 @@ def test_a_tiny_run_compares_with_the_default_and_is_taken_up(folder, monkeypatc
     monkeypatch.setattr(luckiness_choice, "one_set", pytest.fail)
     monkeypatch.setattr(luckiness_choice, "one_shift", pytest.fail)
     assert run().tables == result.tables
+
+
+def test_only_a_rule_clearly_better_in_both_is_called_so():
+    def draws(shift):
+        rng = np.random.default_rng(0)
+        noise = 0.01 * rng.normal(size=6)
+        return {"MSE": list(np.exp(shift + noise)), "log-loss": list(1 + shift + noise)}
+
+    one = {
+        "luckiness, default": draws(0.0),
+        "luckiness, good": draws(-0.5),
+        "luckiness, bad": draws(0.5),
+        "luckiness, half": {"MSE": draws(-0.5)["MSE"], "log-loss": draws(0.5)["log-loss"]},
+        **{rival: draws(0.1) for rival in luckiness_choice.RIVALS},
+    }
+    first, second, _ = luckiness_choice.findings({"1": {"a": one, "b": one}})
+    assert first.endswith("Clearly better than the default in both: good.")
+    assert "half: MSE -39.3 %, log-loss 0.500 nats" in first
+    assert "Bayes, default: MSE -9.5 %, log-loss -0.100 nats" in second
