@@ -212,8 +212,8 @@ def findings(found: Mapping[str, Mapping[str, Draws]]) -> tuple[str, ...]:
         f"**Luckiness by default less its rivals**: {against}.",
         (
             "**The default stays.** The labels of an envelope are not Gaussian, and its regret "
-            "hardly tells rows far out from others (shifted rows of uci-benchmark), which is what a "
-            "regret is for."
+            "hardly tells rows far out from others (shifted rows of uci-benchmark), which is what "
+            "a regret is for."
         ),
     )
 

@@ -61,11 +61,6 @@ _REMARKS = (
         "of rows of a target that takes few values this floor can be met, and then a mean "
         "log-loss of hundreds of nats says no more than that. Print has such means too."
     ),
-    (
-        "At full scale the printed MSE of ridge is nearest with 0.3 training rows per column. At "
-        "no number tried is luckiness better than ridge in MSE on more than 61 % of the sets; the "
-        "printed 48 of 50 do not come out."
-    ),
     "Of the 50 sets of print, 1191_BNG_pbc cannot be had.",
 )
 
