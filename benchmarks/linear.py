@@ -14,8 +14,8 @@ from benchmarks.report import Job, Row, Target, absolute_row, ratio_row, speedup
 from benchmarks.timing import Duel, FloatArray, duel, extra_memory, fresh_process
 from pnml import NormBallRegressor, PNMLRegressor
 from pnml.core import leave_one_out
-from pnml.core.factor import Factor
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ import pyarrow.parquet
 from benchmarks.report import Job, Row, Target, absolute_row, ratio_row
 from benchmarks.timing import FloatArray, duel
 from pnml import PNMLRegressor
-from pnml.core.gram import Gram
-from pnml.core.gram_sum import merged
+from pnml.core.statistic.exact_sum import merged
+from pnml.core.statistic.gram import Gram
 from pnml.scale import fit_files
 
 _COLUMNS = 50

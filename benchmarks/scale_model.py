@@ -22,10 +22,10 @@ from benchmarks.scale import write_files
 from benchmarks.timing import FloatArray
 from benchmarks.wide import WIDE, Wide, exact_regrets
 from pnml import PNMLRegressor
-from pnml.core.gram import Gram
-from pnml.core.gram_sum import GramSum
-from pnml.core.projecting import regret_error
-from pnml.core.sample import sample_size
+from pnml.core.geometry.random_projection import regret_error
+from pnml.core.statistic.exact_sum import GramSum
+from pnml.core.statistic.gram import Gram
+from pnml.core.statistic.row_sample import sample_size
 from pnml.scale import fit_files
 
 Size = tuple[int, int]  # rows and columns

@@ -19,7 +19,7 @@ from benchmarks.report import Job, Row, Target, absolute_row, ratio_row
 from benchmarks.timing import duel
 from pnml.cli.fit import fit_file
 from pnml.cli.score import score_file
-from pnml.io.tables import ReadOptions
+from pnml.readers import ReadOptions
 from pnml.tables.roles import Request
 
 _LEVELS = (3, 5, 8, 12, 20)  # of the columns of words

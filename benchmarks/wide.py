@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.timing import FloatArray
 from pnml import PNMLRegressor
-from pnml.core.projecting import effective_dimension
+from pnml.core.geometry.random_projection import effective_dimension
 
 _PIECE = 250  # rows
 _FACTORS = 60

@@ -16,7 +16,7 @@ PACKAGES = (
     "pnml",
     "pnml.active",
     "pnml.adversarial",
-    "pnml.io",
+    "pnml.models",
     "pnml.metrics",
     "pnml.nn",
     "pnml.ood",
@@ -40,7 +40,7 @@ def public(package):
     if package in NEEDS_TORCH:
         pytest.importorskip("torch")
     module = import_module(package)
-    if package == "pnml.io":
+    if package == "pnml.models":
         return module, ["load", "save"]  # the names that it passes on
     return module, module.__all__
 

@@ -16,8 +16,8 @@ import pytest
 
 from pnml import NormBallRegressor, PNMLRegressor
 from pnml.core import leave_one_out
-from pnml.core.factor import Factor
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
 
 ROOT = Path(__file__).parents[1]
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from pnml import metrics
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 def thresholds(*scores):

@@ -15,7 +15,7 @@ import torch
 from torch import distributed, nn
 
 from pnml import KernelPNMLRegressor, LpNMLRegressor, PNMLRegressor
-from pnml.core.gram import Gram
+from pnml.core.statistic.gram import Gram
 from pnml.nn import LastLayerPNML
 from pnml.scale.distributed import all_reduce
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pnml.core.errors import ConditionWarning, InputError
+from pnml.errors import ConditionWarning, InputError
+from pnml.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from pnml.estimators.classifier import PNMLClassifier
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from pnml.estimators.tree_regressor import PNMLTreeRegressor
     from pnml.estimators.universal import UniversalRegressor
     from pnml.estimators.universal_classifier import UniversalClassifier
-    from pnml.io.model_file import load, save
-    from pnml.io.onnx.export import export_onnx
+    from pnml.models.model_file import load, save
+    from pnml.onnx.export import export_onnx
 
 # Loaded on first use: scikit-learn takes over a second to import, and loads pandas.
 _HOMES = {
@@ -35,9 +36,9 @@ _HOMES = {
     "RegretDifficulty": "pnml.estimators.difficulty",
     "UniversalClassifier": "pnml.estimators.universal_classifier",
     "UniversalRegressor": "pnml.estimators.universal",
-    "export_onnx": "pnml.io.onnx.export",
-    "load": "pnml.io.model_file",
-    "save": "pnml.io.model_file",
+    "export_onnx": "pnml.onnx.export",
+    "load": "pnml.models.model_file",
+    "save": "pnml.models.model_file",
 }
 
 __all__ = [
@@ -58,7 +59,6 @@ __all__ = [
     "load",
     "save",
 ]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from pnml.active import dial_scores, dial_select
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 torch = pytest.importorskip("torch")
 with warnings.catch_warnings():

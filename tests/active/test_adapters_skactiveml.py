@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from pnml.active import Ensemble, dial_scores, dial_select, dial_select_batch
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 pytest.importorskip("skactiveml")
 from skactiveml.classifier import ParzenWindowClassifier, SklearnClassifier

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from pnml.active import Ensemble, dial_select, dial_select_batch
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

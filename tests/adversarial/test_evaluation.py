@@ -22,7 +22,7 @@ from pnml.adversarial import (
     untargeted_apgd,
 )
 from pnml.adversarial.telling import telling
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 WIDE, RADIUS = (-10.0, 10.0), 0.3
 # On a linear network one step of Auto-PGD goes all the way.

@@ -24,7 +24,7 @@ from pnml.adversarial import (
     untargeted_apgd,
     worst_case,
 )
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 NET = nn.Linear(6, 4).requires_grad_(False)
 X = torch.rand(5, 6, generator=torch.Generator().manual_seed(0))

@@ -107,7 +107,7 @@ main()
 """
 MOMENTS = {
     "fit while it counts": ("fit", "pnml.tables.builder", "Builder", "encode", 1),
-    "fit while it saves": ("fit", "pnml.io.atomic", "os", "fsync", 1),
+    "fit while it saves": ("fit", "pnml.runtime.atomic", "os", "fsync", 1),
     "score between batches": ("score to CSV", "pnml.tables.model", "TableModel", "score", 2),
     "score to Parquet": ("score to Parquet", "pnml.tables.model", "TableModel", "score", 2),
     "report between batches": ("report", "pnml.tables.model", "TableModel", "score", 1),

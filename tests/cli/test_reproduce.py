@@ -13,9 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-from pnml.experiments import registry
-from pnml.experiments.experiment import Experiment
+from pnml_experiments import registry
+from pnml_experiments.experiment import Experiment
 
 COMMAND = shutil.which("pnml", path=str(Path(sys.executable).parent)) or shutil.which("pnml")
 

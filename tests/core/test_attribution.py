@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 from pnml import PNMLRegressor
-from pnml.core import attribution
-from pnml.core.factor import Factor
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry import attribution
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
 
 
 def spectrum_of(X, alpha=0.0):

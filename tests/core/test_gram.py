@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pnml.core.errors import InputError
-from pnml.core.factor import Factor
-from pnml.core.gram import Gram, sample_rows
-from pnml.core.sample import RowSample, sample_size
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.gram import Gram, sample_rows
+from pnml.core.statistic.row_sample import RowSample, sample_size
+from pnml.errors import InputError
 
 
 def moments(X, y, w):

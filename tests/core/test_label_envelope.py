@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pnml.core.errors import InputError
 from pnml.core.universality import label_envelope, label_shares
+from pnml.errors import InputError
 
 
 @st.composite

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import oracle
-from pnml.core.errors import InputError
-from pnml.core.lasso_path import Horizon, Start, genie_path, lasso
+from pnml.core.lasso.path import Horizon, Start, genie_path, lasso
+from pnml.errors import InputError
 
 KINDS = ["gauss", "wide", "integer", "binary", "copies", "sums", "zeros", "onehot", "scales"]
 

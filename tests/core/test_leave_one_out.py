@@ -8,8 +8,8 @@ import pytest
 import oracle
 from pnml import LpNMLRegressor, PNMLRegressor
 from pnml.core import leave_one_out
-from pnml.core.factor import Factor
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
 
 
 def refitted(learner, X, y, alpha, intercept, weights=None):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import oracle
-from pnml.core import leaves
-from pnml.core.leaves_classes import ClassLeaves, leave_labels_out
-from pnml.core.leaves_partition import Partition
-from pnml.core.leaves_values import ValueLeaves, leave_values_out
+from pnml.core.leaves.classes import ClassLeaves, leave_labels_out
+from pnml.core.leaves.partition import Partition
+from pnml.core.leaves import regret as leaves
+from pnml.core.leaves.values import ValueLeaves, leave_values_out
 
 few = st.integers(0, 50).map(float) | st.floats(0, 1e4)
 priors = st.sampled_from([0.0, 1e-6, 0.5, 1.0, 7.3])
@@ -253,7 +253,7 @@ def test_large_tables_are_worked_off_in_blocks_with_the_same_result(rng, monkeyp
     X, labels, ones = rng.normal(size=(50, 1)), rng.integers(0, 3, size=50), np.ones(50)
     whole = ClassLeaves.of(partition, X, labels, ones, 3, 0.0)
     loo = leave_labels_out(whole, partition, X, labels, ones)
-    monkeypatch.setattr("pnml.core.leaves_partition._BLOCK_NUMBERS", 16)
+    monkeypatch.setattr("pnml.core.leaves.partition._BLOCK_NUMBERS", 16)
     parts = ClassLeaves.of(partition, X, labels, ones, 3, 0.0)
     np.testing.assert_array_equal(parts.counts, whole.counts)
     again = leave_labels_out(parts, partition, X, labels, ones)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import oracle
-from pnml.core.lasso_path import lasso
-from pnml.core.luckiness_l1 import L1Fit
-from pnml.core.luckiness_l1_loo import L1Folds
+from pnml.core.lasso.leave_one_out import L1Folds
+from pnml.core.lasso.luckiness import L1Fit
+from pnml.core.lasso.path import lasso
 
 KINDS = ["tall", "wide", "integer", "copies"]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import oracle
-from pnml.core.errors import InputError
 from pnml.core.norm_ball.ball import Ball, constrained_multiplier
 from pnml.core.norm_ball.genie import told_residual
 from pnml.core.norm_ball.regret import regret, regret_path
+from pnml.errors import InputError
 
 
 def one(h2, t, a, b, radius, noise_variance):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import oracle
-from pnml.core.factor import Factor
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.norm_ball.folds import Folds
-from pnml.core.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
 
 SHAPES = [(5, 8), (8, 5), (6, 6)]
 

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import kstest
 
 import oracle
-from pnml.core.errors import InputError
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.predictive import NormBallPredictive
+from pnml.errors import InputError
 
 LEVELS = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4])[:, None]
 

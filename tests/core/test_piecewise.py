@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 import oracle
-from pnml.core import piecewise_integral as integral
-from pnml.core.errors import InputError
-from pnml.core.piecewise import PiecewiseLogQuadratic
-from pnml.core.quadratics import Quadratics
+from pnml.core.distributions import piecewise_integral as integral
+from pnml.core.distributions.log_quadratics import Quadratics
+from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
+from pnml.errors import InputError
 
 
 def row_of(edges, origin, q0, q1, q2):

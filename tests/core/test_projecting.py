@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 import oracle
 from pnml import InputError, PNMLRegressor
-from pnml.core.projecting import distortion, effective_dimension, regret_error, size_for
+from pnml.core.geometry.random_projection import (
+    distortion,
+    effective_dimension,
+    regret_error,
+    size_for,
+)
 
 
 def regrets(X, new, alpha):

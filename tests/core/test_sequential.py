@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pnml.core.sequential import _EXPONENTS, Ranking, Wealth
+from pnml.core.martingale import _EXPONENTS, Ranking, Wealth
 
 
 def ranks_of(seed, reference, rows, size, draw):

@@ -10,9 +10,9 @@ import pytest
 
 from pnml import ConditionWarning, PNMLRegressor
 from pnml.core import gaussian
-from pnml.core.factor import Factor
-from pnml.core.gram import Gram
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.gram import Gram
 
 
 def polynomial(t, degree=10):

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import oracle
-from pnml.core.errors import InputError
 from pnml.core.universality import class_shares, crossings, envelope
+from pnml.errors import InputError
 
 
 def classes(seed):

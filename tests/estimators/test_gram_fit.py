@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pnml import InputError, LpNMLRegressor, PNMLRegressor
-from pnml.core.gram import Gram
+from pnml.core.statistic.gram import Gram
 
 
 def rows(rng, n=200):

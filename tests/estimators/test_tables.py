@@ -18,7 +18,7 @@ from pnml import (
     PNMLRegressor,
     UniversalRegressor,
 )
-from pnml.core.attribution import additive
+from pnml.core.geometry.attribution import additive
 
 
 @pytest.fixture

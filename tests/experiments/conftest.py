@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from pnml.experiments.output import Output
+from pnml_experiments.output import Output
 
 
 @pytest.fixture

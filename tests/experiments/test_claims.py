@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pnml_experiments.claims import CLAIMS, claims_page, judged
+from pnml_experiments.claims_networks import NETWORKS
+from pnml_experiments.evidence import Found, by_count, shown
+from pnml_experiments.registry import find
+from pnml_experiments.result import Result, Row, Table
 
-from pnml.core.errors import InputError
-from pnml.experiments.claims import CLAIMS, claims_page, judged
-from pnml.experiments.claims_networks import NETWORKS
-from pnml.experiments.evidence import Found, by_count, shown
-from pnml.experiments.registry import find
-from pnml.experiments.result import Result, Row, Table
+from pnml.errors import InputError
 from pnml.metrics import Estimate
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

@@ -12,12 +12,11 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 import torch
-
-from pnml.experiments import dial_stability
-from pnml.experiments.dial_networks import digit_cnn
-from pnml.experiments.dial_stability import MEASURES, measured, per_row
-from pnml.experiments.output import Output
-from pnml.experiments.registry import find
+from pnml_experiments import dial_stability
+from pnml_experiments.dial_networks import digit_cnn
+from pnml_experiments.dial_stability import MEASURES, measured, per_row
+from pnml_experiments.output import Output
+from pnml_experiments.registry import find
 
 
 def test_measures_are_means_over_pairs(rng):

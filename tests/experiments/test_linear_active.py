@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from pnml.experiments import linear_active
-from pnml.experiments.linear_active import ALPHA, MORE, OURS, RANDOM
-from pnml.experiments.output import Output
-from pnml.experiments.registry import find
+from pnml_experiments import linear_active
+from pnml_experiments.linear_active import ALPHA, MORE, OURS, RANDOM
+from pnml_experiments.output import Output
+from pnml_experiments.registry import find
 
 
 def inverse(X):

@@ -12,11 +12,11 @@ import oracle
 
 pytest.importorskip("matplotlib")
 
-from pnml.experiments import luckiness_choice, luckiness_rules, pmlb_rows, shift
-from pnml.experiments.linear_learners import METHODS, Trained
-from pnml.experiments.luckiness_choice import BASE
-from pnml.experiments.output import Output
-from pnml.experiments.registry import find
+from pnml_experiments import luckiness_choice, luckiness_rules, pmlb_rows, shift
+from pnml_experiments.linear_learners import METHODS, Trained
+from pnml_experiments.luckiness_choice import BASE
+from pnml_experiments.output import Output
+from pnml_experiments.registry import find
 
 
 @pytest.fixture

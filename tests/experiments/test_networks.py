@@ -7,14 +7,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from pnml.core.errors import InputError  # noqa: E402
-from pnml.experiments import network_tables, subjects  # noqa: E402
-from pnml.experiments.extraction import extract, images_to_do  # noqa: E402
-from pnml.experiments.methods import MethodScores  # noqa: E402
-from pnml.experiments.network_tables import run_tables  # noqa: E402
-from pnml.experiments.networks import DenseNet, ResNet, WideResNet  # noqa: E402
-from pnml.experiments.output import Output  # noqa: E402
-from pnml.experiments.subjects import ImageSet, Sizes, Subject  # noqa: E402
+from pnml_experiments import network_tables, subjects  # noqa: E402
+from pnml_experiments.extraction import extract, images_to_do  # noqa: E402
+from pnml_experiments.methods import MethodScores  # noqa: E402
+from pnml_experiments.network_tables import run_tables  # noqa: E402
+from pnml_experiments.networks import DenseNet, ResNet, WideResNet  # noqa: E402
+from pnml_experiments.output import Output  # noqa: E402
+from pnml_experiments.subjects import ImageSet, Sizes, Subject  # noqa: E402
+
+from pnml.errors import InputError  # noqa: E402
 from pnml.nn import LastLayerPNML  # noqa: E402
 from pnml.ood import MSP, ODIN, Gram, with_pnml  # noqa: E402
 
@@ -82,7 +83,7 @@ def test_the_energy_table_runs_on_a_small_wide_resnet(tiny_images, out):
 
 def test_rows_without_weights_are_listed_with_what_was_printed(out, monkeypatch):
     monkeypatch.delenv("PNML_DATA", raising=False)
-    from pnml.experiments import ood_resnet34
+    from pnml_experiments import ood_resnet34
 
     result = ood_resnet34.run("small", out, quiet)
     assert [len(table.rows) for table in result.tables] == [200, 200, 200]

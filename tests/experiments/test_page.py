@@ -1,9 +1,8 @@
 """Tables of results on a page."""
 
 import pytest
-
-from pnml.experiments.page import cells
-from pnml.experiments.result import Row, Table, exactly
+from pnml_experiments.page import cells
+from pnml_experiments.result import Row, Table, exactly
 
 
 def grid(rows):

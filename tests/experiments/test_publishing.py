@@ -5,26 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from pnml.core.errors import InputError
-from pnml.experiments import publishing
-from pnml.experiments.catalogue import thesis
-from pnml.experiments.claims import judged
-from pnml.experiments.experiment import Experiment
-from pnml.experiments.page import page
-from pnml.experiments.publishing import (
+from pnml_experiments import publishing
+from pnml_experiments.catalogue import thesis
+from pnml_experiments.claims import judged
+from pnml_experiments.experiment import Experiment
+from pnml_experiments.page import page
+from pnml_experiments.publishing import (
     index_page,
     main,
     page_from_rows,
     publish,
     published_page,
 )
-from pnml.experiments.registry import find
-from pnml.experiments.result import Figure, Result, Row, Table, exactly
-from pnml.experiments.rows import lines, stored
-from pnml.experiments.running import reproduce
-from pnml.io.atomic import write_whole
+from pnml_experiments.registry import find
+from pnml_experiments.result import Figure, Result, Row, Table, exactly
+from pnml_experiments.rows import lines, stored
+from pnml_experiments.running import reproduce
+
+from pnml.errors import InputError
 from pnml.metrics import Estimate
+from pnml.runtime.atomic import write_whole
 
 pytest.importorskip("matplotlib")
 

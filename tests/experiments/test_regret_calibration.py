@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("torch")
 
-from pnml.experiments import calibration_heads as heads
-from pnml.experiments import regret_calibration as study
-from pnml.experiments.calibration_findings import EXTRA, RANK, findings
-from pnml.experiments.calibration_heads import (
+from pnml_experiments import calibration_heads as heads
+from pnml_experiments import regret_calibration as study
+from pnml_experiments.calibration_findings import EXTRA, RANK, findings
+from pnml_experiments.calibration_heads import (
     FRESH,
     LEVERAGE,
     PNML,
@@ -25,9 +25,9 @@ from pnml.experiments.calibration_heads import (
     logistic_head,
     temperature,
 )
-from pnml.experiments.output import Output
-from pnml.experiments.registry import find
-from pnml.experiments.regret_calibration import Drawn, Sizes, gaps, like_pairs, mean_told, measured
+from pnml_experiments.output import Output
+from pnml_experiments.registry import find
+from pnml_experiments.regret_calibration import Drawn, Sizes, gaps, like_pairs, mean_told, measured
 
 
 def softmax(z):

@@ -7,14 +7,14 @@ import subprocess
 import sys
 
 import pytest
+from pnml_experiments import running
+from pnml_experiments.experiment import Experiment
+from pnml_experiments.page import cells, page
+from pnml_experiments.registry import EXPERIMENTS, find
+from pnml_experiments.result import Result, Row, Table, exactly
+from pnml_experiments.running import reproduce
 
-from pnml.core.errors import InputError
-from pnml.experiments import running
-from pnml.experiments.experiment import Experiment
-from pnml.experiments.page import cells, page
-from pnml.experiments.registry import EXPERIMENTS, find
-from pnml.experiments.result import Result, Row, Table, exactly
-from pnml.experiments.running import reproduce
+from pnml.errors import InputError
 from pnml.metrics import Estimate
 
 pytest.importorskip("matplotlib")
@@ -101,7 +101,7 @@ def test_missing_things_are_named_in_one_sentence(tmp_path, monkeypatch):
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setattr("pnml.experiments.experiment.find_spec", lambda name: None)
+    monkeypatch.setattr("pnml_experiments.experiment.find_spec", lambda name: None)
     assert 'pip install "pnml[plots]"' in LISTED.lacking().sentence
 
 
@@ -123,12 +123,12 @@ def test_names_are_unique_and_every_module_has_a_run():
 
     assert len({experiment.id for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
     for experiment in EXPERIMENTS:
-        assert find_spec(f"pnml.experiments.{experiment.module}") is not None
+        assert find_spec(f"pnml_experiments.{experiment.module}") is not None
 
 
 def test_listing_imports_neither_torch_nor_matplotlib():
     code = (
-        "import sys; from pnml.experiments.registry import EXPERIMENTS; "
+        "import sys; from pnml_experiments.registry import EXPERIMENTS; "
         "[e.lacking() for e in EXPERIMENTS]; "
         "print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from pnml.experiments import embedding_spectrum, gram_histogram, iris_maps, regret_curve
-from pnml.experiments.printed import ood_pairs
-from pnml.experiments.registry import find
+from pnml_experiments import embedding_spectrum, gram_histogram, iris_maps, regret_curve
+from pnml_experiments.printed import ood_pairs
+from pnml_experiments.registry import find
 
 
 def quiet(done, total):

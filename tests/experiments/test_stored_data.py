@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from pnml.experiments import ood_clinc150, ood_densenet, ood_resnet20, subjects  # noqa: E402
-from pnml.experiments.data import arrays  # noqa: E402
+from pnml_experiments import ood_clinc150, ood_densenet, ood_resnet20, subjects  # noqa: E402
+from pnml_experiments.data import arrays  # noqa: E402
 
 pytestmark = pytest.mark.data
 
@@ -27,7 +27,7 @@ def auroc(result, ood):
 
 @pytest.fixture(scope="module")
 def resnet20(tmp_path_factory):
-    from pnml.experiments.output import Output
+    from pnml_experiments.output import Output
 
     folder = tmp_path_factory.mktemp("resnet20")
     return ood_resnet20.run("full", Output(folder, folder, ""), quiet)
@@ -51,7 +51,8 @@ def test_resnet20_features_give_the_known_near_ood_numbers(resnet20):
 
 
 def test_twice_the_unit_features_give_the_known_mean():
-    from pnml.experiments.ood_tables import measured
+    from pnml_experiments.ood_tables import measured
+
     from pnml.ood import RegretDetector
 
     data = ood_resnet20.features()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate
-
-import oracle
-from pnml.experiments import (
+from pnml_experiments import (
     luckiness_polynomials,
     null_space_histograms,
     polynomial,
     trigonometric,
 )
-from pnml.experiments.registry import find
+from pnml_experiments.registry import find
+from scipy import integrate
+
+import oracle
 
 pytest.importorskip("matplotlib")
 MADE = ("polynomial", "trigonometric", "luckiness-polynomials", "null-space-histograms")

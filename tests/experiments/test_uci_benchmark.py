@@ -14,11 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 pytest.importorskip("matplotlib")
 
-from pnml.core.factor import Factor
-from pnml.core.spectrum import Spectrum
-from pnml.estimators.regressor import PNMLRegressor
-from pnml.estimators.selection import penalties
-from pnml.experiments import (
+from pnml_experiments import (
     uci_benchmark,
     uci_crossover,
     uci_draws,
@@ -27,11 +23,16 @@ from pnml.experiments import (
     uci_rivals,
     uci_shift,
 )
-from pnml.experiments.output import Output
-from pnml.experiments.registry import find
-from pnml.experiments.uci_draws import Draw, drawn, over_splits, standardised
-from pnml.experiments.uci_learners import COVERAGE, Told, least_squares
-from pnml.experiments.uci_rivals import BAYESIAN_RIDGE, LEARNERS, NETWORK, PNML, Entry
+from pnml_experiments.output import Output
+from pnml_experiments.registry import find
+from pnml_experiments.uci_draws import Draw, drawn, over_splits, standardised
+from pnml_experiments.uci_learners import COVERAGE, Told, least_squares
+from pnml_experiments.uci_rivals import BAYESIAN_RIDGE, LEARNERS, NETWORK, PNML, Entry
+
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.estimators.regressor import PNMLRegressor
+from pnml.estimators.selection import penalties
 
 
 @pytest.fixture

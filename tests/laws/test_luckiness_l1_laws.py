@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pnml.core.lasso_path import Start, genie_path, lasso
-from pnml.core.luckiness_l1 import L1Fit
+from pnml.core.lasso.luckiness import L1Fit
+from pnml.core.lasso.path import Start, genie_path, lasso
 
 WHOLE = st.integers(-2, 2).map(float)
 PENALTY = st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0])

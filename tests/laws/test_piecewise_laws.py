@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pnml.core.piecewise import PiecewiseLogQuadratic
-from pnml.core.quadratics import Quadratics
+from pnml.core.distributions.log_quadratics import Quadratics
+from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
 
 UNIT = st.floats(-1, 1)
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pnml import PNMLRegressor
-from pnml.core.factor import Factor
-from pnml.core.gram import Gram
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.gram import Gram
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -13,8 +13,8 @@ import torch
 import sentences
 import two_processes
 from pnml import LpNMLRegressor, PNMLRegressor
-from pnml.core.errors import InputError
-from pnml.core.gram import Gram
+from pnml.core.statistic.gram import Gram
+from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
 from two_processes import CUT, inputs, network, parts, rows, settled
 

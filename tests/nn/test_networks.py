@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
 
 

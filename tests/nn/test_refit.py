@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 from torch import nn
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import RefitLastLayerPNML
 from pnml.nn.refit.output import Genies
 from pnml.nn.refit.strength import chosen_strength, held_back

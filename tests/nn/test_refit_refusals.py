@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import FineTuning, RefitLastLayerPNML
 
 HEAD = nn.Linear(6, 4).requires_grad_(False)

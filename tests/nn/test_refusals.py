@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
 
 

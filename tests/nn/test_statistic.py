@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
 from pnml.nn.counting import Counted, Counting
 from pnml.nn.rows import RowForm

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
 from pnml.ood import MSP, ODIN, Energy, Gram, MaxLogit, RegretDetector, with_pnml
 

@@ -11,7 +11,7 @@ import torch
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics import detection_metrics
 from pnml.ood import MSP, Energy, evaluate_ood
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.ood import Gram
 from pnml.ood.gram_features import row_sums
 

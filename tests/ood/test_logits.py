@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.ood import MSP, Energy, MaxLogit
 
 DETECTORS = [MSP, MaxLogit, Energy]

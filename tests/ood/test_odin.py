@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.ood import MSP, ODIN
 
 

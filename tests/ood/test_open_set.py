@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics import ccr_at_fpr, oscr_area, oscr_curve
 from pnml.metrics.open_set_estimates import _area_and_rates, _Places, open_set_metrics
 from pnml.ood import MSP, CosineSimilarity, Energy, evaluate_open_set

@@ -11,7 +11,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from pnml import metrics
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
 from pnml.ood import MSP, Energy, MaxLogit, RegretDetector, evaluate_ood
 

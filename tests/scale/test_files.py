@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from made_tables import mixed, numbers
 from pnml import LpNMLRegressor, PNMLClassifier, PNMLRegressor
-from pnml.io.tables import open_table
-from pnml.io.tables.events import Mark, Read
+from pnml.readers import open_table
+from pnml.readers.events import Mark, Read
 from pnml.scale import fit_files, fit_mixed_files
 from pnml.scale.passes import LeftOutWarning
 from pnml.tables.fitting import fit_table

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pnml import ConditionWarning, InputError, LpNMLRegressor, PNMLRegressor, load, save
-from pnml.core.gram_sum import GramSum, state_of, sum_of
+from pnml.core.statistic.exact_sum import GramSum, state_of, sum_of
 
 
 def rows(n=400, d=4, seed=0):

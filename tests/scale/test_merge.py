@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from made_tables import classes, mixed
 from pnml import InputError, LpNMLRegressor, NormBallRegressor, PNMLRegressor
-from pnml.core.gram import Gram
-from pnml.core.gram_sum import GramSum, merged, state_of, sum_of
+from pnml.core.statistic.exact_sum import GramSum, merged, state_of, sum_of
+from pnml.core.statistic.gram import Gram
 from pnml.scale import SlidingWindow, merge
 from pnml.tables.fitting import fit_table
 from pnml.tables.roles import Request

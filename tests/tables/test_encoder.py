@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made_tables import classes, in_batches, mixed, numbers, one_batch, replaced
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.tables.builder import Builder
 from pnml.tables.encoder import NEVER_SEEN, CategoryColumn, NumberColumn
 from pnml.tables.fitting import fit_table

@@ -64,7 +64,7 @@ def test_a_stream_of_full_rows_is_exact_at_any_penalty(short_look):
 
 
 def test_a_penalty_chosen_on_a_sample_changes_little(short_look, monkeypatch):
-    monkeypatch.setattr("pnml.core.sample._MOST_ROWS", 256)
+    monkeypatch.setattr("pnml.core.statistic.row_sample._MOST_ROWS", 256)
     table, new = mixed(3000), mixed(300, seed=9)
     streamed, whole = (fitted(table, "pnml", cuts=c) for c in (range(500, 3000, 500), ()))
     assert len(streamed.estimator.loo_.regrets) == 256

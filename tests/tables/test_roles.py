@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from made_tables import in_batches, numbers
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.tables.fitting import fit_table
 from pnml.tables.roles import MOST_LEVELS, Request, check_request, infer, infer_task
 

@@ -13,7 +13,7 @@ from scipy.special import entr, rel_entr
 from pnml.active.candidates import IntArray
 from pnml.active.checks import as_array, check_count, check_pair, log_probabilities
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # Probabilities of pairs of labels are held for about this many pairs at once.
 _BLOCK_NUMBERS = 2**21

@@ -24,7 +24,7 @@ from pnml.active.checks import as_array
 from pnml.active.dial import dial_scores
 from pnml.active.members import as_logs
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 class DIALHeuristic(AbstractHeuristic):

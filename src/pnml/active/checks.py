@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # How far the probabilities of a row may be from a sum of one: half precision is allowed for.
 _SUM_TOLERANCE = 1e-3

@@ -19,7 +19,7 @@ from pnml.active.progress import Progress, reporting
 from pnml.active.strategies import Round, Strategy, chosen
 from pnml.active.trained import dropout_models, features_of, predicted
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 STRATEGIES = ("random", "core-set", "BALD", "EPIG", "DIAL")
 # What a seed is split into.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pnml.active.checks import as_array
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 class Log(Protocol):

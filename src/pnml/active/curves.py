@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from pnml.active.candidates import IntArray
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics import Estimate
 
 _CONFIDENCE = 0.95

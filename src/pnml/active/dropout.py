@@ -11,7 +11,7 @@ from pnml.active.masks import Masks, dropouts_of
 from pnml.active.passes import DEFAULT_BATCH, batches, log_probs
 from pnml.active.progress import Progress
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import call
 from pnml.nn.network import as_in_use, unwrapped
 

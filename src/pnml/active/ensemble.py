@@ -10,7 +10,7 @@ import numpy as np
 from pnml.active.checks import check_positive, logs_of
 from pnml.active.progress import Progress
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 _BATCH = 1024
 

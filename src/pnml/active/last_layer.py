@@ -12,7 +12,7 @@ from pnml.active.checks import check_count, check_positive, check_seed
 from pnml.active.passes import DEFAULT_BATCH, batches, log_probs
 from pnml.active.progress import Progress
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
 
 # Covariance 2P is what the bound Λ ⪯ ½I on the curvature of the softmax leaves. Eq. (I12).

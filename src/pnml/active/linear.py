@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from pnml.active.checks import check_count
 from pnml.core.arrays import FloatArray
-from pnml.core.design import Whitened
-from pnml.core.errors import InputError
-from pnml.core.factor import Factor
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.rank_one import Whitened
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.errors import InputError
 
 
 def linear_scores(

@@ -11,7 +11,7 @@ from pnml.active.candidates import IntArray
 from pnml.active.checks import check_positive, logs_of
 from pnml.active.ensemble import tempered
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 def member_log_probs(

@@ -11,7 +11,7 @@ from pnml.active.checks import check_count
 from pnml.active.passes import batches, log_probs
 from pnml.active.progress import Progress
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import call
 from pnml.nn.network import as_in_use, unwrapped
 

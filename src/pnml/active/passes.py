@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pnml.active.progress import Progress, reporting
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import batches_of, device_of, input_of, moved, tensors_in
 
 DEFAULT_BATCH = 1024

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # What is shown: a function of (done, total); a bar or none; None is a bar on a terminal.
 Progress = Callable[[int, int], object] | bool | None

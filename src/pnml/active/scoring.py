@@ -12,7 +12,7 @@ import numpy as np
 from pnml.active.checks import LogProbabilities
 from pnml.active.kernels import LANES, Kernel, fastest_kernel
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 _ROWS = 256  # weights at a time: their normalisers stay in cache, too
 _GATHERED = 4096  # weights that are made at once

@@ -11,7 +11,7 @@ from torch import nn
 from pnml.active.checks import check_count, check_seed
 from pnml.active.masks import Masks, dropouts_of
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.network import as_in_use
 
 

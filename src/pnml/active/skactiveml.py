@@ -25,7 +25,7 @@ from pnml.active.choice import chosen, worst_cases
 from pnml.active.ensemble import tempered
 from pnml.active.members import as_logs, member_log_probs, model_log_probs
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 class DIAL(SingleAnnotatorPoolQueryStrategy):

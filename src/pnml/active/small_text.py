@@ -19,7 +19,7 @@ from pnml.active.candidates import IntArray
 from pnml.active.choice import chosen
 from pnml.active.members import as_logs, member_log_probs
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 class DIALQueryStrategy(QueryStrategy):

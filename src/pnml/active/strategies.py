@@ -20,7 +20,7 @@ from pnml.active.acquisition import (
 from pnml.active.candidates import IntArray
 from pnml.active.dial import dial_select, dial_select_batch
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # What DIAL's logits are divided by where nothing else is said.
 DIAL_TEMPERATURE = 5.0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pnml.active.checks import as_array
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 _BATCH = 500  # inputs that go through a network at once
 

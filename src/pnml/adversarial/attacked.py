@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pnml.adversarial.inner import logits_of
 from pnml.adversarial.losses import lead
 from pnml.adversarial.settings import check_labels
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.network import as_in_use
 
 

@@ -15,7 +15,7 @@ from pnml.adversarial.attacked import Attacked
 from pnml.adversarial.hunting import Hunt
 from pnml.adversarial.losses import LOSSES, UNTARGETED, Loss, cross_entropy
 from pnml.adversarial.settings import check_choice, check_count, is_number
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # Length of a path of fixed steps, in units of the radius, where no step size is asked for.
 _PATH = 2.5

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pnml.adversarial.module import AdversarialPNML
 from pnml.adversarial.settings import changed, check_count, check_inputs, is_number
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 class AveragedPNML(nn.Module):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from pnml.adversarial.settings import check_choice, check_count
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 _BACKWARDS = ("identity", "autograd", "soft")
 # Fields that may be 0, which leaves the attack out.

@@ -11,7 +11,7 @@ from torch import Tensor
 from pnml.adversarial.averaged import AveragedPNML
 from pnml.adversarial.module import AdversarialPNML
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics
 
 

@@ -16,7 +16,7 @@ from pnml.adversarial.abstention import AbstentionCurve
 from pnml.adversarial.campaign import AttackOutcome
 from pnml.adversarial.detection import RegretDetection
 from pnml.adversarial.intervals import BoolArray, paired_gain, share_held
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.detection_estimates import Estimate
 
 # Where curves of queries are read off.

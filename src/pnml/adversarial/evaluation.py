@@ -24,7 +24,7 @@ from pnml.adversarial.module import AdversarialPNML
 from pnml.adversarial.settings import check_count, check_length
 from pnml.adversarial.telling import Progress, telling
 from pnml.adversarial.trial import Trial
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.network import as_in_use
 
 # Repeats of a timed pass, of which the fastest counts, and rows of its batch.

@@ -21,7 +21,7 @@ from pnml.adversarial.settings import (
     check_length,
     check_module,
 )
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
 from pnml.nn.network import as_in_use
 

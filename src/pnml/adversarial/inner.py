@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from pnml.adversarial.genies import log_odds
 from pnml.adversarial.refinement import Backward, Refinement
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import tensors_in
 
 

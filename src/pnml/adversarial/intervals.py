@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.checks import share, whole
 from pnml.metrics.detection_estimates import Estimate
 

@@ -15,7 +15,7 @@ from pnml.adversarial.hunting import Hunt, Lead
 from pnml.adversarial.losses import Loss, lead, margin
 from pnml.adversarial.module import AdversarialPNML
 from pnml.adversarial.settings import check_count, is_number
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pnml.adversarial.attacked import Attacked
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 _HEAD = {"format": "pnml attacks", "version": 1}
 

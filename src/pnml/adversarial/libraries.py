@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pnml.adversarial.attacked import Attacked
 from pnml.adversarial.hunting import Hunt
 from pnml.adversarial.settings import check_count
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.network import as_in_use
 
 # The range that these packages take for granted.

@@ -26,7 +26,7 @@ from pnml.adversarial.settings import (
     is_number,
     refinement_of,
 )
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
 from pnml.nn.network import as_in_use
 

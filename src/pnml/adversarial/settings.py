@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pnml.adversarial.refinement import Refinement
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # Inputs may leave the range by so many roundings: attacks add and subtract before they clip.
 _ROUNDINGS = 16

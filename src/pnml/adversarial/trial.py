@@ -18,7 +18,7 @@ from pnml.adversarial.evaluated import SweepRow
 from pnml.adversarial.hunting import Hunt
 from pnml.adversarial.ledger import Ledger
 from pnml.adversarial.libraries import fab, square
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.refit.checkpoint import fingerprint
 
 # A function that attacks: (model, inputs, labels, radius, settings) → outcome.

@@ -8,7 +8,7 @@ import warnings
 from io import TextIOWrapper
 from typing import Any
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # What `pip install "pnml[cli]"` brings.
 _EXTRA = {"typer", "rich", "pyarrow", "safetensors", "plotly", "jinja2"}

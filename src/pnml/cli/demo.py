@@ -36,8 +36,8 @@ def demo(
     from pnml.cli.report import report_file
     from pnml.cli.score import document, score_file, words
     from pnml.cli.talk import print_json, print_words
-    from pnml.core.errors import InputError
-    from pnml.io.tables import ReadOptions, table_writer
+    from pnml.errors import InputError
+    from pnml.readers import ReadOptions, table_writer
     from pnml.tables.describe import chosen_by
     from pnml.tables.roles import Request
 
@@ -110,7 +110,7 @@ def _patients() -> tuple[pa.Table, pa.Table]:
 def _least_trusted(scored: str) -> Any:
     """The first rows that are not trusted, as the scored file has them."""
     from pnml.cli.talk import grid
-    from pnml.io.tables import open_table
+    from pnml.readers import open_table
 
     columns = ("patient", "prediction", "lower", "upper", "regret", "because", "mistake")
     listed: list[list[str]] = []

@@ -28,13 +28,13 @@ def export(
 ) -> None:
     """Write a model as an ONNX file that gives prediction and regret without Python."""
     from pnml.cli.talk import print_json, print_words
-    from pnml.io.model_file import load
-    from pnml.io.onnx import export_onnx
-    from pnml.io.tables import check_output
+    from pnml.models.model_file import load
+    from pnml.onnx import export_onnx
+    from pnml.readers import check_output
 
     check_output(output, [Path(model)], endings=(".onnx",))
     export_onnx(load(model), output, dtype=dtype.value)
-    from pnml.io.onnx.contents import contents  # by now it is known that onnx is installed
+    from pnml.onnx.contents import contents  # by now it is known that onnx is installed
 
     inputs, outputs = contents(output)
     if as_json:

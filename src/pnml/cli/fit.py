@@ -77,7 +77,7 @@ def fit(
     command goes on from there.
     """
     from pnml.cli.talk import print_json, print_words
-    from pnml.io.tables import ReadOptions
+    from pnml.readers import ReadOptions
     from pnml.tables.roles import Request
 
     request = Request(
@@ -109,8 +109,8 @@ def fit_file(
     skip_bad: bool = False,
 ) -> TableModel:
     """Read a table, learn, and write the model file whole."""
-    from pnml.io import save
-    from pnml.io.tables import check_output, open_table
+    from pnml.models import save
+    from pnml.readers import check_output, open_table
     from pnml.scale.mixed import fit_mixed_table
     from pnml.scale.passes import EVERY, Plan, warn_of_bad
 

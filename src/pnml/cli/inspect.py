@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pnml.cli.options import Json, Level, Model
 
 if TYPE_CHECKING:
-    from pnml.io.model_file import ModelFile
-    from pnml.io.stored_layer import StoredLayer
+    from pnml.models.model_file import ModelFile
+    from pnml.models.stored_layer import StoredLayer
     from pnml.tables.model import TableModel
 
 # What the outputs of a network are, by its task.
@@ -19,7 +19,7 @@ _OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regressi
 def inspect(model: Model, level: Level = 0.99, as_json: Json = False) -> None:
     """Print what a model file holds."""
     from pnml.cli.talk import check_share, pairs, print_json, print_words
-    from pnml.io.model_file import read
+    from pnml.models.model_file import read
 
     check_share("--level", level, one=True)
     held = read(model)

@@ -16,9 +16,9 @@ def merge(
 ) -> None:
     """Put models together, as if one had been fitted to the rows of all."""
     from pnml.cli.talk import print_json, print_words
-    from pnml.io import save
-    from pnml.io.model_file import read
-    from pnml.io.tables import check_output
+    from pnml.models import save
+    from pnml.models.model_file import read
+    from pnml.readers import check_output
     from pnml.scale.merging import merge as put_together
 
     check_output(output, [], endings=(".pnml",))  # one of the models may be what is written
@@ -33,7 +33,7 @@ def merge(
 
 
 def _model(held: Any) -> Any:
-    from pnml.core.errors import InputError
+    from pnml.errors import InputError
 
     if held.last_layer is not None:
         raise InputError(

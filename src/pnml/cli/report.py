@@ -31,7 +31,7 @@ def report(
     """Write one self-contained HTML page that shows which rows not to trust, and why."""
     from pnml.cli.score import document, speed, timing, words
     from pnml.cli.talk import print_json, print_words
-    from pnml.io.tables import ReadOptions
+    from pnml.readers import ReadOptions
 
     options = ReadOptions(delimiter, encoding, tuple(missing or ()))
     start = time.perf_counter()
@@ -49,11 +49,11 @@ def report_file(
     """Read a table once, and write the page about it whole."""
     from pnml.cli.score import table_model, title
     from pnml.cli.talk import check_share, progress
-    from pnml.core.errors import InputError
-    from pnml.io.atomic import write_whole
-    from pnml.io.tables import check_output, open_table
+    from pnml.errors import InputError
+    from pnml.readers import check_output, open_table
     from pnml.report.gather import Gatherer
     from pnml.report.page import render
+    from pnml.runtime.atomic import write_whole
 
     check_share("--coverage", coverage, one=False)
     check_share("--level", level, one=True)

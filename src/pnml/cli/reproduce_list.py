@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pnml_experiments.catalogue import Entry
+    from pnml_experiments.experiment import Experiment
     from rich.table import Table
-
-    from pnml.experiments.catalogue import Entry
-    from pnml.experiments.experiment import Experiment
 
 # Widths of all columns of numbers with what is between columns, and of the longest id.
 _NUMBERS, _LONGEST = 38, 26
@@ -17,9 +16,10 @@ _NUMBERS, _LONGEST = 38, 26
 
 def show_list(output: Path, as_json: bool) -> None:
     """Print all entries of the catalogue, and the experiments that the thesis has not."""
+    from pnml_experiments.catalogue import beyond, thesis
+    from pnml_experiments.registry import EXPERIMENTS
+
     from pnml.cli.talk import print_json, print_words
-    from pnml.experiments.catalogue import beyond, thesis
-    from pnml.experiments.registry import EXPERIMENTS
 
     if as_json:
         entries = [_document(entry, output) for entry in (*thesis(), *beyond())]
@@ -94,7 +94,7 @@ def _document(entry: Entry, output: Path) -> dict[str, Any]:
 
 
 def _experiment(one: Experiment, output: Path) -> dict[str, Any]:
-    from pnml.experiments.catalogue import state
+    from pnml_experiments.catalogue import state
 
     lack = one.lacking()
     return {

@@ -39,8 +39,8 @@ def score(
 ) -> None:
     """Predict every row of a table and say which not to trust, and why."""
     from pnml.cli.talk import print_json, print_words
-    from pnml.core.errors import InputError
-    from pnml.io.tables import ReadOptions
+    from pnml.errors import InputError
+    from pnml.readers import ReadOptions
 
     if as_json and output == "-":
         raise InputError(
@@ -67,7 +67,7 @@ def score_file(
 ) -> Findings:
     """Read a table once, and write it with the scores beside it."""
     from pnml.cli.talk import check_share, progress
-    from pnml.io.tables import check_output, open_table, table_writer
+    from pnml.readers import check_output, open_table, table_writer
     from pnml.report.gather import Gatherer
     from pnml.tables.scoring import check_names, with_scores
 
@@ -100,9 +100,9 @@ def score_file(
 
 def table_model(path: str, new: str) -> TableModel:
     """The model that `pnml fit` has put into a file, with which the table `new` is looked at."""
-    from pnml.core.errors import InputError
-    from pnml.io.container import is_model_file
-    from pnml.io.model_file import read
+    from pnml.errors import InputError
+    from pnml.models.model_file import read
+    from pnml.readers.file_kind import is_model_file
     from pnml.tables.model import TableModel
 
     is_model = [Path(name).is_file() and is_model_file(Path(name)) for name in (path, new)]

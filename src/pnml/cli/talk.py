@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.distributions.tabulated import Tabulated
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import ALONE
-from pnml.core.spectrum import Spectrum
-from pnml.core.tabulated import Tabulated
 
 # Pairs of a new row and a training row are worked off in blocks of about this many.
 _BLOCK_PAIRS = 2**20

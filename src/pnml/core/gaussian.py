@@ -6,8 +6,8 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.predictive import Normal
-from pnml.core.spectrum import Spectrum
+from pnml.core.distributions.normal import Normal
+from pnml.core.geometry.spectrum import Spectrum
 
 
 def regret(leverage: Array) -> Array:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.spectrum import Spectrum
 
 # The noise is never taken to be smaller than a thousandth of the spread of the targets. Eq. (V4).
 NOISE_FLOOR = 1e-6

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.predictive import Normal
-from pnml.core.spectrum import Spectrum
+from pnml.core.distributions.normal import Normal
+from pnml.core.geometry.spectrum import Spectrum
 
 
 @dataclass(frozen=True)

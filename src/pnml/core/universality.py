@@ -9,9 +9,9 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.piecewise import PiecewiseLogQuadratic
-from pnml.core.quadratics import Quadratics
+from pnml.core.distributions.log_quadratics import Quadratics
+from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
+from pnml.errors import InputError
 
 _CHUNK = 4_000_000  # densities held at once
 _SAME = 1e-12  # distance in stds below which two classes are one

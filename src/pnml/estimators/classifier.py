@@ -11,18 +11,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from pnml.core import attribution
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.factor import Factor
-from pnml.core.gram import Gram
+from pnml.core.geometry import attribution
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.softmax import Categorical
-from pnml.core.softmax_loo import LabelsLeftOut, left_out_leverages
-from pnml.core.spectrum import Spectrum
-from pnml.estimators.counted import fitted_inside, sampled_step, without_targets
+from pnml.core.softmax_leave_one_out import LabelsLeftOut, left_out_leverages
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.gram import Gram
+from pnml.errors import InputError
+from pnml.estimators.base import TrustMixin
 from pnml.estimators.genies import Genie, LeftOutSample, OneStep, Training
+from pnml.estimators.gram_classifier import fitted_inside, sampled_step, without_targets
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
-from pnml.estimators.mixin import TrustMixin
 from pnml.estimators.refitted import Refitted
 from pnml.estimators.validation import (
     check_flag,
@@ -161,7 +161,7 @@ class PNMLClassifier(TrustMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstima
 
         Parameters
         ----------
-        gram : pnml.core.gram.Gram
+        gram : pnml.core.statistic.gram.Gram
             Of rows as the last step of the classifier sees them. Its one target is the place of
             each row's label among the classes, counted from 0.
         """

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml.core import conformal
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.core.distributions.normal import check_coverage
 from pnml.core.leave_one_out import LeaveOneOut
-from pnml.core.predictive import check_coverage
+from pnml.errors import InputError
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import (
     check_number_or_loo,

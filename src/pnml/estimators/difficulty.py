@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.estimators.regressor import PNMLRegressor
 
 

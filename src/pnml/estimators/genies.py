@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.softmax import Categorical
-from pnml.core.softmax_loo import LabelsLeftOut, leave_labels_out
+from pnml.core.softmax_leave_one_out import LabelsLeftOut, leave_labels_out
 from pnml.estimators.wrapped import LastStep, refuse_without_probabilities
 
 # Training rows that are left out where every one of them costs a refit for each label.

@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from pnml.core import attribution, gaussian
+from pnml.core import gaussian
 from pnml.core.arrays import EPS, FloatArray
-from pnml.core.errors import InputError
+from pnml.core.distributions.normal import Normal
+from pnml.core.geometry import attribution
 from pnml.core.leave_one_out import NOISE_FLOOR, PNML, Folds, LeaveOneOut
-from pnml.core.predictive import Normal
-from pnml.estimators.mixin import RegretRegressorMixin
+from pnml.errors import InputError
+from pnml.estimators.base import RegretRegressorMixin
 from pnml.estimators.selection import select
 from pnml.estimators.validation import (
     check_flag,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.estimators.validation import refuse_nonfinite
 
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pnml.core import attribution
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.factor import Factor
-from pnml.core.lasso_path import lasso
+from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
+from pnml.core.geometry import attribution
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.lasso.leave_one_out import L1Folds
+from pnml.core.lasso.luckiness import L1Fit
+from pnml.core.lasso.path import lasso
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut, Path
-from pnml.core.luckiness_l1 import L1Fit
-from pnml.core.luckiness_l1_loo import L1Folds
-from pnml.core.piecewise import PiecewiseLogQuadratic
-from pnml.core.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.errors import InputError
 from pnml.estimators.selection import Choice, some_rows
 
 # Penalties run from the one that empties the model to a share of the median feature's own.

@@ -8,14 +8,15 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from pnml.core import attribution, gaussian, leave_one_out, luckiness
+from pnml.core import gaussian, leave_one_out, luckiness
 from pnml.core.arrays import FloatArray
-from pnml.core.factor import Factor
-from pnml.core.forgetting import warn_if_worn
-from pnml.core.gram import Gram
+from pnml.core.distributions.normal import Predictive
+from pnml.core.geometry import attribution
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, Learner, folds_of
-from pnml.core.predictive import Predictive
-from pnml.core.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.forgetting import warn_if_worn
+from pnml.core.statistic.gram import Gram
 from pnml.estimators.selection import Choice, select
 
 # Share of the targets' squares that is left where rows are interpolated: a stream, which finds

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
-from pnml.core.errors import InputError
-from pnml.core.factor import Factor
-from pnml.core.gram import Gram, sample_rows
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.gram import Gram, sample_rows
+from pnml.errors import InputError
 from pnml.estimators.lasso import LassoSolution, solve_lasso
 from pnml.estimators.least_squares import LUCKY
 from pnml.estimators.streaming import LeastSquaresMixin
@@ -126,7 +126,7 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
 
         Parameters
         ----------
-        gram : pnml.core.gram.Gram
+        gram : pnml.core.statistic.gram.Gram
         """
         self._check_penalty()
         return super().fit_gram(gram)

@@ -7,17 +7,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from pnml.core import attribution
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.factor import Factor
+from pnml.core.geometry import attribution
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.bound import regret_bound
 from pnml.core.norm_ball.folds import Folds
 from pnml.core.norm_ball.predictive import NormBallPredictive
-from pnml.core.spectrum import Spectrum
-from pnml.estimators.mixin import RegretRegressorMixin
+from pnml.core.statistic.factor import Factor
+from pnml.errors import InputError
+from pnml.estimators.base import RegretRegressorMixin
 from pnml.estimators.selection import some_rows
 from pnml.estimators.validation import (
     check_flag,

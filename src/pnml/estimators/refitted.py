@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import ConditionWarning, InputError
 from pnml.core.logistic import LogisticModel, Refits, refit, refit_left_out
 from pnml.core.softmax import Categorical
-from pnml.core.softmax_loo import LabelsLeftOut
+from pnml.core.softmax_leave_one_out import LabelsLeftOut
+from pnml.errors import ConditionWarning, InputError
 from pnml.estimators.genies import LeftOutSample, Training, sampled_rows
 from pnml.estimators.wrapped import LastStep, last_of, ridge_of
 

@@ -8,16 +8,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.factor import Factor
-from pnml.core.forgetting import without
-from pnml.core.gram import Gram, sample_rows
+from pnml.core.distributions.normal import Predictive
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import LeaveOneOut
-from pnml.core.predictive import Predictive
-from pnml.core.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.forgetting import without
+from pnml.core.statistic.gram import Gram, sample_rows
+from pnml.errors import InputError
+from pnml.estimators.base import RegretRegressorMixin
 from pnml.estimators.lasso import LassoSolution
 from pnml.estimators.least_squares import Method, Rows, Solution, solve
-from pnml.estimators.mixin import RegretRegressorMixin
 from pnml.estimators.validation import (
     check_flag,
     check_number_or_loo,
@@ -94,7 +94,7 @@ class LeastSquaresMixin(RegretRegressorMixin):
 
         Parameters
         ----------
-        gram : pnml.core.gram.Gram
+        gram : pnml.core.statistic.gram.Gram
             Its sample of rows stands for them where single rows are asked for, as after
             `partial_fit`.
         """

@@ -10,9 +10,9 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.leaves_classes import ClassLeaves, leave_labels_out
+from pnml.core.leaves.classes import ClassLeaves, leave_labels_out
 from pnml.core.softmax import Categorical
+from pnml.errors import InputError
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
 from pnml.estimators.tree_growing import check_frozen, check_trees, grow
 from pnml.estimators.tree_rows import TreeRowsMixin, check_training_values

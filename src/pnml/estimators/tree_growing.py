@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.leaves_partition import Partition
+from pnml.core.leaves.partition import Partition
+from pnml.errors import InputError
 from pnml.estimators.wrapped import check_table, unfrozen
 
 # Leaves of at least five rows, whether a row comes five times or once with a weight of five.

@@ -10,11 +10,11 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.core.distributions.normal import Normal
 from pnml.core.leave_one_out import NOISE_FLOOR
-from pnml.core.leaves_values import ValueFolds, ValueLeaves, leave_values_out
-from pnml.core.predictive import Normal
-from pnml.estimators.mixin import RegretRegressorMixin
+from pnml.core.leaves.values import ValueFolds, ValueLeaves, leave_values_out
+from pnml.errors import InputError
+from pnml.estimators.base import RegretRegressorMixin
 from pnml.estimators.tree_growing import check_frozen, check_trees, grow
 from pnml.estimators.tree_rows import TreeRowsMixin, check_targets, check_training_values
 from pnml.estimators.validation import check_number_or_loo, check_weights, refuse_too_little

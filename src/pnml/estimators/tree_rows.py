@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from pnml.core import gaussian, leaves
+from pnml.core import gaussian
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.leaves_partition import IntArray, Partition
-from pnml.estimators.mixin import TrustMixin
+from pnml.core.leaves.partition import IntArray, Partition
+from pnml.core.leaves import regret as leaves
+from pnml.errors import InputError
+from pnml.estimators.base import TrustMixin
 from pnml.estimators.tree_growing import grown_on, partition_of, takes_gaps
 from pnml.estimators.validation import (
     as_rows,

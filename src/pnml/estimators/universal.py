@@ -10,12 +10,12 @@ from sklearn.utils.metaestimators import _BaseComposition
 
 from pnml.core import universality
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.core.distributions.normal import Normal
+from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
 from pnml.core.leave_one_out import LeaveOneOut
-from pnml.core.piecewise import PiecewiseLogQuadratic
-from pnml.core.predictive import Normal
+from pnml.errors import InputError
+from pnml.estimators.base import RegretRegressorMixin
 from pnml.estimators.luckiness import LpNMLRegressor
-from pnml.estimators.mixin import RegretRegressorMixin
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import check_training_rows, like_input
 

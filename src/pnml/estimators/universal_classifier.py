@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml.core import universality
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
 from pnml.core.softmax import Categorical
-from pnml.core.softmax_loo import LabelsLeftOut
+from pnml.core.softmax_leave_one_out import LabelsLeftOut
+from pnml.errors import InputError
+from pnml.estimators.base import TrustMixin
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.genies import sampled_rows
 from pnml.estimators.labels import check_labels, positions
-from pnml.estimators.mixin import TrustMixin
 from pnml.estimators.validation import check_weights
 from pnml.estimators.wrapped import check_table
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 _DTYPES = (np.float64, np.float32)
 _LARGEST = 1e100

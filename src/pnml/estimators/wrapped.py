@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, has_fit_parameter, validate_da
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.estimators.validation import refuse_extreme, refuse_nonfinite
 
 

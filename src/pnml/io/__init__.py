@@ -1,4 +1,5 @@
-"""Model files: exact, safe, written whole or not at all."""
+"""Old name of pnml.models, removed in 0.4."""
 
-from pnml.io.model_file import load as load
-from pnml.io.model_file import save as save
+from pnml.deprecation import moved
+
+__getattr__ = moved(__name__, "pnml.models")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.checks import whole
 
 if TYPE_CHECKING:

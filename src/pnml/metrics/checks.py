@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.ranking import Ranking
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.checks import numbers, same_length, share_at_least
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.checks import finite, same_length
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 def input_of(batch: Any, network: nn.Module | None = None) -> Any:

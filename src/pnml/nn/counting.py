@@ -9,9 +9,9 @@ import numpy.typing as npt
 from scipy.linalg.blas import dsyrk
 
 from pnml.core.arrays import EPS, FloatArray
-from pnml.core.errors import InputError
-from pnml.core.gram import Gram
-from pnml.core.sample import RowSample, sample_size
+from pnml.core.statistic.gram import Gram
+from pnml.core.statistic.row_sample import RowSample, sample_size
+from pnml.errors import InputError
 from pnml.nn.rows import RowForm
 
 # Rows wait in a block of about this many numbers, 1 MiB, for a product while still in cache.

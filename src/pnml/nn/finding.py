@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import call, tensors_in
 from pnml.nn.heads import CallableHead, LinearHead
 from pnml.nn.network import HookedNetwork, Network, PairNetwork, as_in_use, unwrapped

@@ -13,8 +13,8 @@ from scipy.linalg.lapack import dtrtri
 from torch import Tensor
 
 from pnml.core.arrays import FloatArray
-from pnml.core.softmax_loo import left_out_leverages
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.softmax_leave_one_out import left_out_leverages
 from pnml.nn.counting import Counted
 
 # Share of the rows' total energy that is the penalty where none is asked for. Eq. (F11).

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.geometry import SHARE, Geometry
 from pnml.nn.heads import Factor, Head
 from pnml.nn.output import LastLayerOutput

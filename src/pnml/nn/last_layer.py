@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import batches_of, tensor_of
 from pnml.nn.counting import Counted, Counting
 from pnml.nn.geometry import Geometry

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import call
 from pnml.nn.heads import CallableHead, Head, LinearHead
 

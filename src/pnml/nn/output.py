@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.tasks import MULTICLASS, MULTILABEL, REGRESSION, Task
 
 

@@ -14,8 +14,8 @@ import torch
 from torch import distributed
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.sample import RowSample
+from pnml.core.statistic.row_sample import RowSample
+from pnml.errors import InputError
 
 T = TypeVar("T")
 S = TypeVar("S")

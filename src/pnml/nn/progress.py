@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from operator import length_hint
 from typing import TypeVar
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.rows import RowForm
 from pnml.nn.tasks import REGRESSION, TASKS, Task
 

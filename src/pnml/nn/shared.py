@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.counting import Counted
 from pnml.nn.processes import Processes
 from pnml.nn.rows import RowForm

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.sample import RowSample
+from pnml.core.statistic.row_sample import RowSample
+from pnml.errors import InputError
 from pnml.nn.counting import Counted
 from pnml.nn.rows import RowForm
 

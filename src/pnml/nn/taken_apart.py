@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn import finding
 from pnml.nn.batches import device_of, input_of, moved, refuse_other_device
 from pnml.nn.heads import Head, LinearHead

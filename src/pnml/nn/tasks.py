@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 
 from pnml.core import gaussian, softmax
 from pnml.core.arrays import Array
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 @dataclass(frozen=True)

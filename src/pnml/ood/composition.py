@@ -11,7 +11,7 @@ from array_api_compat import is_numpy_array
 
 from pnml.core import softmax
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.gram import Gram, HoldOut
 from pnml.ood.logits import MSP, Energy, MaxLogit

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.network import Model, as_numpy, logits_of, scores_of
 

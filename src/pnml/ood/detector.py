@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 class Detector(ABC):

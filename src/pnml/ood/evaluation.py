@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics import detection_metrics
 from pnml.ood.network import batches, scores_of
 from pnml.ood.table import OODRow, OODTable

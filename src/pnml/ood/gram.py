@@ -9,8 +9,8 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.errors import InputError
 from pnml.core.softmax import log_softmax
+from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.gram_features import Bounds, Tensor, layers_of, recorded
 from pnml.ood.network import as_input, as_numpy, batches, is_module, logits_of

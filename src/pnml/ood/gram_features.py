@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 Tensor = Any
 # What keeps the relative distance to a bound of 0 finite.

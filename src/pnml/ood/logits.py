@@ -9,8 +9,8 @@ from typing import Any, Self
 from array_api_compat import array_namespace
 
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.errors import InputError
 from pnml.core.softmax import log_softmax
+from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.network import Model, logits_of, scores_of
 

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.ranking import Ranking
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.logits import MSP, check_temperature

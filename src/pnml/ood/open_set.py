@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics.checks import numbers
 from pnml.metrics.open_set_estimates import FPR, open_set_metrics
 from pnml.ood.evaluation import ranked_scores, to_be_read_again

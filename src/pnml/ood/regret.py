@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from array_api_compat import is_numpy_array
 
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.ood.detector import Detector
 from pnml.ood.network import as_input, as_numpy, batches, is_module, is_tensor
 

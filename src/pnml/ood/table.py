@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.metrics import DetectionMetrics
 
 METRICS = tuple(field.name for field in fields(DetectionMetrics))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.plots.canvas import axes_for, require_matplotlib
 
 if TYPE_CHECKING:

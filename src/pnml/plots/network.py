@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnml.core.spectrum import Spectrum
+from pnml.core.geometry.spectrum import Spectrum
 
 if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray

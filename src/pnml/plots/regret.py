@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
 from pnml.plots.source import check_level, judged, name_of
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pnml import metrics
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
 from pnml.plots.source import name_of
 

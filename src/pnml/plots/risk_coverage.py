@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from pnml import metrics
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
 from pnml.plots.source import fitted_with_regret, name_of
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
-from pnml.core.errors import InputError
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.norm_ball.ball import constrained_multiplier
-from pnml.core.spectrum import Spectrum
+from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.luckiness import LpNMLRegressor
 from pnml.estimators.norm_ball import NormBallRegressor

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.gram import Gram
-from pnml.core.gram_sum import GramSum
+from pnml.core.statistic.exact_sum import GramSum
+from pnml.core.statistic.gram import Gram
+from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.counted import fitted_inside
+from pnml.estimators.gram_classifier import fitted_inside
 from pnml.estimators.streaming import LeastSquaresMixin
 
 
@@ -50,7 +50,7 @@ def statistic(
 
     `below` is the threshold of the sample so far, `rounding` the relative round-off of rows that
     were copied to float64 from something shorter. Put batches together with
-    `pnml.core.gram_sum.merged`, or with the + of `GramSum`.
+    `pnml.core.statistic.exact_sum.merged`, or with the + of `GramSum`.
 
     >>> statistic(np.array([[0.0], [2.0]]), np.array([1.0, 2.0]), place=0).xx
     array([[2.]])

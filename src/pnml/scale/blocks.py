@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import EPS, FloatArray
-from pnml.core.errors import InputError
-from pnml.core.gram_sum import GramSum
+from pnml.core.statistic.exact_sum import GramSum
+from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.counted import rows_to_count
+from pnml.estimators.gram_classifier import rows_to_count
 from pnml.estimators.validation import (
     as_targets,
     check_training_rows,

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pnml.core.errors import InputError
-from pnml.core.gram_sum import Arrays, Document
-from pnml.io.atomic import write_whole
-from pnml.io.container import pack, unpack
-from pnml.io.tables.events import Mark
+from pnml.core.statistic.exact_sum import Arrays, Document
+from pnml.errors import InputError
+from pnml.models.container import pack, unpack
+from pnml.readers.events import Mark
+from pnml.runtime.atomic import write_whole
 
 _KEY = "counted"
 

@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.base import clone
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.gram_sum import GramSum, merged
-from pnml.core.k_fold import KFold, k_fold
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, Path
-from pnml.core.spectrum import Spectrum
+from pnml.core.statistic.exact_sum import GramSum, merged
+from pnml.core.statistic.folds import KFold, k_fold
+from pnml.errors import InputError
 from pnml.estimators.selection import penalties
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.scale.adding import check_adds, fitted

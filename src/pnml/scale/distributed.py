@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.gram import Gram, lost_together
-from pnml.core.sample import RowSample
+from pnml.core.statistic.gram import Gram, lost_together
+from pnml.core.statistic.row_sample import RowSample
+from pnml.errors import InputError
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.nn.last_layer import LastLayerPNML
 from pnml.nn.processes import Processes

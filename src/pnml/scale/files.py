@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.io.tables import ReadOptions, Retyped, TableSource, open_table
+from pnml.readers import ReadOptions, Retyped, TableSource, open_table
 from pnml.scale.adding import check_adds, fitted
 from pnml.scale.checkpoint import Checkpoint
 from pnml.scale.mixed import fit_mixed_table
@@ -72,7 +72,7 @@ def fit_files(
         keeps to one thread in each.
     progress : bool or function, optional
         A bar, or a function of bytes done, all bytes and rows; by default a bar on a terminal.
-    options : pnml.io.tables.ReadOptions, optional
+    options : pnml.readers.ReadOptions, optional
         What is to be known about text files.
     storage_options : dict, optional
         What fsspec is to know about an address.

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.scale.partitions import delayed, is_frame
 
 _INTERVAL = ("lower", "upper")

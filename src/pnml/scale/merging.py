@@ -8,8 +8,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils.validation import NotFittedError, check_is_fitted
 
-from pnml.core.errors import InputError
-from pnml.core.gram_sum import merged
+from pnml.core.statistic.exact_sum import merged
+from pnml.errors import InputError
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.scale.adding import fitted
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pnml.core.errors import InputError
-from pnml.core.gram_sum import Arrays, Document
-from pnml.io.tables import Retyped, TableSource
-from pnml.io.tables.events import Mark
+from pnml.core.statistic.exact_sum import Arrays, Document
+from pnml.errors import InputError
+from pnml.readers import Retyped, TableSource
+from pnml.readers.events import Mark
 from pnml.scale.checkpoint import Checkpoint
 from pnml.scale.passes import Plan, count
 from pnml.scale.progress import watching

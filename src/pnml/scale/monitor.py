@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.sequential import Ranking, Wealth
-from pnml.io.atomic import write_whole
-from pnml.io.container import pack, unpack
+from pnml.core.martingale import Ranking, Wealth
+from pnml.errors import InputError
+from pnml.models.container import pack, unpack
+from pnml.runtime.atomic import write_whole
 
 _KEY = "regret_monitor"
 _MOST_LOG = 700.0  # e to that is about as much as a double can hold

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.gram import Gram
-from pnml.core.gram_sum import Arrays, Document, GramSum, state_of, sum_of
+from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, state_of, sum_of
+from pnml.core.statistic.gram import Gram
+from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.counted import rows_to_count
-from pnml.io.tables.events import Mark
+from pnml.estimators.gram_classifier import rows_to_count
+from pnml.readers.events import Mark
 from pnml.scale.adding import statistic
 from pnml.tables.encoder import LARGEST
 from pnml.tables.targets import check_amounts, weights_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 try:
     from dask.base import compute as compute

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from pnml.core.errors import InputError
-from pnml.core.gram_sum import Arrays, Document
+from pnml.core.statistic.exact_sum import Arrays, Document
+from pnml.errors import InputError
 from pnml.estimators.validation import is_number
-from pnml.io.tables.events import START, Broken, Ended, Mark, Read
-from pnml.io.tables.source import TableSource
+from pnml.readers.events import START, Broken, Ended, Mark, Read
+from pnml.readers.source import TableSource
 from pnml.scale.checkpoint import Checkpoint, Stop
 from pnml.scale.progress import Progress, watching
 

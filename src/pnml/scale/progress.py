@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # A function of bytes done, all bytes and rows; a bar or none; None is a bar on a terminal.
 Progress = Callable[[int, int, int], object] | bool | None

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
-from pnml.core.errors import InputError
-from pnml.core.gram_sum import GramSum
+from pnml.core.statistic.exact_sum import GramSum
+from pnml.errors import InputError
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.estimators.validation import check_training_rows, check_weights
 from pnml.scale.adding import check_adds, fitted, statistic

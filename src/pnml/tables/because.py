@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pnml.core.arrays import FloatArray
-from pnml.core.attribution import Groups, fractions
+from pnml.core.geometry.attribution import Groups, fractions
 from pnml.tables.encoder import NEVER_SEEN, Encoded, Encoder
 from pnml.tables.learners import ridge_in
 

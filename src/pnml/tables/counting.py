@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from pnml.core.gram import Gram
-from pnml.core.gram_sum import Arrays, Document, GramSum, state_of, sum_of
+from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, state_of, sum_of
+from pnml.core.statistic.gram import Gram
 from pnml.tables.builder import Builder
 from pnml.tables.labelled import Labelled
 from pnml.tables.roles import Role

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.tables.builder import Builder
 from pnml.tables.counting import Counting
 from pnml.tables.labelled import Labelled

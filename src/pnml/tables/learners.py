@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.linear_model import LogisticRegression
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.conformal import ConformalRegressor
 from pnml.estimators.kernel import KernelPNMLRegressor

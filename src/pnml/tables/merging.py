@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
-from pnml.core.gram import Gram
-from pnml.core.gram_sum import merged
+from pnml.core.statistic.exact_sum import merged
+from pnml.core.statistic.gram import Gram
+from pnml.errors import InputError
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.tables.encoder import (
     NEVER_SEEN,

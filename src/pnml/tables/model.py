@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.tables.because import Because, Drivers
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder
 from pnml.tables.learners import ridge_in

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.tables.values import (
     as_numbers,
     as_words,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.tables.model import Scores, TableModel
 
 REGRESSION = ("prediction", "lower", "upper", "regret", "trusted", "because")

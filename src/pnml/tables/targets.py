@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.tables.encoder import LARGEST
 from pnml.tables.values import (
     as_dates,

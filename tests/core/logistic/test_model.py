@@ -8,8 +8,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
 import oracle
-from pnml.core.errors import InputError
 from pnml.core.logistic import LogisticModel, refit
+from pnml.errors import InputError
 
 
 def blobs(rng, n=60, features=3, classes=3):

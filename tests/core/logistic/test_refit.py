@@ -9,9 +9,9 @@ import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine
 
 import oracle
-from pnml.core.errors import InputError
 from pnml.core.logistic import LogisticModel, preconditioner, refit, refit_left_out
 from pnml.core.logistic.preconditioner import ByClass, Shared, Whole
+from pnml.errors import InputError
 
 # The function hides the module of its name.
 refit_module = import_module("pnml.core.logistic.refit")

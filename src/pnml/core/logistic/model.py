@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
 from pnml.core.logistic.certificate import Curvature
 from pnml.core.logistic.lbfgs import Search
 from pnml.core.logistic.preconditioner import (
@@ -21,6 +20,7 @@ from pnml.core.logistic.preconditioner import (
 from pnml.core.logistic.screening import Screen
 from pnml.core.logistic.training import IntArray, Objective, Told, TrainingRows
 from pnml.core.softmax import log_softmax
+from pnml.errors import InputError
 
 _STAGES, _STEPS_A_STAGE = 12, 25
 # The doubt that the fit leaves of any probability; that of genies is added to it.

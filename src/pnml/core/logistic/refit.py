@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
 from pnml.core.logistic.genies import Solver
 from pnml.core.logistic.model import LogisticModel
 from pnml.core.logistic.screening import left_out as screened
 from pnml.core.logistic.training import IntArray, Told
 from pnml.core.softmax import log_softmax
+from pnml.errors import InputError
 
 # Function of rows done and all rows.
 Progress = Callable[[int, int], None]

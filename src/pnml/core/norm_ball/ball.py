@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import EPS, FloatArray
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 # A radius this close to the norm of the least-squares fit, in units of round-off, is that norm.
 _SAME_NORM = 8 * EPS

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import ALONE, LeaveOneOut
 from pnml.core.norm_ball.ball import Ball, constrained_multiplier
 from pnml.core.norm_ball.predictive import NormBallPredictive
 from pnml.core.norm_ball.regret import regret_path
-from pnml.core.spectrum import Spectrum
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.distributions.normal import RandomState, central_interval, check_levels
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.genie import told_residual
 from pnml.core.norm_ball.grid import IntArray, curves
 from pnml.core.norm_ball.regret import regret
 from pnml.core.norm_ball.table import Table
-from pnml.core.predictive import RandomState, central_interval, check_levels
 
 # Labels are worked off in blocks of about this many numbers.
 _BLOCK_NUMBERS = 2**20

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.refit.output import Genies
 
 # Seconds between two writings: so much work is lost at most, besides the rows in the making.

@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 from torch import Tensor
 
 from pnml.core.arrays import FloatArray
-from pnml.core.errors import InputError
 from pnml.core.logistic import LogisticModel, Refits, refit, refit_left_out
+from pnml.errors import InputError
 from pnml.nn.refit.output import Genies
 from pnml.nn.refit.rows import TrainingRows
 from pnml.nn.refit.strength import chosen_strength

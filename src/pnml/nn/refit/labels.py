@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 def label_of(batch: Any, name: str) -> Any:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import call
 from pnml.nn.network import as_in_use
 

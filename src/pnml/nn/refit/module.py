@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import batches_of, input_of
 from pnml.nn.heads import linear_module
 from pnml.nn.progress import tracked

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from pnml.core.errors import InputError
+from pnml.errors import InputError
 from pnml.nn.batches import call, device_of, moved
 from pnml.nn.heads import CallableHead
 from pnml.nn.network import as_in_use, unwrapped

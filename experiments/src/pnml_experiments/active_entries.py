@@ -1,0 +1,91 @@
+"""Experiments on labels to buy."""
+
+from __future__ import annotations
+
+from pnml_experiments.experiment import Experiment
+from pnml_experiments.stored_files import CHARACTERS, DIGITS, IMAGES
+
+ACTIVE = (
+    Experiment(
+        "active-pools",
+        7,
+        "The pools of active learning",
+        "active_pools",
+        needs=(*DIGITS, CHARACTERS, IMAGES[0], IMAGES[2]),
+        extras=("plots", "torch"),
+        minutes=(0.05, 0.1),
+    ),
+    Experiment(
+        "dial-mnist",
+        7,
+        "Active learning on MNIST",
+        "dial_mnist",
+        needs=DIGITS[:4],
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+        minutes=(1.5, 60.0, 600.0),
+    ),
+    Experiment(
+        "dial-mnist-ood",
+        7,
+        "Active learning on MNIST, as many clothes as digits in the pool",
+        "dial_mnist_ood",
+        needs=DIGITS,
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+        minutes=(1.5, 80.0, 800.0),
+    ),
+    Experiment(
+        "dial-emnist",
+        7,
+        "Active learning on EMNIST",
+        "dial_emnist",
+        needs=(CHARACTERS,),
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+        minutes=(2.7, 90.0, 900.0),
+    ),
+    Experiment(
+        "dial-emnist-ood",
+        7,
+        "Active learning on EMNIST, as many clothes as characters in the pool",
+        "dial_emnist_ood",
+        needs=(CHARACTERS, DIGITS[4]),
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+        minutes=(2.1, 120.0, 1200.0),
+    ),
+    Experiment(
+        "dial-cifar10",
+        7,
+        "Active learning on CIFAR-10, as many house numbers as pictures in the pool",
+        "dial_cifar10",
+        uses=("images/cifar10.npz", "images/svhn.npz"),
+        extras=("plots", "torch"),
+        minutes=(0.05, 0.1),
+        own=("images/cifar10.npz",),
+        gpu=True,
+    ),
+    Experiment(
+        "dial-stability",
+        7,
+        "How much the picks of DIAL owe to the masks that were drawn",
+        "dial_stability",
+        needs=DIGITS,
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+        minutes=(1.4, 15.0, 60.0),
+        beyond=True,
+    ),
+    Experiment(
+        "dial-variants",
+        7,
+        "What might serve DIAL better on a polluted pool",
+        "dial_variants",
+        needs=DIGITS,
+        extras=("plots", "torch"),
+        scales=("small", "medium", "full"),
+        minutes=(2.1, 80.0, 800.0),
+        beyond=True,
+    ),
+)

@@ -1,0 +1,98 @@
+"""Labels that scatter about a prediction as held-back residuals did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.distributions.normal import RandomState, central_interval, check_levels
+
+
+@dataclass(frozen=True)
+class Tabulated:
+    """Distribution ŷ ± ν·s with s from a table of sorted scores, either sign alike. Eq. (C3).
+
+    Its central intervals are the conformal ones.
+
+    >>> dist = Tabulated(np.zeros(1), np.ones(1), np.zeros(1), np.arange(1.0, 20.0))
+    >>> dist.interval(0.9)
+    array([[-18.,  18.]])
+    """
+
+    mean: FloatArray  # (n,)
+    scale: FloatArray  # (n,)  ν
+    regret: FloatArray  # (n,)  nats
+    scores: FloatArray  # (m,)  sorted, ≥ 0
+
+    @property
+    def mode(self) -> FloatArray:
+        """The prediction itself, about which labels scatter."""
+        return self.mean
+
+    @property
+    def std(self) -> FloatArray:
+        """Root mean square of the scores, times the row's scale."""
+        return self._times(float(np.sqrt(np.mean(self.scores**2))))
+
+    @property
+    def _knots(self) -> FloatArray:
+        """Scores from 0 up, strictly increasing."""
+        knots = np.concatenate([[0.0], self.scores])
+        least = 1e-12 * max(float(knots[-1]), 1e-300)
+        return np.maximum.accumulate(knots + least * np.arange(len(knots)))
+
+    def _tail(self, u: FloatArray) -> FloatArray:
+        """Log-probability of a score above u: linear between scores, exponential beyond."""
+        knots, m = self._knots, len(self.scores)
+        inside = np.interp(u, knots, 1 - np.arange(m + 1) / (m + 1))
+        beyond = np.maximum(u - knots[-1], 0.0) / (knots[-1] - knots[-2])
+        log_tail: FloatArray = np.log(inside) - beyond
+        return log_tail
+
+    def cdf(self, y: Any) -> FloatArray:
+        """Probability of a label of at most y."""
+        with np.errstate(invalid="ignore"):
+            u = np.nan_to_num((np.asarray(y, dtype=float) - self.mean) / self.scale)
+        half = 0.5 * np.exp(self._tail(np.abs(u)))
+        return np.where(u < 0, half, 1 - half)
+
+    def log_prob(self, y: Any) -> FloatArray:
+        """Log-density at y, in nats; the density is constant between scores."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            u = np.abs(np.asarray(y, dtype=float) - self.mean) / self.scale
+            knots, m = self._knots, len(self.scores)
+            gap = np.diff(knots)
+            at = np.clip(np.searchsorted(knots, u, side="right") - 1, 0, m - 1)
+            level = -np.log(gap[at]) - np.log(2 * (m + 1)) - np.log(self.scale)
+            beyond = np.maximum(u - knots[-1], 0.0) / gap[-1]
+        return np.where(np.isinf(self.scale), -np.inf, level - beyond)
+
+    def ppf(self, q: Any) -> FloatArray:
+        """Label below which the probability is at least q: a score of the table, or infinite."""
+        q = check_levels(q)
+        m = len(self.scores)
+        rank = np.ceil((m + 1) * np.abs(2 * q - 1) - 1e-9).astype(int)
+        table = np.concatenate([[0.0], self.scores, [np.inf]])
+        half = np.where(rank == 0, 0.0, self._times(table[np.minimum(rank, m + 1)]))
+        out: FloatArray = self.mean + np.where(q < 0.5, -half, half)
+        return out
+
+    def _times(self, score: Any) -> FloatArray:
+        """Scores in the row's scale: where that is infinite no score is small, not even 0."""
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isinf(self.scale), np.inf, score * self.scale)
+
+    def interval(self, coverage: float) -> FloatArray:
+        """Central interval (n, 2); covers at this rate if rows are exchangeable. Eq. (C1)."""
+        return central_interval(self.ppf, coverage)
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
+        """Draw labels (n, n_samples): scores of the table with either sign."""
+        rng = np.random.default_rng(random_state)
+        shape = (len(self.mean), n_samples)
+        size = self._times(rng.choice(self.scores, size=shape).T).T
+        out: FloatArray = self.mean[:, None] + size * rng.choice([-1.0, 1.0], size=shape)
+        return out

@@ -1,0 +1,214 @@
+"""Which features, and which directions, a row's leverage comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pnml.core.arrays import EPS, FloatArray
+from pnml.core.geometry.spectrum import Spectrum
+
+
+def additive(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
+    """Terms x_j (Px)_j (n, d) that sum to the leverage; single ones may be negative. Eq. (A1)."""
+    rows, pulled, outside = _pulled(spectrum, X, np.full(len(X), alpha))
+    split = rows * pulled
+    return np.where(outside, np.inf, split)
+
+
+def directions(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
+    """Leverage along each training direction, and last outside of them all: (n, r+1). Eq. (A2).
+
+    All terms are ≥ 0 and sum to the leverage without the intercept's share.
+    """
+    a, outside = spectrum.coordinates(X)
+    b2 = np.sum(outside**2, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beyond = np.where(b2 > 0, b2 / alpha, 0.0)
+    return np.column_stack([a**2 / (spectrum.h2 + alpha), beyond])
+
+
+def drops(spectrum: Spectrum, X: FloatArray, alphas: FloatArray) -> FloatArray:
+    """Fall of the leverage if feature j were what the others make expect, (n, d). Eq. (A3).
+
+    (P x)_j² / P_jj ≥ 0, the penalty being alphas (n,) row by row; +inf for the features that
+    carry a row out of the span at penalty 0.
+    """
+    _, pulled, outside = _pulled(spectrum, X, alphas)
+    diagonal = _inverse_diagonal(spectrum, alphas)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fall = np.where(diagonal > 0, pulled**2 / diagonal, 0.0)
+    return np.where(outside, np.inf, fall)
+
+
+def shares(drops: FloatArray, leverage: FloatArray) -> FloatArray:
+    """Leverage (n,) shared among the features in proportion to their drops (n, d). Eq. (A4).
+
+    All terms are ≥ 0 and sum to the leverage. Where that is infinite, the features that carry
+    the row out of the span are +inf and the others 0.
+    """
+    lost = np.isinf(drops)
+    total = np.sum(np.where(lost, 0.0, drops), axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        split = np.where(total == 0, 0.0, leverage[:, None] * (drops / total))
+    return np.where(np.any(lost, axis=1, keepdims=True), np.where(lost, np.inf, 0.0), split)
+
+
+def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
+    """Share of each feature (n, d) in the leverage of each row, intercept left out. Eq. (A4)."""
+    out = np.empty(X.shape)
+    for part in spectrum.blocks(len(X)):
+        rows = np.asarray(X[part], dtype=float)
+        leverage = spectrum.leverage(rows, alpha) - spectrum.intercept_share
+        out[part] = shares(drops(spectrum, rows, np.full(len(rows), alpha)), leverage)
+    return out
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The leverage shared among groups of features, such as the levels of one column. Eq. (A7).
+
+    Single drops fail there: the levels of a column sum to one, so each is exactly what the others
+    make expect, and none would be named.
+    """
+
+    spectrum: Spectrum
+    alpha: float
+    members: tuple[tuple[int, ...], ...]  # a partition of the features
+    whiten: FloatArray  # (d, d)  diag of P_GG^(−1/2); columns in the order of the groups
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, alpha: float, members: Sequence[Sequence[int]]) -> Groups:
+        """Groups of features; every feature must be in exactly one."""
+        P = _inverse(spectrum, alpha)
+        whiten = np.zeros_like(P)
+        start = 0
+        for group in members:
+            w, Q = np.linalg.eigh(P[np.ix_(group, group)])
+            there = w > len(w) * EPS * w.max(initial=0.0)
+            root = np.where(there, 1 / np.sqrt(np.where(there, w, 1.0)), 0.0)
+            whiten[group, start : start + len(group)] = Q * root
+            start += len(group)
+        return cls(spectrum, alpha, tuple(tuple(map(int, g)) for g in members), whiten)
+
+    @cached_property
+    def _product(self) -> FloatArray:
+        """P_λ times the whitening, in the user's units: all there is to do where nothing is out."""
+        product = _inverse(self.spectrum, self.alpha) @ self.whiten
+        return np.ascontiguousarray(product / self.spectrum.scale[:, None])
+
+    @cached_property
+    def _belongs(self) -> FloatArray:
+        """Which of the columns of `whiten` are whose, (d, groups)."""
+        sizes = [len(group) for group in self.members]
+        return np.repeat(np.eye(len(sizes)), sizes, axis=0)
+
+    def drops(self, X: FloatArray) -> FloatArray:
+        """Fall of the leverage if a group were what the others make expect, (n, groups)."""
+        if self.spectrum.spans_everything:
+            T = (X - self.spectrum.center) @ self._product
+            falls: FloatArray = np.square(T, out=T) @ self._belongs
+            return falls
+        _, pulled, lost = _pulled(self.spectrum, X, np.full(len(X), self.alpha))
+        T = pulled @ self.whiten
+        order = [j for group in self.members for j in group]
+        gone = lost[:, order] @ self._belongs > 0
+        return np.where(gone, np.inf, np.square(T) @ self._belongs)
+
+    def fractions(self, X: FloatArray) -> FloatArray:
+        """Fraction of the leverage that is each group's, (n, groups); sums to one."""
+        out = np.empty((len(X), len(self.members)))
+        for part in self.spectrum.blocks(len(X)):
+            out[part] = fractions(self.drops(np.asarray(X[part], dtype=float)))
+        return out
+
+
+def fractions(parts: FloatArray) -> FloatArray:
+    """Parts ≥ 0 (n, k) as fractions of their sum; infinite ones share it all among them alike.
+
+    >>> fractions(np.array([[1.0, 3.0], [np.inf, 2.0], [0.0, 0.0]]))
+    array([[0.25, 0.75],
+           [1.  , 0.  ],
+           [0.  , 0.  ]])
+    """
+    total = parts.sum(axis=1, keepdims=True)
+    if not np.isfinite(total).all():
+        lost = np.isinf(parts)
+        parts = np.where(lost.any(axis=1, keepdims=True), lost, parts)
+        total = parts.sum(axis=1, keepdims=True)
+    shared: FloatArray = np.divide(parts, total, out=np.zeros(parts.shape), where=total > 0)
+    return shared
+
+
+def explain_regret(spectrum: Spectrum, X: FloatArray, regret: FloatArray) -> FloatArray:
+    """Share of each feature (n, d) in exp(Γ) − 1, for learners that are not ridge. Eq. (A6).
+
+    The row is explained by the ridge fit that has the same regret: its penalty solves
+    K_λ(x) = exp(Γ).
+    """
+    out = np.empty(X.shape)
+    for part in spectrum.blocks(len(X)):
+        rows = np.asarray(X[part], dtype=float)
+        leverage = np.maximum(np.expm1(regret[part]) - spectrum.intercept_share, 0.0)
+        alphas = matching_penalties(spectrum, rows, leverage)
+        out[part] = shares(drops(spectrum, rows, alphas), leverage)
+    return out
+
+
+def matching_penalties(spectrum: Spectrum, X: FloatArray, leverage: FloatArray) -> FloatArray:
+    """Penalties (n,) > 0 at which ridge has these leverages, intercept left out. Eq. (A6)."""
+    a, outside = spectrum.coordinates(X)
+    a2, b2 = a * a, np.sum(outside**2, axis=1)
+    size = np.sum(a2, axis=1) + b2
+    largest = float(spectrum.h2.max(initial=1.0))
+    # K_λ − 1 ≤ ‖x‖²/λ bounds λ from above; below, penalties this small change nothing
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = np.where(leverage > 0, size / leverage, 1e16 * largest)
+    high = np.log(np.clip(bound, 1e-16 * largest, 1e16 * largest))
+    low = np.full_like(high, np.log(1e-16 * largest))
+    for _ in range(60):
+        middle = (low + high) / 2
+        at = np.exp(middle)[:, None]
+        above = np.sum(a2 / (spectrum.h2 + at), axis=1) + b2 / at[:, 0] > leverage
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    found: FloatArray = np.exp((low + high) / 2)
+    return found
+
+
+def _pulled(
+    spectrum: Spectrum, X: FloatArray, alphas: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows x̃, P x̃ and whether a feature carries the row out of the span, (n, d) each."""
+    rows = (X - spectrum.center) / spectrum.scale
+    a, outside = spectrum.coordinates(X)
+    pulled = (a / (spectrum.h2 + alphas[:, None])) @ spectrum.V.T
+    penalised = alphas[:, None] > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pulled = pulled + np.where(penalised, outside / alphas[:, None], 0.0)
+    # round-off spreads a lost feature thinly over the others; a thousandth of b is no round-off
+    b = np.linalg.norm(outside, axis=1, keepdims=True)
+    return rows, pulled, ~penalised & (b > 0) & (np.abs(outside) > 1e-3 * b)
+
+
+def _inverse(spectrum: Spectrum, alpha: float) -> FloatArray:
+    """P = (X̃ᵀX̃ + αI)⁻¹ (d, d); at α = 0 the pseudo-inverse."""
+    V = spectrum.V
+    inside: FloatArray = (V / (spectrum.h2 + alpha)) @ V.T
+    if alpha == 0 or spectrum.spans_everything:
+        return inside
+    return inside + (np.eye(len(V)) - V @ V.T) / alpha
+
+
+def _inverse_diagonal(spectrum: Spectrum, alphas: FloatArray) -> FloatArray:
+    """Diagonal of P = (X̃ᵀX̃ + αI)⁻¹ for each row's penalty, (n, d)."""
+    V2 = spectrum.V**2
+    unique, where = np.unique(alphas, return_inverse=True)
+    inside = (1 / (spectrum.h2 + unique[:, None])) @ V2.T
+    beyond = np.maximum(1 - np.sum(V2, axis=1), 0.0) * (not spectrum.spans_everything)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        diagonal = inside + np.where(unique[:, None] > 0, beyond / unique[:, None], 0.0)
+    full: FloatArray = diagonal[where]
+    return full

@@ -1,0 +1,104 @@
+"""Class counts in the leaves of frozen trees: probabilities, regret and leave-one-out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.leaves.partition import IntArray, Partition
+from pnml.core.leaves.regret import class_leverage, class_scores
+from pnml.core.softmax import Categorical
+from pnml.core.softmax_leave_one_out import LabelsLeftOut
+
+
+@dataclass(frozen=True)
+class ClassLeaves:
+    """How many rows of each class every node holds, and the luck of even leaves. Eq. (T4)."""
+
+    counts: FloatArray  # (m, C)
+    prior: float
+
+    @classmethod
+    def of(
+        cls,
+        partition: Partition,
+        X: FloatArray,
+        labels: npt.NDArray[np.intp],
+        weights: FloatArray,
+        classes: int,
+        prior: float,
+    ) -> ClassLeaves:
+        """Count rows X (n, d) with labels (n,) from 0 to classes − 1. Eq. (T11)."""
+        counts = np.zeros(partition.nodes * classes)
+        for part in partition.blocks(len(X)):
+            leaf = partition.leaves(X[part])
+            at = leaf * classes + labels[part, None]
+            np.add.at(counts, at, np.broadcast_to(weights[part, None], at.shape))
+        return cls(partition.gathered(counts.reshape(-1, classes)), prior)
+
+    @property
+    def classes(self) -> int:
+        """Number C of classes."""
+        return int(self.counts.shape[1])
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Rows in every node, (m,)."""
+        weight: FloatArray = self.counts.sum(axis=1)
+        return weight
+
+    @cached_property
+    def _scores(self) -> FloatArray:
+        return class_scores(self.counts, self.prior)
+
+    @cached_property
+    def _leverage(self) -> FloatArray:
+        return class_leverage(self.counts, self.prior)
+
+    def leverage(self, leaf: IntArray) -> FloatArray:
+        """K − 1 of rows in leaves (n, T): the mean over the trees. Eq. (T5)."""
+        leverage: FloatArray = self._leverage[leaf].mean(axis=1)
+        return leverage
+
+    def predictive(self, leaf: IntArray) -> Categorical:
+        """Probabilities and regret of rows in leaves (n, T). Eq. (T5)."""
+        regret = np.log1p(self.leverage(leaf))
+        scores = self._scores[leaf].mean(axis=1)
+        return Categorical(np.log(scores) - regret[:, None], regret)
+
+    def left_out(
+        self, leaf: IntArray, labels: npt.NDArray[np.intp], weights: FloatArray
+    ) -> LabelsLeftOut:
+        """Training rows in leaves (n, T), each judged by the other rows. Eq. (T8)."""
+        row = np.arange(len(leaf))
+        counts = self.counts[leaf]
+        own = counts[row, :, labels] - np.minimum(weights, 1.0)[:, None]
+        counts[row, :, labels] = np.maximum(own, 0.0)
+        leverages = class_leverage(counts, self.prior).mean(axis=1)
+        scores = class_scores(counts, self.prior).mean(axis=1)
+        regrets = np.log1p(leverages)
+        return LabelsLeftOut(leverages, regrets, regrets - np.log(scores[row, labels]), weights)
+
+
+def leave_labels_out(
+    leaves: ClassLeaves,
+    partition: Partition,
+    X: FloatArray,
+    labels: npt.NDArray[np.intp],
+    weights: FloatArray,
+) -> LabelsLeftOut:
+    """All training rows, each judged by the other rows, in blocks of bounded size. Eq. (T8)."""
+    parts = [
+        leaves.left_out(partition.leaves(X[part]), labels[part], weights[part])
+        for part in partition.blocks(len(X), leaves.classes)
+    ]
+    return LabelsLeftOut(
+        np.concatenate([part.leverages for part in parts]),
+        np.concatenate([part.regrets for part in parts]),
+        np.concatenate([part.log_losses for part in parts]),
+        weights,
+    )

@@ -1,0 +1,79 @@
+"""What leaving each training row out shows of a classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core import softmax
+from pnml.core.arrays import FloatArray
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.leave_one_out import Folds
+
+
+@dataclass(frozen=True)
+class LabelsLeftOut:
+    """Training rows judged by the other rows. All arrays are (n,). Eq. (F6)."""
+
+    leverages: FloatArray  # infinite for a row that alone holds a direction, without a penalty
+    regrets: FloatArray  # nats
+    log_losses: FloatArray  # nats; of the pNML probability of the row's own label
+    weights: FloatArray
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log-loss over the rows, in nats."""
+        return float(self.weights @ self.log_losses / self.weights.sum())
+
+    def threshold(self, level: float) -> float:
+        """Regret that this share of the rows of finite leverage does not pass; −inf without any."""
+        return self._quantile(self.regrets, level)
+
+    def leverage_threshold(self, level: float) -> float:
+        """Leverage that this share of the rows of finite leverage does not pass. Eq. (F8)."""
+        return self._quantile(self.leverages, level)
+
+    def _quantile(self, values: FloatArray, level: float) -> float:
+        usual = np.isfinite(self.leverages) & (self.weights > 0)
+        if not bool(np.any(usual)):
+            return -np.inf
+        weights = self.weights[usual]
+        return float(np.quantile(values[usual], level, method="inverted_cdf", weights=weights))
+
+
+def leave_labels_out(
+    log_p: FloatArray,
+    labels: npt.NDArray[np.intp],
+    leverages: FloatArray,
+    weights: FloatArray,
+) -> LabelsLeftOut:
+    """Regret and log-loss of rows with log-probabilities (n, C) and labels (n,) counted from 0."""
+    dist = softmax.predictive(log_p, leverages)
+    losses = -dist.log_prob[np.arange(len(labels)), labels]
+    return LabelsLeftOut(leverages, dist.regret, losses, weights)
+
+
+def left_out_leverages(
+    spectrum: Spectrum, X: FloatArray, weights: FloatArray, alpha: float
+) -> FloatArray:
+    """Leverage (n,) that each training row would have if it had not been there. Eq. (F6)."""
+    out = np.empty(len(X))
+    kept = spectrum.h2 / (spectrum.h2 + alpha)
+    no_target = np.zeros(len(kept))
+    for part in spectrum.blocks(len(X)):
+        U = spectrum.components(np.asarray(X[part], dtype=float)) / np.sqrt(spectrum.h2)
+        folds = Folds(
+            U,
+            no_target,
+            np.zeros(len(U)),
+            spectrum.h2,
+            np.array([alpha]),
+            weights[part],
+            spectrum.intercept_share,
+        )
+        hat = spectrum.intercept_share + (U * U) @ kept
+        with np.errstate(divide="ignore"):
+            out[part] = hat / folds.slack[:, 0]
+    return out

@@ -1,0 +1,114 @@
+"""Rows taken back out of a statistic, and whether enough digits are left without them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from pnml.core.arrays import EPS, FloatArray
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.gram import Gram
+from pnml.errors import ConditionWarning, InputError
+
+# Statistics with fewer than 6 digits left are refused, as are answers of that accuracy told of.
+_WANTED_ACCURACY = 1e-6
+_CURE = "fit the rows that stay anew with fit() or partial_fit()."
+
+
+def without(gram: Gram, leaving: Gram) -> Gram:
+    """The statistic as if the rows of `leaving` had never been there. Eqs. (G3) and (B2).
+
+    Columns that only those rows had spread in are constant again, exactly. Raises where rows
+    were not there in the first place, as far as the statistic can tell, or where next to nothing
+    but round-off would be left.
+
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> without(Gram.of(X), Gram.of(X[3:])).xx
+    array([[2.]])
+    """
+    _refuse_unknown_rows(gram, leaving)
+    rest = gram - leaving
+    if not rest.rows or rest.lost is None:
+        return rest
+    rest = _flattened(gram, rest, rest.lost)
+    _refuse_round_off(rest, np.asarray(rest.lost))
+    if not len(rest.sample.rows):
+        raise InputError(
+            f"None of the {rest.rows} rows that stay is in the sample kept of them, so there is "
+            f"nothing to judge them by; {_CURE}"
+        )
+    return rest
+
+
+def warn_if_worn(gram: Gram, spectrum: Spectrum, alpha: float) -> None:
+    """Warn where what was subtracted has cost digits that matter. Eq. (B2)."""
+    if gram.lost is None or not len(spectrum.h2):
+        return
+    error = float(np.sum(gram.lost / spectrum.scale**2) / (spectrum.h2[-1] + alpha))
+    if error > _WANTED_ACCURACY:
+        warnings.warn(
+            f"Rows were forgotten whose round-off is up to {error:.0e} of what is left, so "
+            f"regrets may be off by as much; raise alpha, or {_CURE}",
+            ConditionWarning,
+            stacklevel=2,
+        )
+
+
+def _refuse_unknown_rows(gram: Gram, leaving: Gram) -> None:
+    """Raise where all rows are kept and some of those that leave are not among them."""
+    if len(gram.sample.rows) < gram.rows or leaving.rows > gram.rows:
+        return
+    found = gram.rows - len((gram.sample - leaving.sample).rows)
+    if found < leaving.rows:
+        raise InputError(
+            f"{leaving.rows - found} of the {leaving.rows} rows to forget were never learnt; pass "
+            "rows, targets and weights exactly as they were learnt, each at most as often."
+        )
+
+
+def _flattened(before: Gram, rest: Gram, lost: FloatArray) -> Gram:
+    """The rest with columns exactly constant whose spread is below the round-off."""
+    flat = np.diagonal(rest.xx) <= lost
+    if not flat.any():
+        return rest
+    if np.any(np.diagonal(rest.xx) < -10 * lost):
+        _refuse_foreign()
+    kept = ~flat
+    off = 4 * EPS * before.weight / rest.weight * np.abs(before.x_mean)
+    return replace(
+        rest,
+        x_mean=np.where(flat & (np.abs(rest.x_mean) <= off), 0.0, rest.x_mean),
+        xx=rest.xx * kept * kept[:, None],
+        xy=rest.xy * kept[:, None],
+        lost=lost * kept,
+    )
+
+
+def _refuse_round_off(rest: Gram, lost: FloatArray) -> None:
+    spread = np.diagonal(rest.xx)
+    there = spread > 0
+    worst = float(np.max(lost[there] / spread[there], initial=0.0))
+    if worst > _WANTED_ACCURACY:
+        raise InputError(
+            f"Without these rows the spread of a column would be known to {worst:.0e} only, all "
+            f"else being round-off of what was subtracted; {_CURE}"
+        )
+    size = np.where(there, np.sqrt(np.where(there, spread, 1.0)), 1.0)
+    smallest = float(np.linalg.eigvalsh(rest.xx / size / size[:, None]).min(initial=0.0))
+    allowed = float(np.sum(lost / size**2)) + 10 * len(size) * EPS
+    if smallest < -10 * allowed or float(np.diagonal(rest.yy).min(initial=0.0)) < -_slack(rest):
+        _refuse_foreign()
+
+
+def _slack(rest: Gram) -> float:
+    """What round-off may leave below zero of squares of targets."""
+    return 1e-9 * float(np.sum(rest.weight * rest.y_mean**2)) + 1e-300
+
+
+def _refuse_foreign() -> None:
+    raise InputError(
+        "The rows to forget spread further than all rows that were learnt, so some of them were "
+        "never learnt; pass rows, targets and weights exactly as they were learnt."
+    )

@@ -1,0 +1,252 @@
+"""The statistic: all that least squares remembers of its training rows. Grams add."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pnml.core.arrays import EPS, FloatArray
+from pnml.core.statistic.row_sample import RowSample, sample_size
+from pnml.errors import InputError
+
+_BLOCK_ROWS = 1000  # centred copies of this many rows stay in cache
+_EQUAL_TERMS = 200.0  # units of round-off that a block of equal rows was seen to add up to
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Second moments about the mean, and a uniform sample of the rows. Eq. (G1).
+
+    Taking moments about the mean keeps the digits that raw sums lose when a column is far from
+    zero; two Grams add exactly, Eq. (G2), and subtract, Eq. (G3).
+
+    >>> X, y = np.array([[1.0], [2.0], [4.0]]), np.array([1.0, 3.0, 5.0])
+    >>> whole, parts = Gram.of(X, y), Gram.of(X[:1], y[:1]) + Gram.of(X[1:], y[1:])
+    >>> bool(np.isclose(whole.xx, parts.xx).all()), parts.rows
+    (True, 3)
+    """
+
+    rows: int
+    weight: float  # sum of the row weights; equals rows when there are none
+    x_mean: FloatArray  # (d,)
+    y_mean: FloatArray  # (k,)  k = 0 when the rows carry no target
+    rounding: float  # relative round-off of the rows as they came
+    whole: bool  # whether every row counts as at least one copy of itself
+    xx: FloatArray  # (d, d)  Σ w (x−x̄)(x−x̄)ᵀ
+    xy: FloatArray  # (d, k)
+    yy: FloatArray  # (k, k)
+    sample: RowSample  # columns: features, targets, weight
+    lost: FloatArray | None = None  # (d,)  round-off that subtracting left in the diagonal of xx
+
+    @classmethod
+    def of(
+        cls,
+        X: FloatArray,
+        Y: FloatArray | None = None,
+        weights: FloatArray | None = None,
+        *,
+        keep: int | None = None,
+        below: float = 1.0,
+        seen: int = 0,
+    ) -> Gram:
+        """Count rows X (n, d) with targets Y (n,) or (n, k) and weights (n,).
+
+        `keep` bounds the sample; rows with sampling keys from `below` up are not wanted in it;
+        `seen` rows came before, so that equal blocks of one stream draw different keys.
+        """
+        X, Y, weights = counted_rows(X, Y, weights)
+        w = np.ones(len(X)) if weights is None else weights
+        total = float(w.sum())
+        safe = total if total > 0 else 1.0  # no rows, no mean
+        x_mean, y_mean = w @ X / safe, w @ Y / safe
+        d, k = X.shape[1], Y.shape[1]
+        xx, xy, yy = np.zeros((d, d)), np.zeros((d, k)), np.zeros((k, k))
+        room = np.empty_like(X[:_BLOCK_ROWS], dtype=float)  # fresh memory is dear on some systems
+        for start in range(0, len(X), _BLOCK_ROWS):
+            part = slice(start, start + _BLOCK_ROWS)
+            Xc = np.subtract(X[part], x_mean, out=room[: len(X) - start])
+            Yc = Y[part] - y_mean
+            if weights is not None:
+                root = np.sqrt(w[part])[:, None]
+                Xc *= root
+                Yc = Yc * root
+            xx += Xc.T @ Xc  # BLAS sees one symmetric product, at half the price
+            xy += Xc.T @ Yc
+            yy += Yc.T @ Yc
+        sample = sample_rows(X, Y, w, keep, below, seen)
+        rounding, whole = float(np.finfo(X.dtype).eps), bool(np.all(w >= 1))
+        return cls(len(X), total, x_mean, y_mean, rounding, whole, xx, xy, yy, sample)
+
+    @classmethod
+    def empty(cls, features: int, targets: int, keep: int | None = None) -> Gram:
+        """Count nothing yet: the neutral element of +."""
+        return cls.of(np.zeros((0, features)), np.zeros((0, targets)), keep=keep)
+
+    def plus_rows(
+        self, X: FloatArray, Y: FloatArray | None = None, weights: FloatArray | None = None
+    ) -> Gram:
+        """Add rows: `self + Gram.of(X, Y)` without copying rows that the sample would drop."""
+        sample = self.sample
+        return self + Gram.of(
+            X, Y, weights, keep=sample.size, below=sample.threshold, seen=self.rows
+        )
+
+    def widened(self, features: int) -> Gram:
+        """The same rows with further columns, 0 in all of them: a category that comes up late."""
+        extra = features - len(self.x_mean)
+        d, rows = len(self.x_mean), self.sample.rows
+        return replace(
+            self,
+            x_mean=np.pad(self.x_mean, (0, extra)),
+            xx=np.pad(self.xx, (0, extra)),
+            xy=np.pad(self.xy, ((0, extra), (0, 0))),
+            sample=replace(self.sample, rows=np.insert(rows, [d] * extra, 0.0, axis=1)),
+            lost=None if self.lost is None else np.pad(self.lost, (0, extra)),
+        )
+
+    def scaled(self, factors: FloatArray) -> Gram:
+        """The same rows in other units: features multiplied by factors (d,)."""
+        rows = self.sample.rows.copy()
+        rows[:, : len(factors)] *= factors
+        return replace(
+            self,
+            x_mean=self.x_mean * factors,
+            xx=self.xx * factors * factors[:, None],
+            xy=self.xy * factors[:, None],
+            sample=replace(self.sample, rows=rows),
+            lost=None if self.lost is None else self.lost * factors**2,
+        )
+
+    def mapped(self, matrix: FloatArray, offset: FloatArray) -> Gram:
+        """The same rows in other coordinates: features x become matrix @ x + offset. Eq. (B3)."""
+        d, rows = len(self.x_mean), self.sample.rows
+        moved = np.column_stack([rows[:, :d] @ matrix.T + offset, rows[:, d:]])
+        return replace(
+            self,
+            x_mean=matrix @ self.x_mean + offset,
+            xx=matrix @ self.xx @ matrix.T,
+            xy=matrix @ self.xy,
+            sample=replace(self.sample, rows=moved),
+            lost=None if self.lost is None else (np.abs(matrix) @ np.sqrt(self.lost)) ** 2,
+        )
+
+    def __add__(self, other: Gram) -> Gram:
+        """Count the rows of both. Eq. (G2)."""
+        self.check_width(other, "add")
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        share = other.weight / weight
+        dx, dy = other.x_mean - self.x_mean, other.y_mean - self.y_mean
+        pull = self.weight * share
+        return Gram(
+            self.rows + other.rows,
+            weight,
+            self.x_mean + share * dx,
+            self.y_mean + share * dy,
+            max(self.rounding, other.rounding),
+            self.whole and other.whole,
+            self.xx + other.xx + pull * np.outer(dx, dx),
+            self.xy + other.xy + pull * np.outer(dx, dy),
+            self.yy + other.yy + pull * np.outer(dy, dy),
+            self.sample + other.sample,
+            lost_together(self.lost, other.lost),
+        )
+
+    def __sub__(self, other: Gram) -> Gram:
+        """Forget the rows of `other`, which must be among those counted here. Eq. (G3).
+
+        What round-off remains of them is kept count of. Eq. (B2).
+        """
+        self.check_width(other, "subtract")
+        weight = self.weight - other.weight
+        spare = self.rows - other.rows  # rows of some weight stay, or none of none
+        if spare < 0 or (spare > 0 >= weight) or other.weight > self.weight * (1 + 1e-12):
+            raise InputError(
+                f"Cannot subtract a Gram of {other.rows} rows from a Gram of {self.rows} rows. "
+                "Subtract only rows that were added before."
+            )
+        if len(other.sample.rows) < other.rows:
+            raise InputError(
+                f"Cannot subtract a Gram of {other.rows} rows that keeps {len(other.sample.rows)} "
+                f"of them, for it cannot tell which rows leave the sample; build it with "
+                f"keep={other.rows}."
+            )
+        if other.rows == self.rows:
+            return Gram.empty(len(self.x_mean), len(self.y_mean), self.sample.size)
+        share = other.weight / weight
+        x_mean = self.x_mean - share * (other.x_mean - self.x_mean)
+        y_mean = self.y_mean - share * (other.y_mean - self.y_mean)
+        dx, dy = other.x_mean - x_mean, other.y_mean - y_mean
+        pull = weight * other.weight / self.weight
+        # Eq. (B2): sums of the old size, and means that are off by their own round-off
+        off = EPS * (np.abs(x_mean) + self.weight / weight * np.abs(self.x_mean))
+        sums = EPS * (_EQUAL_TERMS + np.sqrt(self.rows)) * np.diagonal(self.xx)
+        fresh = sums + 2 * pull * np.abs(dx) * off
+        return Gram(
+            self.rows - other.rows,
+            weight,
+            x_mean,
+            y_mean,
+            self.rounding,
+            self.whole,
+            self.xx - other.xx - pull * np.outer(dx, dx),
+            self.xy - other.xy - pull * np.outer(dx, dy),
+            self.yy - other.yy - pull * np.outer(dy, dy),
+            self.sample - other.sample,
+            lost_together(lost_together(self.lost, other.lost), fresh),
+        )
+
+    def check_width(self, other: Gram, verb: str) -> None:
+        """Raise where the other has other numbers of features or targets."""
+        if self.xy.shape != other.xy.shape:
+            raise InputError(
+                f"Cannot {verb} a Gram of {_width(other)} and a Gram of {_width(self)}. "
+                "Build both from the same columns, in the same order."
+            )
+
+
+def lost_together(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
+    """Round-off (d,) that two statistics bring along together; None where there is none."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def _width(gram: Gram) -> str:
+    return f"{len(gram.x_mean)} features and {len(gram.y_mean)} targets"
+
+
+def counted_rows(
+    X: FloatArray, Y: FloatArray | None, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Rows (n, d), targets (n, k), k = 0 without any, and weights (n,): those that count at all.
+
+    A row of weight 0 must not add to the number of rows, on which tolerances depend.
+    """
+    Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
+    if weights is None or np.all(weights > 0):
+        return X, Y, weights
+    used = weights > 0
+    return X[used], Y[used], weights[used]
+
+
+def sample_rows(
+    X: FloatArray,
+    Y: FloatArray,
+    w: FloatArray,
+    keep: int | None = None,
+    below: float = 1.0,
+    seen: int = 0,
+) -> RowSample:
+    """Sample rows [X Y w]; the keys depend on the rows alone, so the same stream samples alike."""
+    ends = np.concatenate([X[:1].ravel(), X[-1:].ravel(), Y.sum(axis=0), [len(X), seen]])
+    seed = int.from_bytes(hashlib.blake2b(ends.tobytes(), digest_size=8).digest(), "little")
+    size = sample_size(X.shape[1]) if keep is None else keep
+    index = np.arange(len(X), dtype=float)[:, None]
+    chosen = RowSample.of(index, seed, size, below)
+    picked = chosen.rows[:, 0].astype(int)
+    rows = np.column_stack([X[picked], Y[picked], w[picked]]).astype(float, copy=False)
+    return RowSample(chosen.keys, rows, size, chosen.bound)

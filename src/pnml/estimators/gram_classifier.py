@@ -1,0 +1,89 @@
+"""What of a classifier's training rows adds up, and what of them must be known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import NotFittedError, check_is_fitted
+
+from pnml.core.arrays import FloatArray
+from pnml.core.statistic.gram import Gram
+from pnml.errors import InputError
+from pnml.estimators.labels import check_labels, positions
+from pnml.estimators.wrapped import LastStep, last_of, unfrozen
+
+
+def fitted_inside(model: Any) -> Any:
+    """The fitted classifier of a PNMLClassifier whose leverage can be counted row by row.
+
+    The Gram of the rows adds up; the training of a classifier does not, nor do the refits of
+    ``method="refit"``, and rows scaled to unit norm no longer tell their probabilities.
+    """
+    name = type(model).__name__
+    if model.method != "analytic":
+        raise InputError(
+            f'{name}(method="refit") trains again on all rows, which a statistic does not hold; '
+            'use method="analytic", or fit a sample of the rows in memory.'
+        )
+    if model.normalize:
+        raise InputError(
+            f"{name}(normalize=True) needs rows both as they are and scaled, of which a statistic "
+            "holds one; leave normalize out, or fit a sample of the rows in memory."
+        )
+    inside = model.estimator
+    if not isinstance(inside, FrozenEstimator):
+        kind = "LogisticRegression" if inside is None else type(last_of(inside)).__name__
+        raise InputError(
+            f"{name} would train {kind}, which takes all rows at once and not a statistic of "
+            "them; train it on a sample and pass sklearn.frozen.FrozenEstimator(trained)."
+        )
+    try:
+        check_is_fitted(unfrozen(inside))
+    except NotFittedError as error:
+        raise InputError(
+            f"The frozen {type(unfrozen(inside)).__name__} is not fitted; fit it before it is "
+            "frozen."
+        ) from error
+    return inside
+
+
+def rows_to_count(
+    model: Any, X: Any, y: npt.NDArray[Any]
+) -> tuple[FloatArray, npt.NDArray[np.float64]]:
+    """Rows (n, d) as the last step of the classifier sees them, and the places of their labels."""
+    inside = fitted_inside(model)
+    step = LastStep.of(inside, _named(inside, X))
+    at = positions(check_labels(model, y), inside.classes_)
+    return step.values, at.astype(float)
+
+
+def sampled_step(inside: Any, gram: Gram) -> LastStep:
+    """The last step of the classifier with the rows that a statistic has kept."""
+    classifier, values = last_of(inside), gram.sample.rows[:, :-2]
+    return LastStep(classifier, _named(classifier, values), values)
+
+
+def without_targets(gram: Gram) -> Gram:
+    """The same rows without the places of their labels, of which moments mean nothing."""
+    d = len(gram.x_mean)
+    rows = np.delete(gram.sample.rows, np.arange(d, d + len(gram.y_mean)), axis=1)
+    return replace(
+        gram,
+        y_mean=np.zeros(0),
+        xy=np.zeros((d, 0)),
+        yy=np.zeros((0, 0)),
+        sample=replace(gram.sample, rows=rows),
+    )
+
+
+def _named(estimator: Any, X: Any) -> Any:
+    """Rows with the names that the estimator was fitted to, if there were any."""
+    names = getattr(unfrozen(estimator), "feature_names_in_", None)
+    if names is None or hasattr(X, "columns"):
+        return X
+    return import_module("pandas").DataFrame(X, columns=names)  # which has brought the names

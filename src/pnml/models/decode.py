@@ -1,0 +1,221 @@
+"""From a description and arrays back to a model, by the registry and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.errors import InputError
+from pnml.models.codec import Entry
+from pnml.models.encode import SCALARS, Tensors, fits_texts, is_fitted
+from pnml.models.registry import ENTRIES, MODEL_CLASSES, NAMED, SHARED_SIZES
+from pnml.models.schema import Sizes, Spec, agree, check_sum
+
+
+def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
+    """The model; raises InputError, whatever the description holds."""
+    objects, layouts = described.get("objects"), described.get("layouts")
+    if type(objects) is not list or type(layouts) is not dict:
+        raise InputError("its description has no list of objects or no layouts")
+    reader = _Reader(tensors, layouts)
+    for item in objects:
+        reader.add(item)
+    model = reader.value(described.get("model"))
+    if type(model) not in MODEL_CLASSES or not is_fitted(model):
+        raise InputError("what it holds is not a fitted model")
+    spare = (set(tensors) | set(layouts)) - set(reader.arrays)
+    if spare:
+        raise InputError(f"nothing in its description uses the array {min(spare)!r}")
+    return model
+
+
+class _Reader:
+    """Objects made so far; a new one can only be made of these."""
+
+    def __init__(self, tensors: Tensors, layouts: dict[str, Any]) -> None:
+        self.arrays: Tensors = {}
+        self._tensors, self._layouts = tensors, layouts
+        self._objects: list[Any] = []
+        self._sizes: dict[int, Sizes] = {}  # id of an object → the sizes it shares
+
+    def add(self, item: Any) -> None:
+        """Make the next object of the list."""
+        if type(item) is not dict or not {"class", "params"} <= set(item) <= _ITEM:
+            raise InputError(f"object {len(self._objects)} has no class or no params")
+        name, params, state = item["class"], item["params"], item.get("state", {})
+        if type(name) is not str or name not in ENTRIES:
+            raise InputError(f"it holds an object of class {name!r}, which is not known here")
+        entry = ENTRIES[name]
+        params = self._fields(entry, "params", params, entry.params)
+        state = self._fields(entry, "state", state, entry.state)
+        _refuse_missing(entry, params, state)
+        sizes = self._agreed(entry, params | state)
+        entry.check(params | state)
+        made = entry.make(params)
+        if state:
+            vars(made).update(state)
+        self._objects.append(made)
+        if not entry.state:
+            self._sizes[id(made)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}
+
+    def _fields(
+        self, entry: Entry, part: str, fields: Any, specs: Mapping[str, Spec]
+    ) -> dict[str, Any]:
+        if type(fields) is not dict:
+            raise InputError(f"the {part} of a {entry.name} are not given by name")
+        values = {}
+        for name, field in fields.items():
+            if name not in specs:
+                raise InputError(f"a {entry.name} has no field {name!r} here")
+            values[name] = self.value(field)
+            if not specs[name].accepts(values[name]):
+                raise InputError(f"{name} of a {entry.name} is of another kind or shape")
+        return values
+
+    def _agreed(self, entry: Entry, values: dict[str, Any]) -> Sizes:
+        """Sizes on which the fields agree, those of parts included."""
+        specs = {**entry.params, **entry.state}
+        found, sizes = [], Sizes()
+        for name, value in values.items():
+            where = f"{name} of a {entry.name}"
+            found += [(where, axis, size) for axis, size in specs[name].sizes(value)]
+            found += [(where, axis, size) for axis, size in self._sizes.get(id(value), {}).items()]
+        agree(found, sizes)
+        for axis, wanted in entry.sums:
+            if axis in sizes:
+                check_sum(f"a row kept in a {entry.name}", wanted, sizes[axis], sizes)
+        return sizes
+
+    def value(self, field: Any) -> Any:
+        """The value that a piece of the description stands for."""
+        if type(field) is list:
+            return [self.value(item) for item in field]
+        if type(field) is not dict:
+            return field
+        if len(field) != 1:
+            raise InputError("a value is described by other than one tag")
+        ((tag, content),) = field.items()
+        readers: dict[str, Callable[[Any], Any]] = {
+            "array": self._array,
+            "dict": self._dict,
+            "float": _float,
+            "named": _named,
+            "names": _names,
+            "object": self._object,
+            "scalar": self._scalar,
+            "texts": _texts,
+            "tuple": self._tuple,
+        }
+        if tag not in readers:
+            raise InputError(f"a value is described by the unknown tag {tag!r}")
+        return readers[tag](content)
+
+    def _object(self, content: Any) -> Any:
+        if type(content) is not int or not 0 <= content < len(self._objects):
+            raise InputError(f"it refers to object {content!r}, which does not come before")
+        return self._objects[content]
+
+    def _tuple(self, content: Any) -> tuple[Any, ...]:
+        return tuple(self.value(item) for item in _list(content))
+
+    def _dict(self, content: Any) -> dict[str, Any]:
+        out = {}
+        for pair in _list(content):
+            if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str:
+                raise InputError("a dict in it is not a list of names and values")
+            out[pair[0]] = self.value(pair[1])
+        return out
+
+    def _scalar(self, content: Any) -> np.generic:
+        pair = _list(content)
+        if len(pair) != 2 or type(pair[0]) is not str or pair[0] not in SCALARS:
+            raise InputError("a scalar in it has no known type")
+        scalar, plain = SCALARS[pair[0]]
+        value = self.value(pair[1])
+        if type(value) is not plain:
+            raise InputError(f"a scalar in it is not a {pair[0]}")
+        if type(value) is int:
+            bounds = np.iinfo(pair[0])
+            if not bounds.min <= value <= bounds.max:
+                raise InputError(f"a scalar in it does not fit into a {pair[0]}")
+        with np.errstate(over="ignore"):
+            return scalar(value)
+
+    def _array(self, content: Any) -> npt.NDArray[Any]:
+        if type(content) is not str or content not in self._tensors:
+            raise InputError(f"it lacks the array {content!r}")
+        if content not in self.arrays:
+            self.arrays[content] = self._laid_out(content)
+        return self.arrays[content]
+
+    def _laid_out(self, name: str) -> npt.NDArray[Any]:
+        """The array with its axes in memory as they were."""
+        array = self._tensors[name]
+        if name not in self._layouts:
+            return array
+        layout = self._layouts[name]
+        if type(layout) is not dict or set(layout) != {"axes", "flip"}:
+            raise InputError(f"the layout of the array {name!r} is not one of axes and flips")
+        axes, flip = layout["axes"], layout["flip"]
+        every = list(range(array.ndim))
+        if not _whole(axes) or sorted(axes) != every:
+            raise InputError(f"the layout of the array {name!r} names other axes than it has")
+        if not _whole(flip) or len(set(flip)) != len(flip) or not set(flip) <= set(every):
+            raise InputError(f"the layout of the array {name!r} flips axes that it has not")
+        return np.flip(array.transpose(np.argsort(axes)), tuple(flip))
+
+
+_ITEM = {"class", "params", "state"}
+_NONFINITE = {"inf", "-inf", "nan"}
+
+
+def _refuse_missing(entry: Entry, params: dict[str, Any], state: dict[str, Any]) -> None:
+    missing = set(entry.required - set(params))
+    if state:
+        missing |= entry.needs - set(state)
+    if missing:
+        raise InputError(f"a {entry.name} lacks {min(missing)}")
+
+
+def _list(content: Any) -> list[Any]:
+    if type(content) is not list:
+        raise InputError("a tag in it is not followed by a list")
+    return content
+
+
+def _whole(content: Any) -> bool:
+    return type(content) is list and all(type(item) is int for item in content)
+
+
+def _float(content: Any) -> float:
+    if type(content) is not str or content not in _NONFINITE:
+        raise InputError("a number in it is neither finite nor inf nor nan")
+    return float(content)
+
+
+def _named(content: Any) -> Any:
+    if type(content) is not str or content not in NAMED:
+        raise InputError(f"it names {content!r}, which is not known here")
+    return NAMED[content]
+
+
+def _names(content: Any) -> npt.NDArray[Any]:
+    names = _list(content)
+    if not all(type(name) is str for name in names):
+        raise InputError("a column name in it is not text")
+    return np.array(names, dtype=object)
+
+
+def _texts(content: Any) -> npt.NDArray[np.str_]:
+    pair = _list(content)
+    if len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) is not list:
+        raise InputError("an array of texts in it has no width or no texts")
+    width, texts = pair
+    if not all(type(text) is str and len(text) <= width for text in texts):
+        raise InputError("an array of texts in it holds what is no text or is too wide")
+    if width < 1 or not fits_texts(width, max(len(texts), 1)):
+        raise InputError(f"an array of texts in it is {width} characters wide")
+    return np.array(texts, dtype=f"U{width}")

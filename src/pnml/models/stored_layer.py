@@ -1,0 +1,166 @@
+"""What a file holds of a network's last layer, checked; it is read without PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.statistic.row_sample import sample_size
+from pnml.errors import InputError
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+KEY = "last_layer"  # of the document
+SETTINGS = {"task", "alpha", "normalize", "bias_column", "scale"}
+PARTS = {"settings", "task", "outputs", "scale", "head"}
+# Letters are lengths: c of the counts, w of the counted rows, m of the sample.
+STATISTIC = {
+    "counts": ("c",),
+    "xx": ("w", "w"),
+    "energy": (),
+    "sample_keys": ("m",),
+    "sample_rows": ("m", "w+1"),
+    "sample_bound": ("b",),
+    "scale": (),
+}
+_HEAD_DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
+@dataclass(frozen=True)
+class StoredLayer:
+    """Settings and statistic of a LastLayerPNML, and its head where that is the whole network."""
+
+    settings: dict[str, Any]  # the arguments of LastLayerPNML
+    task: str  # what it is; "auto" has been decided
+    outputs: int
+    scale: float | None  # in use; None for the network's own probabilities
+    statistic: Arrays
+    head: Arrays  # weight and perhaps bias; empty where the network is not in the file
+    head_dtype: str | None = None
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], tensors: Arrays) -> StoredLayer:
+        """What a document and arrays say, if all of it fits together."""
+        told = document.get(KEY)
+        if type(told) is not dict or set(told) != PARTS:
+            raise InputError(f"its entry {KEY!r} does not have the keys {', '.join(sorted(PARTS))}")
+        _check_told(told)
+        statistic = _named(tensors, "statistic.")
+        features = _check_statistic(statistic)
+        head = _named(tensors, "head.")
+        if (told["head"] is not None) != bool(head):
+            raise InputError("its head has arrays but no dtype, or a dtype but no arrays")
+        if head:
+            _check_head(head, (told["outputs"], features))
+        spare = set(tensors) - {f"statistic.{n}" for n in statistic} - {f"head.{n}" for n in head}
+        if spare:
+            raise InputError(f"nothing in its description uses the array {min(spare)!r}")
+        return cls(
+            told["settings"],
+            told["task"],
+            told["outputs"],
+            told["scale"],
+            statistic,
+            head,
+            told["head"],
+        )
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What the header of the file says."""
+        told = {
+            "settings": self.settings,
+            "task": self.task,
+            "outputs": self.outputs,
+            "scale": self.scale,
+            "head": self.head_dtype,
+        }
+        return {KEY: told}
+
+    @property
+    def tensors(self) -> Arrays:
+        """The arrays of the file."""
+        parts = {"statistic": self.statistic, "head": self.head}
+        return {
+            f"{part}.{name}": array for part, held in parts.items() for name, array in held.items()
+        }
+
+    @property
+    def rows(self) -> int:
+        """How many training rows were counted."""
+        return int(self.statistic["counts"][0])
+
+    @property
+    def normalized(self) -> bool:
+        """Whether features were scaled to unit norm."""
+        return bool(self.statistic["counts"][1])
+
+    @property
+    def bias(self) -> bool:
+        """Whether a column of ones stands beside them."""
+        return bool(self.statistic["counts"][2])
+
+    @property
+    def features(self) -> int:
+        """How many features the last layer sees."""
+        return len(self.statistic["xx"]) - self.bias
+
+    @property
+    def sampled(self) -> int:
+        """How many training rows are kept for the thresholds."""
+        return len(self.statistic["sample_keys"])
+
+
+def _named(tensors: Arrays, prefix: str) -> Arrays:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def _check_told(told: Mapping[str, Any]) -> None:
+    settings = told["settings"]
+    if type(settings) is not dict or set(settings) != SETTINGS:
+        raise InputError(f"its settings are not {', '.join(sorted(SETTINGS))}")
+    for name, value in settings.items():
+        if type(value) not in (str, float, bool, NoneType):
+            raise InputError(f"its setting {name!r} is neither a number nor a word")
+    if type(told["task"]) is not str or type(told["outputs"]) is not int or told["outputs"] < 1:
+        raise InputError("it does not say how many outputs of what task the network has")
+    if type(told["scale"]) not in (float, NoneType) or told["head"] not in (None, *_HEAD_DTYPES):
+        raise InputError("its scale is no number or its head of no known dtype")
+
+
+def _check_statistic(statistic: Arrays) -> int:
+    """How many features were counted, by arrays that fit together and hold finite numbers."""
+    if set(statistic) != set(STATISTIC):
+        clash = min(set(statistic) ^ set(STATISTIC))
+        raise InputError(f"it lacks the array 'statistic.{clash}', or has it for no reason")
+    width = len(np.atleast_1d(statistic["xx"]))
+    lengths = {"c": 3, "b": 2, "w": width, "w+1": width + 1, "m": statistic["sample_keys"].size}
+    for name, axes in STATISTIC.items():
+        array, kind = statistic[name], np.int64 if name == "counts" else np.float64
+        if array.shape != tuple(lengths[axis] for axis in axes) or array.dtype != kind:
+            raise InputError(f"its array 'statistic.{name}' does not fit the others")
+        if name != "scale" and not np.isfinite(array).all():
+            raise InputError(f"its array 'statistic.{name}' holds numbers that are not finite")
+    (rows, normalized, bias), size = statistic["counts"].tolist(), statistic["sample_bound"][0]
+    if rows < 1 or {normalized, bias} - {0, 1} or width <= bias:
+        raise InputError("it counts no rows, or rows of no features")
+    if not lengths["m"] <= min(size, rows) or not size <= sample_size(width):
+        raise InputError("its sample of rows is larger than it says, or than any is")
+    return width - int(bias)
+
+
+def _check_head(head: Arrays, shape: tuple[int, int]) -> None:
+    weight, bias = head.get("weight"), head.get("bias")
+    if weight is None or weight.shape != shape or set(head) - {"weight", "bias"}:
+        raise InputError("its head does not take the features that were counted")
+    if weight.dtype.kind != "f" or (bias is not None and bias.shape != shape[:1]):
+        raise InputError("the weight or the bias of its head is no array of numbers of its size")

@@ -1,0 +1,108 @@
+"""Trees and forests in model files: their splits as plain arrays, and what is in the leaves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+
+from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.leaves.classes import ClassLeaves
+from pnml.core.leaves.partition import Partition
+from pnml.core.leaves.values import ValueLeaves
+from pnml.core.softmax_leave_one_out import LabelsLeftOut
+from pnml.errors import InputError
+from pnml.estimators.tree_classifier import PNMLTreeClassifier
+from pnml.estimators.tree_regressor import PNMLTreeRegressor
+from pnml.models.codec import ANYTHING, LABELS, Entry, array, estimator
+from pnml.models.schema import OneOf, Spec
+
+
+def _check_partition(values: Mapping[str, Any]) -> None:
+    """Rows must end at a leaf: every node comes after the one above it, and is one there is."""
+    m, inner = len(values["feature"]), values["feature"] >= 0
+    for name in ("left", "right"):
+        below = values[name]
+        if not np.all((below > np.arange(m)) & (below < m) | ~inner):
+            raise InputError("the splits of a tree do not lead to its leaves")
+    roots = values["roots"]
+    if not len(roots) or not np.all((roots >= 0) & (roots < m)):
+        raise InputError("the trees of a forest do not begin at its nodes")
+
+
+def _check_trees(values: Mapping[str, Any]) -> None:
+    if "partition_" not in values:
+        return  # not fitted
+    partition = values["partition_"]
+    if partition.feature.max() >= values["n_features_in_"]:
+        raise InputError("a tree splits on a feature that the model does not have")
+    if len(values["leaves_"].weight) != partition.nodes:
+        raise InputError("the leaves of a model are not those of its trees")
+
+
+def _check_classes(values: Mapping[str, Any]) -> None:
+    _check_trees(values)
+    if "leaves_" in values and values["leaves_"].classes != len(values["classes_"]):
+        raise InputError("the leaves of a model count other classes than it has")
+
+
+_PARTITION: dict[str, Spec] = {
+    "roots": array("t", dtype=np.int64),
+    "left": array("m", dtype=np.int64),
+    "right": array("m", dtype=np.int64),
+    "feature": array("m", dtype=np.int64),
+    "threshold": array("m"),
+    "gaps_left": array("m", dtype=np.bool_),
+}
+_TREES: dict[str, Spec] = {
+    "partition_": OneOf((Partition,)),
+    "_takes_gaps": OneOf((bool,)),
+    "_had_gaps": array("d", dtype=np.bool_),
+    "_usual": array("n"),
+}
+_CLASSES: dict[str, Spec] = _TREES | {
+    "leaves_": OneOf((ClassLeaves,)),
+    "_loo": OneOf((LabelsLeftOut,)),
+    "classes_": LABELS,
+}
+_VALUES: dict[str, Spec] = _TREES | {
+    "leaves_": OneOf((ValueLeaves,)),
+    "_loo": OneOf((LeaveOneOut,)),
+    "noise_variance_": OneOf((float,)),
+}
+
+# Trees of scikit-learn are never stored fitted: all that is asked of them is in the partition.
+GROWN_BY = (
+    DecisionTreeClassifier,
+    ExtraTreeClassifier,
+    RandomForestClassifier,
+    ExtraTreesClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeRegressor,
+    RandomForestRegressor,
+    ExtraTreesRegressor,
+)
+TREE_PARTS = [
+    Entry(Partition, _PARTITION, check=_check_partition),
+    Entry(ClassLeaves, {"counts": array("m", "c"), "prior": OneOf((float,))}),
+    Entry(ValueLeaves, {"weight": array("m"), "mean": array("m"), "center": OneOf((float,))}),
+    *(Entry(cls, dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)) for cls in GROWN_BY),
+]
+TREES = [
+    estimator(PNMLTreeClassifier, _CLASSES, _check_classes),
+    estimator(PNMLTreeRegressor, _VALUES, _check_trees),
+]

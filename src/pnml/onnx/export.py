@@ -1,0 +1,95 @@
+"""Write a fitted model as one ONNX file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from pnml.errors import InputError
+from pnml.runtime.atomic import check_path, reason, write_whole
+
+_DTYPES = ("float32", "float64")
+# What `pip install "pnml[onnx]"` brings.
+_EXTRA = {"onnx", "skl2onnx", "onnxscript"}
+
+
+def export_onnx(
+    model: Any, path: str | os.PathLike[str], *, dtype: str = "float32", example: Any = None
+) -> None:
+    """One ONNX file with the prediction and the regret of a model, for runtimes without Python.
+
+    The graph takes any number of rows. Regressors have the outputs ``prediction``, ``std`` and
+    ``regret``; classifiers ``log_prob``, with the classes in the metadata of the file, and
+    ``regret``. Sums are in float64 whatever the dtype, as everywhere in this library. The file
+    appears whole or not at all.
+
+    Parameters
+    ----------
+    model : fitted PNMLRegressor, LpNMLRegressor with ``penalty="l2"``, PNMLClassifier with
+        ``method="analytic"``, Pipeline that ends in one of them, `pnml.nn.LastLayerPNML`, or
+        model of a table that `pnml fit` has made.
+    path : str or path
+        By custom it ends in ``.onnx``. A file that is there is replaced.
+    dtype : "float32" or "float64", default="float32"
+        Of numbers that go in and come out. A network keeps its own inputs.
+    example : optional
+        Some rows as the model takes them: needed for networks, and for Pipelines that read text.
+        Columns of a DataFrame become one input each.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from pnml import PNMLRegressor, export_onnx
+    >>> model = PNMLRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_onnx(model, os.path.join(folder, "model.onnx"))
+    ...     os.listdir(folder)
+    ['model.onnx']
+    """
+    path = check_path(path)
+    if dtype not in _DTYPES:
+        raise InputError(
+            f'dtype is {dtype!r}, but graphs are made in two; pass dtype="float32" or '
+            'dtype="float64".'
+        )
+    try:
+        made = _built(model, dtype, example)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
+            raise
+        raise InputError(
+            f'export_onnx needs {missing}, which is not installed; run pip install "pnml[onnx]".'
+        ) from error
+    try:
+        write_whole(path, [made])
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot write {path}: {reason(error)}; check the path.") from error
+
+
+def _built(model: Any, dtype: str, example: Any) -> bytes:
+    """The bytes of the file. What knows a kind of model is imported when there is one."""
+    made: Any
+    if _is(model, "pnml.nn.last_layer", "LastLayerPNML"):
+        from pnml.onnx.networks import network_graph
+
+        made = network_graph(model, dtype, example)
+    elif _is(model, "pnml.tables.model", "TableModel"):
+        from pnml.onnx.tables import table_graph
+
+        made = table_graph(model, dtype)
+    else:
+        from pnml.onnx.pipelines import pipeline_graph
+
+        made = pipeline_graph(model, dtype, example)
+    data: bytes = made.SerializeToString()
+    return data
+
+
+def _is(model: Any, home: str, name: str) -> bool:
+    """Whether a model is of a class that is imported only where it is used."""
+    module = sys.modules.get(home)
+    return module is not None and isinstance(model, getattr(module, name))

@@ -1,0 +1,197 @@
+"""An ONNX graph in the making: nodes, constants, graphs of others, and the model in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from pnml.errors import InputError
+from pnml.version import __version__
+
+OPSET = 18  # the first in which all axes of reductions are inputs
+ML_OPSET = 3
+_IR_VERSION = 8
+ROWS = "rows"  # name of the axis whose length is not known
+_MOST_BYTES = 2**31 - 1  # of one protobuf message
+
+Dimensions = list[int | str | None]
+
+
+class Graph:
+    """Nodes in the order in which they run. The same node asked for twice is there once."""
+
+    def __init__(self) -> None:
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[str, onnx.TensorProto] = {}
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._known: dict[Any, str] = {}
+        self._opsets = {"": OPSET}
+        self._ir_version = _IR_VERSION
+        self.bounded = False  # whether all numbers are finite where those of the inputs are
+
+    def input(self, name: str, element: int, shape: Dimensions) -> str:
+        """Declare an input."""
+        self._inputs.append(helper.make_tensor_value_info(name, element, shape))
+        return name
+
+    def constant(self, value: npt.ArrayLike) -> str:
+        """A constant; equal ones are stored once."""
+        array = np.ascontiguousarray(value).reshape(np.shape(value))  # 0-d stays 0-d
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._known:
+            name = f"pnml_constant_{len(self._constants)}"
+            self._constants[name] = numpy_helper.from_array(array, name)
+            self._known[key] = name
+        return self._known[key]
+
+    def add(self, operation: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        """The output of a node."""
+        key = (operation, inputs, repr(sorted(attributes.items())))
+        if key not in self._known:
+            name = f"pnml_{len(self._nodes)}"
+            node = helper.make_node(operation, list(inputs), [name], domain=domain, **attributes)
+            self._nodes.append(node)
+            self._known[key] = name
+            if domain:
+                self._opsets.setdefault(domain, ML_OPSET)
+        return self._known[key]
+
+    def absorb(self, model: onnx.ModelProto, prefix: str, fed: Mapping[str, str]) -> list[str]:
+        """Take the nodes of another graph, its inputs fed by name; its outputs come back."""
+        known = dict(fed)
+
+        def renamed(name: str) -> str:
+            return known.setdefault(name, prefix + name) if name else name
+
+        for tensor in model.graph.initializer:
+            copy = onnx.TensorProto()
+            copy.CopyFrom(tensor)
+            copy.name = renamed(tensor.name)
+            self._constants[copy.name] = copy
+        for node in model.graph.node:
+            if any(a.type in (a.GRAPH, a.GRAPHS) for a in node.attribute):
+                raise InputError(
+                    f"One of its steps becomes the ONNX operator {node.op_type}, which holds a "
+                    "graph of its own; leave that step out and do it before."
+                )
+            copy = onnx.NodeProto()
+            copy.CopyFrom(node)
+            del copy.metadata_props[:]  # paths of the machine it was made on
+            copy.name = prefix + node.name if node.name else ""
+            copy.input[:] = map(renamed, node.input)
+            copy.output[:] = map(renamed, node.output)
+            self._nodes.append(copy)
+        for opset in model.opset_import:
+            self._opsets[opset.domain] = max(opset.version, self._opsets.get(opset.domain, 1))
+        self._ir_version = max(self._ir_version, min(model.ir_version, 10))
+        return [renamed(output.name) for output in model.graph.output]
+
+    def model(
+        self, outputs: Mapping[str, tuple[str, int, Dimensions]], about: Mapping[str, str]
+    ) -> onnx.ModelProto:
+        """A checked model with these outputs, each a value, its element type and its shape."""
+        taken = sorted({value.name for value in self._inputs} & set(outputs))
+        if taken:
+            raise InputError(
+                f"A column is called {taken[0]!r}, which is what an output of the graph is called; "
+                "rename it and fit again."
+            )
+        nodes = self._needed(self._ending({n: value for n, (value, _, _) in outputs.items()}))
+        nodes = _kept_apart(nodes, self._numbers())
+        used = {name for node in nodes for name in node.input}
+        constants = [c for name, c in self._constants.items() if name in used]
+        self._refuse_large(constants)
+        declared = [
+            helper.make_tensor_value_info(name, element, shape)
+            for name, (_, element, shape) in outputs.items()
+        ]
+        inputs = [value for value in self._inputs if value.name in used]
+        graph = helper.make_graph(nodes, "pnml", inputs, declared, constants)
+        domains = {node.domain for node in nodes} | {""}
+        made = helper.make_model(
+            graph,
+            producer_name="pnml",
+            producer_version=__version__,
+            ir_version=self._ir_version,
+            opset_imports=[helper.make_opsetid(d, self._opsets[d]) for d in sorted(domains)],
+        )
+        helper.set_model_props(made, dict(about))
+        onnx.checker.check_model(made, full_check=True)
+        return made
+
+    def _ending(self, outputs: Mapping[str, str]) -> tuple[list[onnx.NodeProto], set[str]]:
+        """The nodes, with the names of outputs in the place of those of the values that they are.
+
+        A node for each output that only gives it its name would cost a microsecond a call.
+        """
+        made = {name for node in self._nodes for name in node.output}
+        named = {value: name for name, value in outputs.items() if value in made}
+        nodes = []
+        for node in self._nodes:
+            copy = onnx.NodeProto()
+            copy.CopyFrom(node)
+            copy.input[:] = [named.get(name, name) for name in node.input]
+            copy.output[:] = [named.get(name, name) for name in node.output]
+            nodes.append(copy)
+        for name, value in outputs.items():
+            if named.get(value) != name:  # an input, or one value twice
+                nodes.append(helper.make_node("Identity", [named.get(value, value)], [name]))
+        return nodes, set(outputs)
+
+    @staticmethod
+    def _needed(ending: tuple[list[onnx.NodeProto], set[str]]) -> list[onnx.NodeProto]:
+        """The nodes that the wanted values depend on."""
+        nodes, wanted = ending
+        kept = []
+        for node in reversed(nodes):
+            if wanted.intersection(node.output):
+                wanted.update(node.input)
+                kept.append(node)
+        return kept[::-1]
+
+    def _numbers(self) -> set[str]:
+        """Constants that are one float64 each."""
+        return {
+            name
+            for name, tensor in self._constants.items()
+            if tensor.data_type == TensorProto.DOUBLE and np.prod(tensor.dims) == 1
+        }
+
+    @staticmethod
+    def _refuse_large(constants: list[onnx.TensorProto]) -> None:
+        size = sum(constant.ByteSize() for constant in constants)
+        if size >= _MOST_BYTES:
+            raise InputError(
+                f"The numbers of this model take {size / 1e9:.1f} GB, but one ONNX file holds at "
+                "most 2 GB; use fewer features, or project them first."
+            )
+
+
+def _kept_apart(nodes: list[onnx.NodeProto], numbers: set[str]) -> list[onnx.NodeProto]:
+    """The nodes, with a node that does nothing between factors and products of matrices.
+
+    onnxruntime would make one of the two, and round the factor to float32.
+    """
+    scaled = {n.output[0] for n in nodes if n.op_type in ("Mul", "Div") and numbers & {*n.input}}
+    products = {n.output[0] for n in nodes if n.op_type == "MatMul"}
+    apart: list[onnx.NodeProto] = []
+    for node in nodes:
+        is_scaling = bool(scaled & {*node.output})
+        near = products if is_scaling else scaled if node.op_type == "MatMul" else set()
+        for place, name in enumerate(node.input):
+            if name in near:
+                between = f"{name}_apart_{len(apart)}"
+                apart.append(helper.make_node("Max", [name], [between]))
+                node.input[place] = between
+        apart.append(node)
+    return apart
+
+
+def element_of(dtype: str) -> int:
+    """The ONNX element type of a float dtype."""
+    return int({"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}[dtype])

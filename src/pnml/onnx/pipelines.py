@@ -1,0 +1,72 @@
+"""Estimators and Pipelines of scikit-learn as graphs: their steps by skl2onnx, the rest by us."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+import onnx
+from pnml.estimators.classifier import PNMLClassifier
+from pnml.estimators.wrapped import unfrozen
+from pnml.onnx import learners
+from pnml.onnx.graph import ROWS, Dimensions, Graph, element_of
+from pnml.onnx.steps import log_probabilities, rows_after
+from pnml.onnx.traced import taken
+
+
+def pipeline_graph(model: Any, dtype: str, example: Any) -> onnx.ModelProto:
+    """The graph of an estimator of this library, or of a Pipeline that ends in one."""
+    before, learner = _apart(model)
+    learners.check(learner)
+    graph = Graph()
+    steps, last = _apart(learner.estimator_) if isinstance(learner, PNMLClassifier) else ([], None)
+    X = rows_after(graph, model, [*before, *steps], _width(learner), dtype, example)
+    if last is None:
+        return finished(graph, learners.regression(learners.solution_of(learner), X), dtype, {})
+    outputs = learners.classification(learner, log_probabilities(last, X), X)
+    return finished(graph, outputs, dtype, {"classes": told(learner.classes_)})
+
+
+def finished(
+    graph: Graph, outputs: learners.Outputs, dtype: str, about: dict[str, str]
+) -> onnx.ModelProto:
+    """The model with its outputs in their dtype."""
+    ends = {}
+    for name, value in outputs.items():
+        shape: Dimensions = [ROWS if size < 0 else size for size in value.shape]
+        ends[name] = (taken(value, dtype), element_of(dtype), shape)
+    return graph.model(ends, about | {"regret": "nats"})
+
+
+def told(classes: Any) -> str:
+    """Classes for the metadata of a file."""
+    return json.dumps(np.asarray(classes).tolist(), ensure_ascii=False)
+
+
+def _apart(model: Any) -> tuple[list[Any], Any]:
+    """The steps before the last one, of Pipelines in Pipelines too, and the last one."""
+    steps: list[Any] = []
+    last = unfrozen(model)
+    while isinstance(last, Pipeline):
+        check_is_fitted(last)
+        steps += _flat([step for _, step in last.steps[:-1]])
+        last = unfrozen(last.steps[-1][1])
+    return steps, last
+
+
+def _flat(steps: list[Any]) -> list[Any]:
+    """Steps that do something, those of Pipelines one by one."""
+    found: list[Any] = []
+    for step in map(unfrozen, steps):
+        inner = [part for _, part in step.steps] if isinstance(step, Pipeline) else []
+        found += _flat(inner) if inner else [] if step in (None, "passthrough") else [step]
+    return found
+
+
+def _width(learner: Any) -> int:
+    """Features that the learner itself sees."""
+    return len(learner.spectrum_.center)

@@ -1,0 +1,197 @@
+"""Steps before the learner, as skl2onnx converts them, and the classifier inside it."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+import onnx
+from onnx import TensorProto
+from pnml.errors import InputError
+from pnml.estimators.wrapped import LastStep
+from pnml.onnx.graph import ML_OPSET, OPSET, ROWS, Graph, element_of
+from pnml.onnx.operations import log_softmax
+from pnml.onnx.traced import FLOAT32, FLOAT64, Kind, Traced, given
+
+_OPSETS = {"": OPSET, "ai.onnx.ml": ML_OPSET}
+_EXAMPLE = "pass example=, some rows of the DataFrame that it takes"
+
+
+@dataclass(frozen=True)
+class Column:
+    """An input: one column of a DataFrame, or all columns of an array."""
+
+    name: str
+    width: int
+    text: bool = False
+
+
+def rows_after(
+    graph: Graph, model: Any, steps: list[Any], width: int, dtype: str, example: Any
+) -> Traced:
+    """Rows (n, width) as they come out of all steps, from inputs that are declared here."""
+    columns = _columns(model, steps, example)
+    fed = {}
+    for column in columns:
+        element = TensorProto.STRING if column.text else element_of(dtype)
+        fed[column.name] = graph.input(column.name, element, [ROWS, column.width])
+    if not steps:
+        return given(graph, fed["X"], dtype, (-1, width))
+    whole = Pipeline([(f"step {i}", step) for i, step in enumerate(steps)])
+    made, inner = _at_best(whole, columns, dtype)
+    for column in columns:
+        if not column.text and inner != dtype:
+            fed[column.name] = graph.add("Cast", fed[column.name], to=element_of(inner))
+    inside = [value.name for value in made.graph.input]  # skl2onnx has its own names for them
+    (name,) = graph.absorb(made, "steps_", dict(zip(inside, fed.values(), strict=True)))
+    rows = _numbers(graph, name, made.graph.output[0], (-1, width))
+    return Traced(graph, rows.name, rows.shape, _kind_after(steps, columns, dtype, example))
+
+
+def log_probabilities(classifier: Any, X: Traced) -> Traced:
+    """What the classifier inside says: a logistic regression, by its logits, to all digits."""
+    if _has_logits(classifier, X.shape[-1]):
+        z = X @ classifier.coef_.T + classifier.intercept_
+        return log_softmax(z * np.array([0.0, 1.0]) if z.shape[-1] == 1 else z)
+    raise InputError(
+        f"A PNMLClassifier around a {type(classifier).__name__} cannot be exported to ONNX, where "
+        "small probabilities have other digits and strange rows may look safe; use a "
+        "LogisticRegression, whose logits are exact."
+    )
+
+
+def _has_logits(classifier: Any, width: int) -> bool:
+    nowhere = np.zeros((1, width))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that columns have no names
+        return LastStep(classifier, nowhere, nowhere)._logits() is not None
+
+
+def _numbers(graph: Graph, name: str, told: Any, shape: tuple[int, ...]) -> Traced:
+    """An output of skl2onnx, brought to float64."""
+    exact = told.type.tensor_type.elem_type == TensorProto.DOUBLE
+    return given(graph, name, "float64" if exact else "float32", shape)
+
+
+def _columns(model: Any, steps: list[Any], example: Any) -> list[Column]:
+    """The inputs of a graph."""
+    names = getattr(model, "feature_names_in_", None)
+    by_name = names is not None and any(isinstance(s, ColumnTransformer) for s in _within(steps))
+    if steps and hasattr(example, "columns"):
+        if names is not None and list(example.columns) != list(names):
+            raise InputError(
+                f"The example has the columns {list(example.columns)[:5]}, but the model was "
+                f"fitted to {list(names)[:5]}; pass rows of the same columns."
+            )
+        return [Column(str(name), 1, _is_text(example[name])) for name in example.columns]
+    reads_text = any(c.dtype.kind in "OUS" for s in _within(steps) for c in _categories(s))
+    if reads_text:
+        raise InputError(
+            f"A step of this Pipeline reads text, and only the rows can tell which columns are "
+            f"text; {_EXAMPLE}."
+        )
+    if by_name and names is not None:
+        return [Column(str(name), 1) for name in names]
+    return [Column("X", int(model.n_features_in_))]
+
+
+def _is_text(cells: Any) -> bool:
+    values = np.asarray(cells)
+    if values.dtype.kind in "fiub":
+        return False
+    if all(isinstance(value, str) for value in values):
+        return True
+    raise InputError(
+        f"The example's column {cells.name!r} holds other cells than numbers or text, but ONNX "
+        "knows nothing else and no missing text; turn them into one of these first."
+    )
+
+
+def _categories(step: Any) -> list[Any]:
+    found = getattr(step, "categories_", [])
+    return [np.asarray(categories) for categories in found]
+
+
+def _within(steps: list[Any]) -> Iterator[Any]:
+    """All steps, those in Pipelines and ColumnTransformers too."""
+    for step in steps:
+        yield step
+        if isinstance(step, Pipeline):
+            yield from _within([part for _, part in step.steps])
+        elif isinstance(step, ColumnTransformer):
+            yield from _within([part for _, part, _ in step.transformers_])
+        elif isinstance(step, FeatureUnion):
+            yield from _within([part for _, part in step.transformer_list])
+
+
+def _at_best(model: Any, columns: list[Column], dtype: str) -> tuple[onnx.ModelProto, str]:
+    """A graph in float64 where all steps can be had in it, else in the dtype that was asked for."""
+    try:
+        return _converted(model, columns, "float64"), "float64"
+    except InputError:
+        if dtype == "float64":
+            raise
+    return _converted(model, columns, dtype), dtype
+
+
+def _converted(model: Any, columns: list[Column], dtype: str) -> onnx.ModelProto:
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
+
+    from pnml.onnx.converters import CONVERTERS, SHAPES
+
+    numbers = DoubleTensorType if dtype == "float64" else FloatTensorType
+    types = [(c.name, (StringTensorType if c.text else numbers)([None, c.width])) for c in columns]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made: onnx.ModelProto = convert_sklearn(
+                model,
+                initial_types=types,
+                target_opset=_OPSETS,
+                custom_conversion_functions=CONVERTERS,
+                custom_shape_calculators=SHAPES,
+            )
+            onnx.checker.check_model(made, full_check=True)
+    except Exception as error:  # converters raise whatever they like
+        cure = ', or pass dtype="float32"' if dtype == "float64" else ""
+        raise InputError(
+            f"skl2onnx cannot turn all of this model into ONNX in {dtype}: {_reason(error)}; leave "
+            f"that out, or do it before the Pipeline{cure}."
+        ) from error
+    return made
+
+
+def _reason(error: Exception) -> str:
+    """What stood in the way, in a few words."""
+    unknown = re.search(r"calculator for type '<class '[\w.]*?(\w+)'>'", str(error))
+    if unknown:
+        return f"it does not know {unknown[1]}"
+    words = " ".join(str(error).split())
+    return words.partition(". ")[0].rstrip(".")[:120] or type(error).__name__
+
+
+def _kind_after(steps: list[Any], columns: list[Column], dtype: str, example: Any) -> Kind:
+    """How finely the learner itself gets its numbers, by what the steps make of some rows."""
+    if dtype == "float64":
+        return FLOAT64
+    rows = example
+    if rows is None:
+        rows = np.zeros((1, sum(column.width for column in columns)), dtype=np.float32)
+    elif hasattr(rows, "columns"):
+        rows = rows.astype({c: np.float32 for c in rows.columns if rows[c].dtype.kind == "f"})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for step in steps:
+                rows = step.transform(rows)
+    except (ValueError, TypeError, KeyError):  # rows of zeros are not for every step
+        return FLOAT32
+    return FLOAT32 if getattr(rows, "dtype", None) == np.float32 else FLOAT64

@@ -1,0 +1,124 @@
+"""Models of tables as graphs: one input for each column, numbers or text."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import numpy as np
+
+import onnx
+from onnx import TensorProto
+from pnml.core import gaussian
+from pnml.estimators.classifier import PNMLClassifier
+from pnml.estimators.least_squares import LUCKY, Solution
+from pnml.onnx import learners
+from pnml.onnx.graph import ROWS, Graph, element_of
+from pnml.onnx.operations import columns, concatenate, number, xp
+from pnml.onnx.pipelines import finished, told
+from pnml.onnx.steps import log_probabilities
+from pnml.onnx.traced import Traced, given
+from pnml.tables.encoder import LARGEST, NEVER_SEEN, CategoryColumn, Encoder, NumberColumn
+from pnml.tables.model import TableModel
+
+_TRUTH = ("true", "false")
+
+
+def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
+    """The graph of a model that `pnml fit` has made.
+
+    A missing number is NaN and a missing word is the empty text; dates are days since 1970.
+    """
+    learner = model.estimator
+    learners.check(learner)
+    graph = Graph()
+    X = _encoded(graph, model.encoder, dtype)
+    dates = [c.name for c in model.encoder.columns if isinstance(c, NumberColumn) and c.is_date]
+    about = {"target": model.target.name, "days_since_1970": json.dumps(dates, ensure_ascii=False)}
+    if isinstance(learner, PNMLClassifier):
+        log_p = log_probabilities(learner.estimator_, X)
+        outputs = learners.classification(learner, log_p, X)
+        return finished(graph, outputs, dtype, about | {"classes": told(model.classes)})
+    solution = learners.solution_of(learner)
+    outputs = learners.regression(solution, X)
+    if solution.method is LUCKY and solution.choice.alpha > 0:
+        outputs["regret"] = _raised(solution, X, outputs["regret"])
+    return finished(graph, outputs, dtype, about)
+
+
+def _encoded(graph: Graph, encoder: Encoder, dtype: str) -> Traced:
+    """Rows (n, width) as the encoder makes them."""
+    places: list[int] = []
+    parts, missing, strange = [], [], []
+    for column in encoder.columns:
+        if isinstance(column, CategoryColumn):
+            part, gap, never_seen = _words(graph, column)
+        else:
+            part, gap, never_seen = _amounts(graph, column, dtype)
+        if column.missing is None and encoder.patterns.seen is None:
+            never_seen = never_seen + gap
+        parts.append(part)
+        missing.append(gap)
+        strange.append(never_seen)
+        places += column.places
+    novelty = xp.sum(concatenate(strange), axis=1, keepdims=True)
+    if encoder.patterns.seen is not None:
+        seen = encoder.patterns.seen.astype(float)  # (p, columns)
+        gaps = concatenate(missing)
+        ones = np.ones((seen.shape[1], 1))
+        differ = gaps @ ones + (seen.sum(axis=1) - 2 * (gaps @ seen.T))
+        novelty = novelty + number(xp.min(differ, axis=1, keepdims=True) > 0.5)
+    whole = concatenate([xp.sqrt(novelty), *parts])
+    order = np.argsort([NEVER_SEEN, *places])
+    return columns(whole, order.tolist())
+
+
+def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Traced, Traced]:
+    """A column in units of its spread, which cells are missing, and which are infinite."""
+    dtype = "float64" if column.is_date else dtype  # a float32 knows today to some minutes
+    x = given(graph, graph.input(column.name, element_of(dtype), [ROWS, 1]), dtype, (-1, 1))
+    z = (x - column.fill) / column.scale
+    usual = xp.abs(z) < LARGEST
+    value, missing = xp.where(usual, z, 0.0), number(xp.isnan(x))
+    part = value if column.missing is None else concatenate([value, missing])
+    return part, missing, 1.0 - number(usual) - missing
+
+
+def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced]:
+    """A place for each word, which cells are missing, and which are words never seen."""
+    name = graph.input(column.name, TensorProto.STRING, [ROWS, 1])
+    levels = len(column.levels)
+    codes = {word: code for code, word in enumerate(column.levels)}
+    if set(_TRUTH).issuperset(column.levels):
+        for word in _TRUTH:  # True and TRUE are the truth value true
+            cases = ("".join(letters) for letters in product(*((c, c.upper()) for c in word)))
+            codes |= {case: codes[word] for case in cases if word in codes}
+    codes = {"": levels} | codes
+    coded = graph.add(
+        "LabelEncoder",
+        name,
+        domain="ai.onnx.ml",
+        keys_strings=list(codes),
+        values_int64s=list(codes.values()),
+        default_int64=levels + 1,
+    )
+    flat = graph.add("Reshape", coded, graph.constant(np.array([-1])))
+    table = np.eye(levels + 2)  # a place for each word, then missing, then never seen
+    found = graph.add("Gather", graph.constant(table), flat, axis=0)
+    whole = Traced(graph, found, (-1, levels + 2))
+    width = levels + (column.missing is not None)
+    return columns(whole, [*range(width)]), columns(whole, [levels]), columns(whole, [levels + 1])
+
+
+def _raised(solution: Solution, X: Traced, regret: Traced) -> Traced:
+    """Regrets, those of rows with something never seen above what they would be without it."""
+    known = np.ones(X.shape[1])
+    known[NEVER_SEEN] = 0.0
+    rows = X * known
+    novelty = columns(X, [NEVER_SEEN])[..., 0]
+    terms = learners.lucky_terms(solution, rows)
+    K = 1.0 + terms.leverage
+    alpha = solution.choice.alpha
+    rise = gaussian.regret(novelty * novelty / (alpha * K))
+    raised: Traced = xp.maximum(regret, learners.regression(solution, rows)["regret"] + rise)
+    return raised

@@ -1,0 +1,120 @@
+"""Arrays that write down what is done to them, as nodes of an ONNX graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from onnx import TensorProto
+from pnml.core.arrays import EPS
+from pnml.onnx.graph import Graph, element_of
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Float64, and how finely the numbers were given: what came as float32 has its round-off."""
+
+    eps: float = EPS
+
+
+FLOAT64 = Kind()
+FLOAT32 = Kind(float(np.finfo(np.float32).eps))
+
+
+@dataclass(frozen=True, eq=False)
+class Traced(NDArrayOperatorsMixin):
+    """A value of a graph: what is done to it is added to the graph.
+
+    It answers to the array API and to the functions of numpy that `pnml.core` uses, so that the
+    same functions that compute regrets of numbers write the graph that does. All values are
+    float64 or truth values. Dimensions that are not known before the graph runs are −1.
+    """
+
+    graph: Graph
+    name: str
+    shape: tuple[int, ...]
+    dtype: Kind = FLOAT64
+    filled: float | None = None  # the number that it is full of, where it is
+    device: str = "cpu"
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        from pnml.onnx.operations import xp
+
+        return xp
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return getattr(self.__array_namespace__(), ufunc.__name__)(*inputs, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return getattr(self.__array_namespace__(), function.__name__)(*args, **options)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    def __getitem__(self, place: Any) -> Traced:
+        """A new last axis, or one place of the last axis: x[..., None], x[:, None], x[..., k]."""
+        *_, last = place
+        if last is None:
+            axis = self.graph.constant(np.array([-1]))
+            return made("Unsqueeze", self.shape + (1,), self, axis)
+        at = self.graph.constant(np.array(last))
+        return made("Gather", self.shape[:-1], self, at, axis=-1)
+
+
+def given(graph: Graph, name: str, dtype: str, shape: tuple[int, ...]) -> Traced:
+    """An input or another float value of a graph, brought to float64."""
+    if dtype == "float64":
+        return Traced(graph, name, shape, FLOAT64)
+    return Traced(graph, graph.add("Cast", name, to=TensorProto.DOUBLE), shape, FLOAT32)
+
+
+def taken(value: Traced, dtype: str) -> str:
+    """The name of a value, brought from float64 to the dtype of an output."""
+    if dtype == "float64":
+        return value.name
+    return value.graph.add("Cast", value.name, to=element_of(dtype))
+
+
+def made(operation: str, shape: tuple[int, ...], *inputs: Any, **attributes: Any) -> Traced:
+    """What a node makes of values: traced ones, numbers, or names of values."""
+    graph = graph_of(*inputs)
+    names = [name_of(graph, value) for value in inputs]
+    return Traced(graph, graph.add(operation, *names, **attributes), shape)
+
+
+def graph_of(*values: Any) -> Graph:
+    """The graph that values belong to."""
+    graph: Graph = next(value.graph for value in values if isinstance(value, Traced))
+    return graph
+
+
+def name_of(graph: Graph, value: Any) -> str:
+    """The name of a value; of one that is full of a number, the name of the number."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Traced):
+        return graph.constant(np.asarray(value, dtype=np.float64))
+    return value.name if value.filled is None else graph.constant(np.float64(value.filled))
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Shape of a traced value or of numbers."""
+    return value.shape if isinstance(value, Traced) else np.shape(value)
+
+
+def broadcast(*values: Any) -> tuple[int, ...]:
+    """Shape of what values become side by side; unknown with anything is unknown."""
+    shapes = [shape_of(value) for value in values]
+    longest = max(map(len, shapes))
+    padded = [(1,) * (longest - len(shape)) + tuple(shape) for shape in shapes]
+    return tuple(-1 if -1 in axis else max(axis) for axis in zip(*padded, strict=True))
+
+
+def pairwise(operation: str, a: Any, b: Any) -> Traced:
+    """What a node makes of two values, element by element."""
+    return made(operation, broadcast(a, b), a, b)

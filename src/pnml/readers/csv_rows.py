@@ -1,0 +1,110 @@
+"""Where rows of CSV text end: at line ends that no quotation marks enclose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.errors import InputError
+
+MOST_ROW_BYTES = 64 * 2**20
+_QUOTE = ord('"')
+
+Positions = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some whole rows of a file."""
+
+    data: bytes
+    number: int  # of the block in its file, from 0
+    position: int  # bytes of the file read when its last row was there
+
+
+def blocks(
+    pieces: Iterator[tuple[bytes, int]], delimiter: str, name: str, most: int = MOST_ROW_BYTES
+) -> Iterator[Block]:
+    """Pieces of text, cut anew between rows; at most a piece and a row are held."""
+    rest, number, position = b"", 0, 0
+    for piece, position in pieces:
+        data = rest + piece if rest else piece
+        end = last_row_end(data, delimiter)
+        rest = data[end:]
+        if end:
+            yield Block(data[:end] if rest else data, number, position)
+            number += 1
+        if len(rest) > most:
+            raise InputError(
+                f"{name} holds a row of over {most / 2**20:.0f} MiB, so a quotation mark is "
+                "probably opened and never closed; close it or remove it."
+            )
+    if len(_quotes(rest, delimiter)) % 2:
+        raise InputError(
+            f"{name} opens a quotation mark in one of its last rows that is never closed; "
+            "close it or remove it."
+        )
+    if rest:
+        yield Block(rest, number, position)
+
+
+def last_row_end(data: bytes, delimiter: str) -> int:
+    r"""Length of the whole rows at the beginning of a text; 0 if none is whole.
+
+    >>> last_row_end(b'1,2\n3,"a\nb', ",")
+    4
+    """
+    newline = _newline(data)
+    end = data.rfind(newline) + 1
+    if data.find(b'"', 0, end) < 0:
+        return end
+    quotes = _quotes(data, delimiter)
+    while (before := int(np.searchsorted(quotes, end))) % 2:
+        end = data.rfind(newline, 0, quotes[before - 1]) + 1
+    return end
+
+
+def row_ends(data: bytes, delimiter: str) -> Positions:
+    r"""All the places in a text just after a row.
+
+    >>> row_ends(b'1,2\n3,"a\nb"\n', ",").tolist()
+    [4, 12]
+    """
+    ends: Positions = np.flatnonzero(_characters(data) == ord(_newline(data))) + 1
+    outside = np.searchsorted(_quotes(data, delimiter), ends) % 2 == 0
+    return np.asarray(ends[outside], dtype=np.intp)
+
+
+def _newline(data: bytes) -> bytes:
+    return b"\n" if b"\n" in data else b"\r"
+
+
+def _characters(data: bytes) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
+
+
+def _quotes(data: bytes, delimiter: str) -> Positions:
+    """Where quotation marks open and close by turns; one that is doubled closes and opens."""
+    text = _characters(data)
+    quotes = np.flatnonzero(text == _QUOTE)
+    # A mark opens a cell only at its beginning; elsewhere it is a letter, as in 5" pipe.
+    before = np.zeros(256, dtype=np.bool_)
+    before[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
+    opening = quotes[::2]
+    if before[text[opening[opening > 0] - 1]].all():
+        return quotes
+    before[_QUOTE] = False
+    return _without_letters(quotes, before[text[quotes - 1]] | (quotes == 0))
+
+
+def _without_letters(quotes: Positions, begins: npt.NDArray[np.bool_]) -> Positions:
+    """Quotation marks less those that open and close nothing."""
+    kept: list[int] = []
+    for quote, begins_cell in zip(quotes.tolist(), begins.tolist(), strict=True):
+        doubled = bool(kept) and kept[-1] == quote - 1
+        if len(kept) % 2 or begins_cell or doubled:
+            kept.append(quote)
+    return np.array(kept, dtype=np.intp)

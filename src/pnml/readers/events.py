@@ -1,0 +1,130 @@
+"""One pass over files: what became of each piece, in order, and where each file ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from pnml.errors import InputError
+from pnml.readers.columns import Part
+from pnml.readers.prefetch import ahead
+
+
+class Mark(NamedTuple):
+    """A place in a table: all files before `file` are done, and so many pieces of that one."""
+
+    file: int = 0
+    pieces: int = 0
+
+
+START = Mark()
+
+
+class Read(NamedTuple):
+    """A piece that was read, and what was made of it."""
+
+    mark: Mark  # where it begins
+    result: Any
+    rows: int
+    done: int  # bytes of all files up to here
+
+
+class Ended(NamedTuple):
+    """A file that was read to its end."""
+
+    file: int
+
+
+class Broken(NamedTuple):
+    """A file that cannot be read to its end, and why; of its pieces some may have come before."""
+
+    file: int
+    error: InputError
+
+
+class Wider(NamedTuple):
+    """A piece of CSV text that needs other types than were asked for."""
+
+    part: Part
+    piece: Any
+    schema: pa.Schema
+
+
+class _Task(NamedTuple):
+    mark: Mark
+    piece: Any
+    done: int
+
+
+Event = Read | Ended | Broken
+# What is made of the rows of a piece, in any thread.
+Then = Callable[[pa.RecordBatch, Mark], Any]
+
+
+def events(
+    parts: Sequence[Part],
+    schema: pa.Schema,
+    then: Then,
+    *,
+    workers: int,
+    start: Mark = START,
+    without: Collection[int] = (),
+    skip_bad: bool = False,
+) -> Generator[Event, None, None]:
+    """Read files in order, some pieces ahead; `then` has its turn in the threads that read.
+
+    Pieces are the same whenever the same files are read. With `skip_bad` a file that cannot be
+    read is `Broken`, and the pass goes on behind it; what `then` raises is always raised. Files
+    `without` are passed over.
+    """
+
+    def work(task: _Task | Ended | Broken) -> Event:
+        if not isinstance(task, _Task):
+            return task
+        part = parts[task.mark.file]
+        try:
+            batch = part.converted(task.piece, schema)
+        except InputError as error:
+            if not skip_bad:
+                raise
+            return Broken(task.mark.file, error)
+        if isinstance(batch, pa.Schema):
+            return Read(task.mark, Wider(part, task.piece, batch), 0, task.done)
+        return Read(task.mark, then(batch, task.mark), batch.num_rows, task.done)
+
+    broken = -1
+    tasks = _tasks(parts, start, without, skip_bad)
+    with closing(ahead(tasks, work, workers)) as found:
+        for event in found:
+            file = event.mark.file if isinstance(event, Read) else event.file
+            if file != broken:
+                yield event
+            if isinstance(event, Broken):
+                broken = file
+
+
+def _tasks(
+    parts: Sequence[Part], start: Mark, without: Collection[int], skip_bad: bool
+) -> Generator[_Task | Ended | Broken, None, None]:
+    """Pieces still to be converted; runs in a thread of its own."""
+    before = 0
+    for file, part in enumerate(parts):
+        if file >= start.file and file not in without:
+            skip = start.pieces if file == start.file else 0
+            try:
+                part.file.check_unchanged()
+                found: Generator[Any, None, None] = part.pieces(skip)
+                with closing(found) as pieces:
+                    for number, piece in enumerate(pieces, start=skip):
+                        yield _Task(Mark(file, number), piece, before + piece.position)
+                part.file.check_unchanged()
+            except InputError as error:
+                if not skip_bad:
+                    raise
+                yield Broken(file, error)
+            else:
+                yield Ended(file)
+        before += part.file.size

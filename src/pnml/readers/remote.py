@@ -1,0 +1,126 @@
+"""Files that are elsewhere: any address that fsspec can open, such as s3://, gs:// or memory://."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from pnml.errors import InputError
+
+
+class _Stat(NamedTuple):
+    """What a file was when it was looked at, as far as its keeper tells."""
+
+    st_dev: int
+    st_ino: int
+    st_size: int
+    st_mtime_ns: int
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of fsspec, with as much of the manners of a path as readers of tables need."""
+
+    system: Any
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the address."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def suffix(self) -> str:
+        """The ending, such as ``.csv``."""
+        return PurePosixPath(self.path).suffix
+
+    @property
+    def stem(self) -> str:
+        """The name less the ending."""
+        return PurePosixPath(self.path).stem
+
+    def __str__(self) -> str:
+        return str(self.system.unstrip_protocol(self.path))
+
+    def open(self, mode: str = "rb", buffering: int = -1) -> BinaryIO:
+        """The bytes."""
+        try:
+            return cast(BinaryIO, self.system.open(self.path, mode))
+        except (InputError, OSError):
+            raise
+        except Exception as error:  # every keeper of files has errors of its own
+            raise OSError(str(error)) from error
+
+    def stat(self) -> _Stat:
+        """Size, and what tells one state of the file from another."""
+        try:
+            info, key = self.system.info(self.path), str(self.system.ukey(self.path))
+        except (InputError, OSError):
+            raise
+        except Exception as error:
+            raise OSError(str(error)) from error
+        return _Stat(0, 0, int(info.get("size") or 0), int.from_bytes(key.encode()[-7:], "big"))
+
+
+Place = Path | RemoteFile
+
+
+def is_remote(name: str) -> bool:
+    """Whether a name is an address rather than a path.
+
+    >>> is_remote("s3://bucket/a.csv"), is_remote("data/a.csv")
+    (True, False)
+    """
+    return "://" in name
+
+
+class Listing(NamedTuple):
+    """What is at an address: one file, or those of a folder or a pattern."""
+
+    files: list[RemoteFile]
+    what: str  # "file", "folder" or "pattern"
+
+
+def remote_files(name: str, options: Mapping[str, Any] | None) -> Listing:
+    """The files that an address stands for, in the order of their names."""
+    try:
+        system, path = _library().core.url_to_fs(name, **(options or {}))
+        if glob.has_magic(path):
+            found, what = sorted(system.glob(path)), "pattern"
+        elif system.isdir(path):
+            found, what = sorted(system.ls(path, detail=False)), "folder"
+        elif system.exists(path):
+            return Listing([RemoteFile(system, path)], "file")
+        else:
+            raise InputError(f"{name} is not there; check the address.")
+        return Listing([RemoteFile(system, p) for p in found if not system.isdir(p)], what)
+    except InputError:
+        raise
+    except ImportError as error:
+        raise InputError(
+            f"{name} needs a package that is not installed ({_reason(error)}); install it."
+        ) from error
+    except Exception as error:
+        raise InputError(
+            f"{name} cannot be reached ({_reason(error)}); check the address and who may read it."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()).partition(". ")[0][:200].rstrip(". ")
+    return text or type(error).__name__
+
+
+def _library() -> ModuleType:
+    try:
+        return import_module("fsspec")
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "Addresses such as s3:// need fsspec, which is not installed; run "
+            'pip install "pnml[scale]".'
+        ) from error

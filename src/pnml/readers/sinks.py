@@ -1,0 +1,190 @@
+"""Where batches go: one class for each kind of file."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from pnml.errors import InputError
+
+_GROUP_ROWS = 131_072
+_GROUP_BYTES = 64 * 2**20
+_GZIP_LEVEL = 4
+
+
+class Sink(Protocol):
+    """Takes batches of one schema."""
+
+    schema: pa.Schema
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Put the rows of a batch behind those before."""
+
+    def close(self) -> None:
+        """Write what ends the file."""
+
+
+def sink_ending(path: str | Path) -> str:
+    """The ending that says how a table is written; refuses any other.
+
+    >>> sink_ending("scored.CSV.gz"), sink_ending("-")
+    ('.csv.gz', '.csv')
+    """
+    if str(path) == "-":
+        return ".csv"
+    name = Path(path).name.lower()
+    for known in sorted(SINKS, key=len, reverse=True):
+        if name.endswith(known) and name != known:
+            return known
+    raise InputError(
+        f"{path} does not end as a table does; end it in one of {', '.join(SINKS)}, or give - for "
+        "standard output."
+    )
+
+
+def decoded_schema(schema: pa.Schema) -> pa.Schema:
+    """Columns with plain values in the place of categories.
+
+    >>> decoded_schema(pa.schema([("c", pa.dictionary(pa.int8(), pa.string()))])).types
+    [DataType(string)]
+    """
+    return pa.schema([(field.name, _plain(field.type)) for field in schema])
+
+
+def open_sink(file: BinaryIO, ending: str, schema: pa.Schema, name: str) -> Sink:
+    """Where to put batches of a schema; refuses columns that such a file cannot hold."""
+    schema = decoded_schema(schema)
+    make = SINKS[ending]
+    first_of_type = {field.type: field for field in reversed(list(schema))}
+    for field in first_of_type.values():
+        column = pa.schema([field])
+        nothing = pa.array([None], field.type)
+        try:
+            trial = make(BytesIO(), column)
+            trial.write(pa.RecordBatch.from_arrays([nothing], schema=column))
+            trial.close()
+        except pa.ArrowException as error:
+            raise InputError(
+                f"Column {field.name!r} is of type {field.type}, which {name} cannot hold; leave "
+                "the column out or write another kind of file."
+            ) from error
+    return make(file, schema)
+
+
+class _CsvSink:
+    def __init__(self, file: BinaryIO, schema: pa.Schema, delimiter: str) -> None:
+        if any(map(_is_binary, schema.types)):
+            raise pa.ArrowInvalid("Bytes are no text.")
+        self.schema = schema
+        options = pyarrow.csv.WriteOptions(delimiter=delimiter)
+        self._writer = pyarrow.csv.CSVWriter(file, schema, write_options=options)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(_plain_batch(batch, self.schema))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _GzipSink:
+    """CSV through gzip; the same rows give the same bytes."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, delimiter: str) -> None:
+        self.schema = schema
+        self._stream = gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
+        self._csv = _CsvSink(cast(BinaryIO, self._stream), schema, delimiter)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._csv.write(batch)
+
+    def close(self) -> None:
+        self._csv.close()
+        self._stream.close()
+
+
+class _ParquetSink:
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self.schema = schema
+        # Numbers hardly repeat: a dictionary of them would cost time and give it up again.
+        words = [field.name for field in schema if not pa.types.is_primitive(field.type)]
+        self._writer = pyarrow.parquet.ParquetWriter(
+            file, schema, write_page_checksum=True, use_dictionary=words
+        )
+        self._held: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        # Each call of pyarrow makes a row group, and readers want few of them.
+        self._held.append(_plain_batch(batch, self.schema))
+        rows = sum(held.num_rows for held in self._held)
+        if rows >= _GROUP_ROWS or sum(held.nbytes for held in self._held) >= _GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        try:
+            self._flush()
+        finally:
+            self._writer.close()
+
+    def _flush(self) -> None:
+        held, self._held = self._held, []
+        if held:
+            self._writer.write_table(pa.Table.from_batches(held))
+
+
+class _ArrowSink:
+    def __init__(self, file: BinaryIO, schema: pa.Schema, compression: str | None) -> None:
+        self.schema = schema
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        self._writer = pa.ipc.new_file(file, schema, options=options)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(_plain_batch(batch, self.schema))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+SINKS: dict[str, Callable[[BinaryIO, pa.Schema], Sink]] = {
+    ".csv": partial(_CsvSink, delimiter=","),
+    ".tsv": partial(_CsvSink, delimiter="\t"),
+    ".csv.gz": partial(_GzipSink, delimiter=","),
+    ".tsv.gz": partial(_GzipSink, delimiter="\t"),
+    ".parquet": _ParquetSink,
+    ".pq": _ParquetSink,
+    ".arrow": partial(_ArrowSink, compression=None),
+    ".ipc": partial(_ArrowSink, compression=None),
+    ".feather": partial(_ArrowSink, compression="lz4"),
+}
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(kind.storage_type)
+    return pa.string() if kind == pa.string_view() else kind
+
+
+def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [
+        column if column.type.equals(field.type) else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+        or pa.types.is_binary_view(kind)
+    )

@@ -1,0 +1,1 @@
+"""Tools that every layer above the maths uses."""

@@ -1,0 +1,93 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pnml.errors import InputError
+
+# What file systems answer that cannot bring a folder to disk on demand.
+_NOT_OFFERED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
+
+
+def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """Put pieces into a file; whatever happens, a file that was there is whole, old or new.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "greeting"), [b"good ", b"day"])
+    ...     Path(folder, "greeting").read_bytes()
+    b'good day'
+    """
+    with whole_file(path) as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to that takes its name only when all has been written without an exception.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_file(Path(folder, "greeting")) as file:
+    ...         _ = file.write(b"good day")
+    ...     Path(folder, "greeting").read_bytes()
+    b'good day'
+    """
+    path = Path(os.path.realpath(path))  # through a link, to the file it stands for
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a file; name a file to write to.")
+    # In the same folder: only within one file system can a file take the place of another.
+    temporary = path.with_name(f".pnml-{secrets.token_hex(8)}.tmp")
+    file = temporary.open("xb")
+    try:
+        if path.exists():
+            shutil.copymode(path, temporary)
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):  # what is still to be written may find no room either
+            file.close()
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new name to disk, where the system offers it."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NOT_OFFERED:
+            raise
+    finally:
+        os.close(handle)
+
+
+def check_path(path: Any) -> Path:
+    """A path to write to or read from; anything else is refused."""
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise InputError(
+            f"path is {path!r}, but it must name a file; pass a text or a path such as "
+            '"model.pnml".'
+        )
+    return Path(path)
+
+
+def reason(error: Exception) -> str:
+    """What the system says went wrong."""
+    return str(getattr(error, "strerror", None) or error)
