@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
 from pnml_experiments import registry
 from pnml_experiments.experiment import Experiment
 

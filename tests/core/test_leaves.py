@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import oracle
+from pnml.core.leaves import regret as leaves
 from pnml.core.leaves.classes import ClassLeaves, leave_labels_out
 from pnml.core.leaves.partition import Partition
-from pnml.core.leaves import regret as leaves
 from pnml.core.leaves.values import ValueLeaves, leave_values_out
 
 few = st.integers(0, 50).map(float) | st.floats(0, 1e4)

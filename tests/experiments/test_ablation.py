@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from pnml_experiments import ablation
 from pnml_experiments.ablation import Learner, union
 from pnml_experiments.registry import find

@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 import torch
+
 from pnml_experiments import ablation_mnist
 from pnml_experiments.output import Output
 from pnml_experiments.registry import find

@@ -11,6 +11,9 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from torch import nn
+
+from pnml.adversarial import AdversarialPNML
 from pnml_experiments import (
     adversarial_attacks,
     adversarial_curves,
@@ -23,9 +26,6 @@ from pnml_experiments.adversarial_attacks import fgsm, pgd_to_the_end, printed_a
 from pnml_experiments.adversarial_subjects import FILES, PGD_TRAINED, Points, cnn, in_blocks
 from pnml_experiments.adversarial_training import Recipe, pushed, tuned
 from pnml_experiments.registry import find
-from torch import nn
-
-from pnml.adversarial import AdversarialPNML
 
 
 def quiet(done, total):
@@ -87,9 +87,8 @@ def test_attacks_stay_within_radius_and_range_and_raise_the_loss(network, points
 
 @pytest.mark.parametrize("strength", [0.0, 0.1])
 def test_what_training_attacks_lowers_the_lead(network, points, strength):
-    from pnml_experiments.adversarial_training import seen_through
-
     from pnml.adversarial.losses import lead
+    from pnml_experiments.adversarial_training import seen_through
 
     model, y = seen_through(network, strength), network(points.x).argmax(dim=1)
     recipe = Recipe(strength, 6, 1, steps=3)

@@ -7,12 +7,12 @@ import sys
 from collections import Counter
 
 import pytest
+
+from pnml.errors import InputError
 from pnml_experiments import catalogue
 from pnml_experiments.catalogue import Entry, asked, beyond, state, thesis
 from pnml_experiments.experiment import Experiment
 from pnml_experiments.registry import EXPERIMENTS
-
-from pnml.errors import InputError
 
 KNOWN = {one.id for one in EXPERIMENTS}
 MADE = Experiment("made", 2, "Made", "polynomial", extras=(), minutes=(1.0, 2.0))

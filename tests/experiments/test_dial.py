@@ -13,6 +13,8 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 import torch
+
+from pnml.active import LearningCurves, Strategy
 from pnml_experiments import dial, dial_cifar10, dial_emnist, dial_mnist, dial_variants
 from pnml_experiments.dial_networks import (
     Training,
@@ -23,8 +25,6 @@ from pnml_experiments.dial_networks import (
 )
 from pnml_experiments.output import Output
 from pnml_experiments.registry import find
-
-from pnml.active import LearningCurves, Strategy
 
 TINY = {"seeds": 2, "step": 2, "candidates": 8, "targets": 6, "passes": 3, "test": 20}
 

@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 import torch
+
 from pnml_experiments import dial_stability
 from pnml_experiments.dial_networks import digit_cnn
 from pnml_experiments.dial_stability import MEASURES, measured, per_row

@@ -7,6 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from pnml.errors import InputError  # noqa: E402
+from pnml.nn import LastLayerPNML  # noqa: E402
+from pnml.ood import MSP, ODIN, Gram, with_pnml  # noqa: E402
 from pnml_experiments import network_tables, subjects  # noqa: E402
 from pnml_experiments.extraction import extract, images_to_do  # noqa: E402
 from pnml_experiments.methods import MethodScores  # noqa: E402
@@ -14,10 +17,6 @@ from pnml_experiments.network_tables import run_tables  # noqa: E402
 from pnml_experiments.networks import DenseNet, ResNet, WideResNet  # noqa: E402
 from pnml_experiments.output import Output  # noqa: E402
 from pnml_experiments.subjects import ImageSet, Sizes, Subject  # noqa: E402
-
-from pnml.errors import InputError  # noqa: E402
-from pnml.nn import LastLayerPNML  # noqa: E402
-from pnml.ood import MSP, ODIN, Gram, with_pnml  # noqa: E402
 
 TINY = Sizes(40, 8, (0.0, 0.002))
 BUILDS = {

@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from pnml_experiments.output import Output, digest
 
 from pnml.errors import InputError
+from pnml_experiments.output import Output, digest
 
 
 def opened(tmp_path, stamp="stamp", **settings):

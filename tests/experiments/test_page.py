@@ -1,6 +1,7 @@
 """Tables of results on a page."""
 
 import pytest
+
 from pnml_experiments.page import cells
 from pnml_experiments.result import Row, Table, exactly
 

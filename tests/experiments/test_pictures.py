@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pnml_experiments.registry import find
 
 import oracle
+from pnml_experiments.registry import find
 
 pytest.importorskip("matplotlib")
 torch = pytest.importorskip("torch")

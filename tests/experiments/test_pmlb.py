@@ -11,12 +11,11 @@ import oracle
 
 pytest.importorskip("matplotlib")
 
+from pnml import InputError
 from pnml_experiments import pmlb, pmlb_rows
 from pnml_experiments.linear_learners import METHODS, Chosen, Trained, mean_losses
 from pnml_experiments.output import Output
 from pnml_experiments.registry import find
-
-from pnml import InputError
 
 
 @pytest.fixture

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+from pnml.errors import InputError
+from pnml.metrics import Estimate
+from pnml.runtime.atomic import write_whole
 from pnml_experiments import publishing
 from pnml_experiments.catalogue import thesis
 from pnml_experiments.claims import judged
@@ -21,10 +25,6 @@ from pnml_experiments.registry import find
 from pnml_experiments.result import Figure, Result, Row, Table, exactly
 from pnml_experiments.rows import lines, stored
 from pnml_experiments.running import reproduce
-
-from pnml.errors import InputError
-from pnml.metrics import Estimate
-from pnml.runtime.atomic import write_whole
 
 pytest.importorskip("matplotlib")
 

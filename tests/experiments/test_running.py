@@ -7,15 +7,15 @@ import subprocess
 import sys
 
 import pytest
+
+from pnml.errors import InputError
+from pnml.metrics import Estimate
 from pnml_experiments import running
 from pnml_experiments.experiment import Experiment
 from pnml_experiments.page import cells, page
 from pnml_experiments.registry import EXPERIMENTS, find
 from pnml_experiments.result import Result, Row, Table, exactly
 from pnml_experiments.running import reproduce
-
-from pnml.errors import InputError
-from pnml.metrics import Estimate
 
 pytest.importorskip("matplotlib")
 

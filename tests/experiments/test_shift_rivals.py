@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from pnml_experiments import shift, shift_rivals
-from pnml_experiments.shift_rivals import Part, Search
 
 import oracle
+from pnml_experiments import shift, shift_rivals
+from pnml_experiments.shift_rivals import Part, Search
 
 SEARCH = Search.of(8, 6)
 ridge = partial(oracle.ridge_fit, intercept=False)

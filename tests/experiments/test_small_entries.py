@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from pnml_experiments import embedding_spectrum, gram_histogram, iris_maps, regret_curve
 from pnml_experiments.printed import ood_pairs
 from pnml_experiments.registry import find

@@ -51,9 +51,8 @@ def test_resnet20_features_give_the_known_near_ood_numbers(resnet20):
 
 
 def test_twice_the_unit_features_give_the_known_mean():
-    from pnml_experiments.ood_tables import measured
-
     from pnml.ood import RegretDetector
+    from pnml_experiments.ood_tables import measured
 
     data = ood_resnet20.features()
     detector = RegretDetector.from_embeddings(data.weight, data.bias, data.train, scale=2.0)

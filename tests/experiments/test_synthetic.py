@@ -5,6 +5,9 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from scipy import integrate
+
+import oracle
 from pnml_experiments import (
     luckiness_polynomials,
     null_space_histograms,
@@ -12,9 +15,6 @@ from pnml_experiments import (
     trigonometric,
 )
 from pnml_experiments.registry import find
-from scipy import integrate
-
-import oracle
 
 pytest.importorskip("matplotlib")
 MADE = ("polynomial", "trigonometric", "luckiness-polynomials", "null-space-histograms")

@@ -14,6 +14,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 pytest.importorskip("matplotlib")
 
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.estimators.regressor import PNMLRegressor
+from pnml.estimators.selection import penalties
 from pnml_experiments import (
     uci_benchmark,
     uci_crossover,
@@ -28,11 +32,6 @@ from pnml_experiments.registry import find
 from pnml_experiments.uci_draws import Draw, drawn, over_splits, standardised
 from pnml_experiments.uci_learners import COVERAGE, Told, least_squares
 from pnml_experiments.uci_rivals import BAYESIAN_RIDGE, LEARNERS, NETWORK, PNML, Entry
-
-from pnml.core.geometry.spectrum import Spectrum
-from pnml.core.statistic.factor import Factor
-from pnml.estimators.regressor import PNMLRegressor
-from pnml.estimators.selection import penalties
 
 
 @pytest.fixture

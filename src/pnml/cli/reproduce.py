@@ -63,11 +63,10 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a table or a figure of the thesis again and print it beside what was printed there."""
-    from pnml_experiments.catalogue import asked
-
     from pnml.cli.reproduce_all import usual_jobs
     from pnml.cli.reproduce_list import show_list
     from pnml.errors import InputError
+    from pnml_experiments.catalogue import asked
 
     if name is not None and (everything or listed):
         other = "--all" if everything else "--list"
@@ -92,9 +91,8 @@ def _run(
     experiment: Experiment, scale: str, output: Path, fresh: bool
 ) -> tuple[Result, Path, float]:
     """The result, its page and the seconds that it took."""
-    from pnml_experiments.running import reproduce as run
-
     from pnml.cli.talk import progress
+    from pnml_experiments.running import reproduce as run
 
     start = perf_counter()
     with progress(experiment.id) as tell:
@@ -159,9 +157,8 @@ def _close(
 
 
 def _words(experiment: Experiment, result: Result, page: Path) -> list[Any]:
-    from pnml_experiments.page import cells, value_only
-
     from pnml.cli.talk import grid
+    from pnml_experiments.page import cells, value_only
 
     lines: list[Any] = [experiment.title, *result.remarks]
     for table in result.tables:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from pnml_experiments.catalogue import Entry
     from pnml_experiments.experiment import Experiment
-    from rich.table import Table
 
 # Widths of all columns of numbers with what is between columns, and of the longest id.
 _NUMBERS, _LONGEST = 38, 26
@@ -16,10 +17,9 @@ _NUMBERS, _LONGEST = 38, 26
 
 def show_list(output: Path, as_json: bool) -> None:
     """Print all entries of the catalogue, and the experiments that the thesis has not."""
+    from pnml.cli.talk import print_json, print_words
     from pnml_experiments.catalogue import beyond, thesis
     from pnml_experiments.registry import EXPERIMENTS
-
-    from pnml.cli.talk import print_json, print_words
 
     if as_json:
         entries = [_document(entry, output) for entry in (*thesis(), *beyond())]

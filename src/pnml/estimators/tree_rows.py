@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml.core import gaussian
 from pnml.core.arrays import FloatArray
-from pnml.core.leaves.partition import IntArray, Partition
 from pnml.core.leaves import regret as leaves
+from pnml.core.leaves.partition import IntArray, Partition
 from pnml.errors import InputError
 from pnml.estimators.base import TrustMixin
 from pnml.estimators.tree_growing import grown_on, partition_of, takes_gaps
