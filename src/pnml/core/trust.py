@@ -1,0 +1,96 @@
+"""The one place where a regret becomes a verdict: trusted, or not.
+
+Training rows, each judged by the others, show which regrets (and, for classifiers and networks,
+which leverages) are usual. A new row is trusted if it passes neither threshold. A row whose regret
+or leverage is infinite, or that shows something never seen in training, is never trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from pnml.core.arrays import Array, FloatArray
+from pnml.errors import InputError
+
+# Share of the training rows whose regret, each row left out, is at most the threshold.
+DEFAULT_LEVEL = 0.99
+
+
+def check_level(level: Any, of: str = "training regrets") -> float:
+    """The level as a float; refuses what is not a quantile above 0.
+
+    >>> check_level(0.9)
+    0.9
+    """
+    number = isinstance(level, Real) and not isinstance(level, bool | np.bool_)
+    if not number or not 0 < level <= 1:
+        raise InputError(
+            f"level is {level!r}, but it is a quantile of the {of}; "
+            "pass a number above 0 and at most 1, for instance level=0.99."
+        )
+    return float(level)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Largest regret and leverage of a trusted row. Eq. (F8)."""
+
+    regret: float  # nats; −inf where no training row has a finite regret
+    leverage: float = np.inf  # inf where the leverage has no say
+
+    def trusts(self, regret: Array, leverage: Array | None = None) -> Any:
+        """Whether each row is trusted: booleans of the shape and kind of `regret`.
+
+        >>> Thresholds(0.5).trusts(np.array([0.4, 0.5, 0.6, np.inf]))
+        array([ True,  True, False, False])
+        """
+        trusted = self._passes(regret, self.regret)
+        return trusted if leverage is None else trusted & self._passes(leverage, self.leverage)
+
+    @staticmethod
+    def _passes(values: Array, limit: float) -> Any:
+        # an infinite value is not trusted, even where the threshold itself is infinite
+        return array_namespace(values).isfinite(values) & (values <= limit)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Regrets of training rows, each row left out: what new rows are compared with.
+
+    >>> Reference(np.arange(100.0)).thresholds(0.9).regret
+    89.0
+    """
+
+    regrets: FloatArray  # (n,) nats
+    weights: FloatArray | None = None  # (n,) copies of each row; None: one of each
+    leverages: FloatArray | None = None  # (n,) where the leverage has a say too
+
+    def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
+        """Quantiles of the rows with finite regret and leverage. Eq. (F8)."""
+        level = check_level(level)
+        weights = np.ones(len(self.regrets)) if self.weights is None else self.weights
+        counts = np.isfinite(self.regrets) & (weights > 0)
+        if self.leverages is None:
+            return Thresholds(_quantile(self.regrets[counts], level, weights[counts]))
+        counts &= np.isfinite(self.leverages)
+        return Thresholds(
+            _quantile(self.regrets[counts], level, weights[counts]),
+            _quantile(self.leverages[counts], level, weights[counts]),
+        )
+
+    def trusted_share(self, level: float = DEFAULT_LEVEL) -> float:
+        """Share of the training rows that are trusted themselves, each left out."""
+        trusted = self.thresholds(level).trusts(self.regrets, self.leverages)
+        return float(np.average(trusted, weights=self.weights))
+
+
+def _quantile(values: FloatArray, level: float, weights: FloatArray) -> float:
+    """The smallest value that a share `level` of the weight does not exceed; −inf without any."""
+    if not len(values):
+        return -np.inf
+    return float(np.quantile(values, level, method="inverted_cdf", weights=weights))

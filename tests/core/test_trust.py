@@ -1,0 +1,64 @@
+"""The verdict: quantiles by counting, and rows that are never trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
+from pnml.errors import InputError
+
+values = st.floats(0, 10) | st.just(np.inf)
+
+
+@given(st.lists(st.tuples(values, values, st.integers(0, 3)), min_size=1), st.floats(0.01, 1))
+def test_a_threshold_is_the_smallest_value_that_enough_rows_do_not_pass(rows, level):
+    regrets, leverages, weights = (
+        np.array(column, dtype=float) for column in zip(*rows, strict=False)
+    )
+    found = Reference(regrets, weights, leverages).thresholds(level)
+    counted = [(r, h) for r, h, w in rows for _ in range(w) if np.isfinite(r) and np.isfinite(h)]
+    for limit, column in zip(
+        (found.regret, found.leverage),
+        zip(*counted, strict=False) if counted else ((), ()),
+        strict=False,
+    ):
+        below = [
+            v for v in sorted(column) if sum(u <= v for u in column) >= level * len(column) - 1e-9
+        ]
+        assert limit == (below[0] if below else -np.inf)
+
+
+def test_infinite_rows_are_not_trusted_even_below_an_infinite_threshold():
+    assert not Thresholds(np.inf).trusts(np.array([np.inf]))[0]
+    assert not Thresholds(1.0, np.inf).trusts(np.array([0.0]), np.array([np.inf]))[0]
+
+
+def test_without_any_finite_training_row_nothing_is_trusted():
+    reference = Reference(np.array([np.inf, np.inf]))
+    assert not reference.thresholds().trusts(np.array([0.0])).any()
+
+
+def test_both_the_regret_and_the_leverage_must_pass():
+    trusted = Thresholds(1.0, 2.0).trusts(np.array([1.0, 1.1, 1.0]), np.array([2.0, 2.0, 2.1]))
+    assert trusted.tolist() == [True, False, False]
+
+
+def test_verdicts_on_tensors_are_tensors():
+    torch = pytest.importorskip("torch")
+    trusted = Thresholds(1.0).trusts(torch.tensor([0.5, 1.5, torch.inf]))
+    assert trusted.tolist() == [True, False, False]
+
+
+def test_the_share_of_trusted_training_rows_counts_copies():
+    reference = Reference(np.array([0.0, 1.0, 2.0]), np.array([3.0, 1.0, 1.0]))
+    assert reference.trusted_share(0.6) == pytest.approx(0.6)
+    assert 0 < DEFAULT_LEVEL < 1
+
+
+@pytest.mark.parametrize("level", [0, -0.1, 1.1, np.nan, "0.9", None, True])
+def test_a_level_that_is_no_quantile_is_refused(level):
+    with pytest.raises(InputError, match="quantile of the training regrets"):
+        check_level(level)
