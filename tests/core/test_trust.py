@@ -15,14 +15,12 @@ values = st.floats(0, 10) | st.just(np.inf)
 
 @given(st.lists(st.tuples(values, values, st.integers(0, 3)), min_size=1), st.floats(0.01, 1))
 def test_a_threshold_is_the_smallest_value_that_enough_rows_do_not_pass(rows, level):
-    regrets, leverages, weights = (
-        np.array(column, dtype=float) for column in zip(*rows, strict=False)
-    )
+    regrets, leverages, weights = (np.array(column, dtype=float) for column in zip(*rows))
     found = Reference(regrets, weights, leverages).thresholds(level)
     counted = [(r, h) for r, h, w in rows for _ in range(w) if np.isfinite(r) and np.isfinite(h)]
     for limit, column in zip(
         (found.regret, found.leverage),
-        zip(*counted, strict=False) if counted else ((), ()),
+        zip(*counted) if counted else ((), ()),
         strict=False,
     ):
         below = [
