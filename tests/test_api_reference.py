@@ -65,6 +65,7 @@ def test_every_public_name_shows_how_it_is_used(package):
     assert not [name for name in here if not shows_its_use(getattr(module, name))]
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_every_adapter_shows_how_it_is_used(name):
     pytest.importorskip(ADAPTERS[name])
