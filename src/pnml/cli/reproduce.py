@@ -91,11 +91,11 @@ def _run(
     experiment: Experiment, scale: str, output: Path, fresh: bool
 ) -> tuple[Result, Path, float]:
     """The result, its page and the seconds that it took."""
-    from pnml.cli.talk import progress
+    from pnml.runtime.progress import terminal_bar
     from pnml_experiments.running import reproduce as run
 
     start = perf_counter()
-    with progress(experiment.id) as tell:
+    with terminal_bar(experiment.id) as tell:
         result, page = run(experiment, scale, output, tell, fresh=fresh)
     return result, page, perf_counter() - start
 

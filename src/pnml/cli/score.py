@@ -66,9 +66,10 @@ def score_file(
     prefix: str = "",
 ) -> Findings:
     """Read a table once, and write it with the scores beside it."""
-    from pnml.cli.talk import check_share, progress
+    from pnml.cli.talk import check_share
     from pnml.readers import check_output, open_table, table_writer
     from pnml.report.gather import Gatherer
+    from pnml.runtime.progress import terminal_bar
     from pnml.tables.scoring import check_names, with_scores
 
     check_share("--coverage", coverage, one=False)
@@ -89,7 +90,7 @@ def score_file(
                     gatherer.add(batch, scores)
             return gatherer.findings()
 
-        with progress("Scoring") as tell:
+        with terminal_bar("Scoring") as tell:
             return table.read(
                 consume,
                 numeric=model.numeric_columns,
