@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+import child
 from made_tables import mixed, numbers
 from pnml import load
 from sentences import assert_one_sentence, state
@@ -92,7 +92,7 @@ def test_a_killed_fit_goes_on_when_it_is_started_again(here, call, monkeypatch):
     write(mixed(6000, seed=1), here / "t", parts=30)
     arguments = ["fit", "t", "--target", "y", "-o", "a.pnml"]
     kept = Path("a.pnml.part")
-    with subprocess.Popen([sys.executable, "-c", COMMAND, *arguments]) as process:
+    with child.started([sys.executable, "-c", COMMAND, *arguments]) as process:
         while not kept.exists() and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
