@@ -38,7 +38,7 @@ def test_a_bad_file_is_named_or_left_out(here, call):
 
 def test_a_fit_that_a_bad_file_has_ended_goes_on_without_it(here, call, monkeypatch):
     """Of its first pieces, which were counted before the bad one came, nothing stays."""
-    monkeypatch.setattr("pnml.scale.passes.EVERY", 0.0)
+    monkeypatch.setattr("pnml.scale.resume.EVERY", 0.0)
     monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 300)
     monkeypatch.setattr("pnml.readers.typed_part._PARQUET_ROWS", 100)
     table = mixed(4000, seed=3)
@@ -77,9 +77,9 @@ def test_addresses_are_tables_too(here, call):
 
 COMMAND = """
 import sys
-import pnml.scale.passes, pnml.tables.fitting
+import pnml.scale.resume, pnml.tables.fitting
 from pnml.cli import main
-pnml.scale.passes.EVERY = 0.0
+pnml.scale.resume.EVERY = 0.0
 pnml.tables.fitting.MOST_ROWS = 300
 sys.argv = ["pnml", *sys.argv[1:]]
 main()

@@ -38,7 +38,7 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table and say which not to trust, and why."""
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
     from pnml.errors import InputError
     from pnml.readers import ReadOptions
 
@@ -66,7 +66,7 @@ def score_file(
     prefix: str = "",
 ) -> Findings:
     """Read a table once, and write it with the scores beside it."""
-    from pnml.cli.talk import check_share
+    from pnml.cli.console import check_share
     from pnml.readers import check_output, open_table, table_writer
     from pnml.report.gather import Gatherer
     from pnml.runtime.progress import terminal_bar
@@ -131,7 +131,7 @@ def title(model: str, table: str) -> str:
 
 def words(findings: Findings) -> list[Any]:
     """What was found, in sentences, and the groups side by side."""
-    from pnml.cli.talk import side_by_side
+    from pnml.cli.console import side_by_side
     from pnml.report.verdict import sentences
 
     table = side_by_side(findings)

@@ -19,8 +19,8 @@ from pnml.errors import InputError
 from pnml.estimators.selection import penalties
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.runtime.checks import is_whole
-from pnml.scale.adding import check_adds, fitted
-from pnml.scale.blocks import counted
+from pnml.scale.from_gram import check_adds, fitted
+from pnml.scale.partition_statistic import counted
 from pnml.scale.partitions import Partitions, compute, delayed, partitions, refuse_odd_columns
 
 # So many statistics are added up in one task: few enough to fit in a worker beside its rows.

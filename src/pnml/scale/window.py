@@ -11,7 +11,7 @@ from pnml.errors import InputError
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.estimators.validation import check_training_rows, check_weights
 from pnml.runtime.checks import is_whole
-from pnml.scale.adding import check_adds, fitted, statistic
+from pnml.scale.from_gram import check_adds, fitted, statistic
 
 
 class SlidingWindow:

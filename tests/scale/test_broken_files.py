@@ -20,7 +20,7 @@ from made_tables import mixed, numbers
 from pnml import InputError, PNMLRegressor
 from pnml.readers.csv_part import CsvPart
 from pnml.scale import fit_files, fit_mixed_files
-from pnml.scale.passes import LeftOutWarning
+from pnml.scale.resume import LeftOutWarning
 from written_files import WRITERS, same_statistic, write
 
 
