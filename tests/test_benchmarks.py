@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import pickle
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import child
 from pnml import NormBallRegressor, PNMLRegressor
 from pnml.core import leave_one_out
 from pnml.core.geometry.spectrum import Spectrum
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 def benchmark(suite, *options, file):
     """Rows of a run in a fresh process, which sets its threads before it loads numpy."""
     command = [sys.executable, "-m", "benchmarks", suite, *options, "--json", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    done = child.run(command, cwd=ROOT)
     assert file.exists(), done.stderr
     return done, json.loads(file.read_text())
 

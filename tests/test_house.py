@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import child
 import pnml
 
 ROOT = Path(__file__).parents[1]
@@ -20,9 +19,7 @@ MATHS = ROOT / "docs" / "math.md"
 
 def python(code):
     """What a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    done = child.python(code, check=True, cwd=ROOT)
     return done.stdout
 
 
@@ -75,9 +72,7 @@ def test_imports_only_go_down():
     code = (
         "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
+    done = child.python(code, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+import child
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
@@ -25,15 +26,14 @@ COMMAND = shutil.which("pnml", path=str(Path(sys.executable).parent)) or shutil.
 
 @pytest.fixture(scope="session")
 def installed():
-    """Runs the installed command: (arguments, options of subprocess.run) → the finished process."""
+    """Runs the installed command: (arguments, options of child.run) → the finished process."""
     if COMMAND is None:
         pytest.skip("the package is not installed, only on the path")
 
     def run(*arguments, environment=None, **options):
-        return subprocess.run(
+        return child.run(
             [COMMAND, *map(str, arguments)],
-            **{"capture_output": True, "text": True, "encoding": "utf-8", "timeout": 120} | options,
-            check=False,
+            **{"encoding": "utf-8", "seconds": 120} | options,
             env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"} | (environment or {}),
         )
 

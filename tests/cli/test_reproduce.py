@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import child
 from pnml_experiments import registry
 from pnml_experiments.experiment import Experiment
 
@@ -28,13 +28,10 @@ pytestmark = [
 
 def run(*arguments, cwd, **environment):
     kept = {name: value for name, value in os.environ.items() if name != "PNML_DATA"}
-    return subprocess.run(
+    return child.run(
         [COMMAND, "reproduce", *arguments],
-        capture_output=True,
-        text=True,
         encoding="utf-8",
-        timeout=120,
-        check=False,
+        seconds=120,
         cwd=cwd,
         env={**kept, "PYTHONIOENCODING": "utf-8", "COLUMNS": "120", **environment},
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 
+import child
 from pnml.errors import InputError
 from pnml_experiments import catalogue
 from pnml_experiments.catalogue import Entry, asked, beyond, state, thesis
@@ -114,5 +113,5 @@ def test_listing_imports_neither_torch_nor_matplotlib():
         "[e.state(Path()) for e in thesis()]; "
         "print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     assert done.stdout.strip() == "[]"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+import child
 from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml_experiments import running
@@ -132,5 +131,5 @@ def test_listing_imports_neither_torch_nor_matplotlib():
         "[e.lacking() for e in EXPERIMENTS]; "
         "print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     assert done.stdout.strip() == "[]"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, PairwiseKernel
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
+import child
 from pnml import (
     ConformalRegressor,
     InputError,
@@ -221,5 +220,5 @@ def test_a_model_that_could_not_be_read_back_is_not_written(tmp_path):
 
 def test_naming_save_and_load_does_not_load_safetensors():
     code = "import sys, pnml; pnml.save, pnml.load; print('safetensors' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     assert done.stdout.strip() == "False"

@@ -24,6 +24,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import child
 from pnml import InputError
 from pnml.readers import ReadOptions, compression, open_table
 from pnml.readers.batches import LEAST_ROWS, MOST_ROWS
@@ -361,13 +362,11 @@ def test_ctrl_c_ends_a_reading_at_once(tmp_path):
             left = [t.name for t in threading.enumerate() if t.name.startswith("pnml-table")]
             print("stopped", left, flush=True)
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), str(path)], stdout=subprocess.PIPE, text=True
-    )
-    with process:
+    command = [sys.executable, "-c", textwrap.dedent(code), str(path)]
+    with child.started(command, seconds=60, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "reading\n"
         process.send_signal(signal.SIGINT)
         begun = time.monotonic()
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate()
     assert "stopped []" in rest
     assert time.monotonic() - begun < 10

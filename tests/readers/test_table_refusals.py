@@ -8,7 +8,6 @@ import os
 import pickle
 import re
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -25,6 +24,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import child
 from pnml import InputError, PNMLRegressor, save
 from pnml.readers import ReadOptions, compression, open_table
 from pnml.readers import csv_rows as rows
@@ -319,9 +319,7 @@ def test_a_file_without_permission_is_refused(open_folder):
         except InputError as error:
             print(error)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(path)], capture_output=True, text=True
-    )
+    done = child.python(textwrap.dedent(code), path)
     assert done.stdout == (
         f"{path} may not be read by this user; change its permissions or copy it.\n"
     )

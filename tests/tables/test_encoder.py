@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from made_tables import classes, in_batches, mixed, numbers, one_batch, replaced
 from pnml.errors import InputError
-from pnml.tables.builder import Builder
 from pnml.tables.encoder import NEVER_SEEN, CategoryColumn, NumberColumn
+from pnml.tables.encoder_builder import Builder
 from pnml.tables.fitting import fit_table
 from pnml.tables.learners import LEARNERS
 from pnml.tables.roles import Request, Role
@@ -325,7 +325,7 @@ def test_more_that_is_strange_raises_the_regret_more():
 
 
 def test_where_patterns_were_too_many_to_keep_a_first_missing_cell_still_stands_out(monkeypatch):
-    monkeypatch.setattr("pnml.tables.builder._MOST_PATTERNS", 1)
+    monkeypatch.setattr("pnml.tables.encoder_builder._MOST_PATTERNS", 1)
     model = fit_table(training().to_batches(), Request(target="y"), "pnml", "t.csv")
     assert model.encoder.patterns.seen is None
     rows = mixed(6, seed=5).drop_columns("y")

@@ -32,10 +32,10 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Fit, score and report on real patients, some with one measurement in a wrong unit."""
+    from pnml.cli.console import print_json, print_words
     from pnml.cli.fit import fit_file
     from pnml.cli.report import report_file
     from pnml.cli.score import document, score_file, words
-    from pnml.cli.talk import print_json, print_words
     from pnml.errors import InputError
     from pnml.readers import ReadOptions, table_writer
     from pnml.tables.describe import chosen_by
@@ -109,7 +109,7 @@ def _patients() -> tuple[pa.Table, pa.Table]:
 
 def _least_trusted(scored: str) -> Any:
     """The first rows that are not trusted, as the scored file has them."""
-    from pnml.cli.talk import grid
+    from pnml.cli.console import grid
     from pnml.readers import open_table
 
     columns = ("patient", "prediction", "lower", "upper", "regret", "because", "mistake")

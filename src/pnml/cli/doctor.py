@@ -13,7 +13,7 @@ _EXTRA = "extra == "
 
 def doctor(as_json: Json = False) -> None:
     """Tell which optional packages are installed, and how to install the others."""
-    from pnml.cli.talk import grid, print_json, print_words
+    from pnml.cli.console import grid, print_json, print_words
 
     extras = _extras()
     found = {

@@ -18,7 +18,7 @@ _OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regressi
 
 def inspect(model: Model, level: Level = 0.99, as_json: Json = False) -> None:
     """Print what a model file holds."""
-    from pnml.cli.talk import check_share, pairs, print_json, print_words
+    from pnml.cli.console import check_share, pairs, print_json, print_words
     from pnml.models.model_file import read
 
     check_share("--level", level, one=True)
@@ -33,7 +33,7 @@ def inspect(model: Model, level: Level = 0.99, as_json: Json = False) -> None:
 
 def _told(held: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
     """What is in a file, for machines and in words."""
-    from pnml.cli.talk import pairs
+    from pnml.cli.console import pairs
     from pnml.tables.model import TableModel
 
     layer = held.last_layer
@@ -47,7 +47,7 @@ def _told(held: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _of_table(model: TableModel, level: float) -> tuple[dict[str, Any], list[Any]]:
-    from pnml.cli.talk import grid, pairs
+    from pnml.cli.console import grid, pairs
     from pnml.tables import describe
 
     words: list[Any] = [

@@ -29,8 +29,8 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page that shows which rows not to trust, and why."""
+    from pnml.cli.console import print_json, print_words
     from pnml.cli.score import document, speed, timing, words
-    from pnml.cli.talk import print_json, print_words
     from pnml.readers import ReadOptions
 
     options = ReadOptions(delimiter, encoding, tuple(missing or ()))
@@ -47,13 +47,14 @@ def report_file(
     model_path: str, new: str, output: str, coverage: float, level: float, options: Any
 ) -> Findings:
     """Read a table once, and write the page about it whole."""
+    from pnml.cli.console import check_share
     from pnml.cli.score import table_model, title
-    from pnml.cli.talk import check_share, progress
     from pnml.errors import InputError
     from pnml.readers import check_output, open_table
     from pnml.report.gather import Gatherer
     from pnml.report.page import render
     from pnml.runtime.atomic import write_whole
+    from pnml.runtime.progress import terminal_bar
 
     check_share("--coverage", coverage, one=False)
     check_share("--level", level, one=True)
@@ -68,7 +69,7 @@ def report_file(
                 gatherer.add(batch, model.score(batch, coverage, level))
             return gatherer.findings()
 
-        with progress("Scoring") as tell:
+        with terminal_bar("Scoring") as tell:
             findings = table.read(
                 consume,
                 numeric=model.numeric_columns,

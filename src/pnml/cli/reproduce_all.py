@@ -62,17 +62,17 @@ def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple
 
 def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
     """What becomes of the tasks, as soon as it is known; a failure does not end the others."""
-    from pnml.cli.talk import progress
+    from pnml.runtime.progress import terminal_bar
 
     if jobs == 1:
         for task in tasks:
-            with progress(task.experiment.id) as tell:
+            with terminal_bar(task.experiment.id) as tell:
                 yield _tried(task, tell)
         return
     # the longest first, so that none of them is left for the end
     by_cost = sorted(tasks, key=lambda task: -(task.experiment.cost(task.scale) or 0.0))
     taken_along = []
-    with progress("experiments") as tell:
+    with terminal_bar("experiments") as tell:
         for done, (task, future) in enumerate(_side_by_side(by_cost, jobs), 1):
             tell(done, len(tasks))
             if future.exception() is None:

@@ -38,7 +38,7 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table and say which not to trust, and why."""
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
     from pnml.errors import InputError
     from pnml.readers import ReadOptions
 
@@ -66,9 +66,10 @@ def score_file(
     prefix: str = "",
 ) -> Findings:
     """Read a table once, and write it with the scores beside it."""
-    from pnml.cli.talk import check_share, progress
+    from pnml.cli.console import check_share
     from pnml.readers import check_output, open_table, table_writer
     from pnml.report.gather import Gatherer
+    from pnml.runtime.progress import terminal_bar
     from pnml.tables.scoring import check_names, with_scores
 
     check_share("--coverage", coverage, one=False)
@@ -89,7 +90,7 @@ def score_file(
                     gatherer.add(batch, scores)
             return gatherer.findings()
 
-        with progress("Scoring") as tell:
+        with terminal_bar("Scoring") as tell:
             return table.read(
                 consume,
                 numeric=model.numeric_columns,
@@ -130,7 +131,7 @@ def title(model: str, table: str) -> str:
 
 def words(findings: Findings) -> list[Any]:
     """What was found, in sentences, and the groups side by side."""
-    from pnml.cli.talk import side_by_side
+    from pnml.cli.console import side_by_side
     from pnml.report.verdict import sentences
 
     table = side_by_side(findings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any
 
@@ -12,6 +11,9 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
+from pnml.runtime.checks import check_flag as check_flag
+from pnml.runtime.checks import check_number_or_loo as check_number_or_loo
+from pnml.runtime.checks import is_number as is_number
 
 _DTYPES = (np.float64, np.float32)
 _LARGEST = 1e100
@@ -95,32 +97,6 @@ def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
         )
     checked: FloatArray = weights
     return checked
-
-
-def check_flag(name: str, value: Any) -> bool:
-    """True or False, and nothing that merely looks like it."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} is {value!r}, but it must be True or False; pass one of them.")
-    return bool(value)
-
-
-def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | None:
-    """A float, or None for "loo"."""
-    if isinstance(value, str) and value == "loo":
-        return None
-    if not is_number(value) or value < 0 or (positive and value == 0):
-        least = "greater than 0" if positive else "of at least 0"
-        raise InputError(
-            f'{name} is {value!r}, but it must be a finite number {least} or "loo"; '
-            f'pass {name}="loo" to have it chosen by leave-one-out.'
-        )
-    return float(value)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a parameter is a finite real number, which True is not meant to be."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    return real and bool(np.isfinite(value))
 
 
 def refuse_too_little(

@@ -18,8 +18,9 @@ from pnml.core.statistic.folds import KFold, k_fold
 from pnml.errors import InputError
 from pnml.estimators.selection import penalties
 from pnml.estimators.streaming import LeastSquaresMixin
-from pnml.scale.adding import check_adds, fitted
-from pnml.scale.blocks import counted
+from pnml.runtime.checks import is_whole
+from pnml.scale.from_gram import check_adds, fitted
+from pnml.scale.partition_statistic import counted
 from pnml.scale.partitions import Partitions, compute, delayed, partitions, refuse_odd_columns
 
 # So many statistics are added up in one task: few enough to fit in a worker beside its rows.
@@ -181,8 +182,7 @@ def _sum(parts: Sequence[GramSum | None]) -> GramSum | None:
 
 
 def _check_folds(folds: Any, rows: Partitions) -> None:
-    whole = isinstance(folds, int) and not isinstance(folds, bool)
-    if not whole or not 2 <= folds <= len(rows.parts):
+    if not is_whole(folds, 2) or folds > len(rows.parts):
         raise InputError(
             f"folds is {folds!r}, but X has {len(rows.parts)} partitions, of which each fold takes "
             "one or more; pass a whole number from 2 to that, or repartition X."

@@ -14,12 +14,12 @@ import pyarrow.types as pt
 from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.readers import ReadOptions, Retyped, TableSource, open_table
-from pnml.scale.adding import check_adds, fitted
+from pnml.runtime.progress import FileProgress
 from pnml.scale.checkpoint import Checkpoint
-from pnml.scale.mixed import fit_mixed_table
-from pnml.scale.numbers import Columns, NumberCounting
-from pnml.scale.passes import EVERY, LeftOutWarning, Plan, count, warn_of_bad
-from pnml.scale.progress import Progress
+from pnml.scale.file_statistic import Columns, NumberCounting
+from pnml.scale.from_gram import check_adds, fitted
+from pnml.scale.resume import EVERY, LeftOutWarning, Plan, count, warn_of_bad
+from pnml.scale.table_files import fit_mixed_table
 from pnml.tables.model import TableModel
 from pnml.tables.roles import Request, nearest
 
@@ -35,7 +35,7 @@ def fit_files(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = EVERY,
     threads: int | None = None,
-    progress: Progress = None,
+    progress: FileProgress = None,
     options: ReadOptions | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -132,7 +132,7 @@ def fit_mixed_files(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = EVERY,
     threads: int | None = None,
-    progress: Progress = None,
+    progress: FileProgress = None,
     options: ReadOptions | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> TableModel:

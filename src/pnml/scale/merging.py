@@ -11,7 +11,7 @@ from sklearn.utils.validation import NotFittedError, check_is_fitted
 from pnml.core.statistic.exact_sum import merged
 from pnml.errors import InputError
 from pnml.estimators.streaming import LeastSquaresMixin
-from pnml.scale.adding import fitted
+from pnml.scale.from_gram import fitted
 
 _KINDS = (
     'PNMLRegressor, LpNMLRegressor with penalty="l2", and models that pnml fit has made with the '

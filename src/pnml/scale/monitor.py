@@ -14,6 +14,7 @@ from pnml.core.martingale import Ranking, Wealth
 from pnml.errors import InputError
 from pnml.models.container import pack, unpack
 from pnml.runtime.atomic import write_whole
+from pnml.runtime.checks import is_share, is_whole
 
 _KEY = "regret_monitor"
 _MOST_LOG = 700.0  # e to that is about as much as a double can hold
@@ -92,7 +93,7 @@ class RegretMonitor:
                 "reference is empty, but new regrets are ranked among it; pass regrets of rows "
                 "that the stream should be like."
             )
-        if not (isinstance(false_alarm, int | float) and 0 < false_alarm < 1):
+        if not is_share(false_alarm):
             raise InputError(
                 f"false_alarm is {false_alarm!r}, but it is a probability; pass a number between "
                 "0 and 1, for instance 0.01."
@@ -246,6 +247,6 @@ def _scores(values: Any, name: str) -> FloatArray:
 
 
 def _count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+    if not is_whole(value, 1):
         raise InputError(f"{name} is {value!r}, but it counts rows; pass an integer above 0.")
     return int(value)

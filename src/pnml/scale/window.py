@@ -10,7 +10,8 @@ from pnml.core.statistic.exact_sum import GramSum
 from pnml.errors import InputError
 from pnml.estimators.streaming import LeastSquaresMixin
 from pnml.estimators.validation import check_training_rows, check_weights
-from pnml.scale.adding import check_adds, fitted, statistic
+from pnml.runtime.checks import is_whole
+from pnml.scale.from_gram import check_adds, fitted, statistic
 
 
 class SlidingWindow:
@@ -47,13 +48,13 @@ class SlidingWindow:
                 'PNMLRegressor or LpNMLRegressor with penalty="l2"; pass one of them.'
             )
         check_adds(estimator)
-        if not isinstance(batches, int) or isinstance(batches, bool) or batches < 1:
+        if not is_whole(batches, 1):
             raise InputError(
                 f"batches is {batches!r}, but it is how many the window holds; pass a whole "
                 "number of 1 or more."
             )
         self.estimator = estimator
-        self.batches = batches
+        self.batches = int(batches)
         self._judge: Any = clone(estimator)  # knows the columns once it has seen a batch
         self._pushed = 0
         self._old: list[GramSum] = []  # each the sum of a batch and of the newer ones below it

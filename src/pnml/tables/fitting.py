@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from pnml.errors import InputError
-from pnml.tables.builder import Builder
-from pnml.tables.counting import Counting
-from pnml.tables.labelled import Labelled
+from pnml.tables.encoder_builder import Builder
+from pnml.tables.labelled_rows import Labelled
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
 from pnml.tables.model import TableModel
 from pnml.tables.roles import (
@@ -25,6 +24,7 @@ from pnml.tables.roles import (
     infer_task,
 )
 from pnml.tables.sampling import uniform_rows
+from pnml.tables.table_statistic import Counting
 from pnml.tables.targets import Target, check_classes
 
 _LOOK_BYTES = 2**28

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.tables.because import Because, Drivers
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder
+from pnml.tables.explanation import Because, Drivers
 from pnml.tables.learners import ridge_in
 from pnml.tables.roles import Role, nearest
 from pnml.tables.targets import Target

@@ -24,7 +24,7 @@ from pnml.estimators.validation import (
     refuse_extreme,
     refuse_nonfinite,
 )
-from pnml.scale.adding import statistic
+from pnml.scale.from_gram import statistic
 
 _PIECE_ROWS = 2**15
 _PIECES = 32  # bits of a piece's place that number it within its partition

@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from pnml.core.statistic.exact_sum import Arrays, Document
 from pnml.errors import InputError
-from pnml.estimators.validation import is_number
 from pnml.readers.events import START, Broken, Ended, Mark, Read
 from pnml.readers.source import TableSource
+from pnml.runtime.checks import is_number, is_whole
+from pnml.runtime.progress import FileProgress, watching
 from pnml.scale.checkpoint import Checkpoint, Stop
-from pnml.scale.progress import Progress, watching
 
 _MOST_THREADS = 8  # each holds a piece of the table
 EVERY = 60.0  # seconds between two checkpoints
@@ -52,7 +52,7 @@ class Plan:
     checkpoint: Path | None = None
     seconds: float = EVERY
     threads: int = 1
-    progress: Progress = None
+    progress: FileProgress = None
 
     @classmethod
     def of(cls, checkpoint: Any, seconds: Any, threads: Any, progress: Any) -> Plan:
@@ -64,12 +64,12 @@ class Plan:
             )
         if threads is None:
             threads = min(_MOST_THREADS, _cores())
-        if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        if not is_whole(threads, 1):
             raise InputError(f"threads is {threads!r}, but there must be one; pass 1 or more.")
         path = None if checkpoint is None else Path(checkpoint)
         if path is not None and not path.parent.is_dir():
             raise InputError(f"There is no folder {path.parent} to write {path.name} to; make it.")
-        return cls(path, float(seconds), threads, progress)
+        return cls(path, float(seconds), int(threads), progress)
 
 
 def count(

@@ -11,10 +11,10 @@ from pnml.core.statistic.exact_sum import Arrays, Document
 from pnml.errors import InputError
 from pnml.readers import Retyped, TableSource
 from pnml.readers.events import Mark
+from pnml.runtime.progress import watching
 from pnml.scale.checkpoint import Checkpoint
-from pnml.scale.passes import Plan, count
-from pnml.scale.progress import watching
-from pnml.tables import counting as tables
+from pnml.scale.resume import Plan, count
+from pnml.tables import table_statistic as tables
 from pnml.tables.fitting import Job, first_look, fit_table, peek
 from pnml.tables.model import TableModel
 from pnml.tables.roles import Request, check_request

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -16,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import child
 from made_tables import mixed, numbers
 from pnml import InputError, PNMLRegressor
 from pnml.readers.csv_part import CsvPart
 from pnml.scale import fit_files, fit_mixed_files
-from pnml.scale.passes import LeftOutWarning
+from pnml.scale.resume import LeftOutWarning
 from written_files import WRITERS, same_statistic, write
 
 
@@ -132,7 +132,7 @@ def test_kills_again_and_again_do_not_change_a_bit(tmp_path, small_pieces):
     kills = 0
     for _ in range(2):
         old = kept.stat().st_mtime_ns if kept.exists() else 0
-        with subprocess.Popen(command) as process:
+        with child.started(command) as process:
             while process.poll() is None:
                 if kept.exists() and kept.stat().st_mtime_ns != old:
                     time.sleep(0.0137)
@@ -210,7 +210,7 @@ def test_the_memory_of_a_fit_does_not_grow_with_the_table(ending, tmp_path):
         for part in range(4 * times):
             (folder / f"{part}.{ending}").hardlink_to(tmp_path / "part")
         run = [sys.executable, "-c", MEASURED, str(folder), str(tmp_path / "m.pnml")]
-        done = subprocess.run(run, capture_output=True, text=True, check=True)
+        done = child.run(run, check=True)
         peaks.append(int(re.findall(r"^\d+$", done.stderr, re.M)[-1]))
     assert peaks[1] - peaks[0] < 40e6, peaks
 

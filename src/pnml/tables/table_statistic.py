@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, state_of, sum_of
 from pnml.core.statistic.gram import Gram
-from pnml.tables.builder import Builder
-from pnml.tables.labelled import Labelled
+from pnml.tables.encoder_builder import Builder
+from pnml.tables.labelled_rows import Labelled
 from pnml.tables.roles import Role
 from pnml.tables.targets import Target
 

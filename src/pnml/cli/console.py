@@ -1,15 +1,14 @@
-"""What commands print: words for people, one JSON object for machines, a bar while they wait."""
+"""What commands print: words for people, one JSON object for machines."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pnml.errors import InputError
+from pnml.runtime.checks import is_share
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -95,23 +94,8 @@ def number(value: float, form: str = ".4g") -> str:
     return "–" if math.isnan(value) else f"{value:{form}}"
 
 
-@contextmanager
-def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, told by (done, total); nothing where that is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(doing), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total or None)
-
-
 def check_share(option: str, value: float, *, one: bool) -> None:
     """Raise where an option is no share: above 0 and below 1, or up to 1 where `one`."""
-    if not (0 < value < 1 or (one and value == 1)):
+    if not is_share(value, one=one):
         top = "at most 1" if one else "below 1"
         raise InputError(f"{option} is {value:g}, but it is a share; pass one above 0 and {top}.")
