@@ -9,9 +9,13 @@ from importlib import import_module
 import pytest
 
 HOMES = {
-    "DIAL": ("skactiveml", "pnml.active.skactiveml", r"pnml\[active\]"),
-    "DIALHeuristic": ("baal", "pnml.active.baal", "pip install baal"),
-    "DIALQueryStrategy": ("small_text", "pnml.active.small_text", "pip install small-text"),
+    "DIAL": ("skactiveml", "pnml.active.adapters.skactiveml", r"pnml\[active\]"),
+    "DIALHeuristic": ("baal", "pnml.active.adapters.baal", "pip install baal"),
+    "DIALQueryStrategy": (
+        "small_text",
+        "pnml.active.adapters.small_text",
+        "pip install small-text",
+    ),
 }
 
 
