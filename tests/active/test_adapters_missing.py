@@ -10,9 +10,13 @@ import pytest
 import child
 
 HOMES = {
-    "DIAL": ("skactiveml", "pnml.active.skactiveml", r"pnml\[active\]"),
-    "DIALHeuristic": ("baal", "pnml.active.baal", "pip install baal"),
-    "DIALQueryStrategy": ("small_text", "pnml.active.small_text", "pip install small-text"),
+    "DIAL": ("skactiveml", "pnml.active.adapters.skactiveml", r"pnml\[active\]"),
+    "DIALHeuristic": ("baal", "pnml.active.adapters.baal", "pip install baal"),
+    "DIALQueryStrategy": (
+        "small_text",
+        "pnml.active.adapters.small_text",
+        "pip install small-text",
+    ),
 }
 
 

@@ -23,7 +23,7 @@ from pnml.active import (
     margin_scores,
 )
 from pnml.active.curve_log import fingerprint
-from pnml.active.curves import band_of
+from pnml.active.curve_results import band_of
 
 
 def with_zeros(logp):

@@ -15,12 +15,12 @@ from pnml.adversarial import (
     AttackBudget,
     AveragedPNML,
     evaluate_defence,
-    libraries,
     paired_gain,
     pgd,
     share_held,
     untargeted_apgd,
 )
+from pnml.adversarial import external as libraries
 from pnml.adversarial.telling import telling
 from pnml.errors import InputError
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from pnml.active import dial_scores
-from pnml.active.curves import band_of
+from pnml.active.curve_results import band_of
 from pnml.active.ensemble import tempered
 from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
@@ -136,7 +136,7 @@ def per_row(network: nn.Module, rows: Tensor, passes: int, seed: int) -> FloatAr
     """Log-probabilities (M, N, C) where dropout draws other units for every row, as it trains."""
     import torch
 
-    from pnml.active.masks import dropouts_of
+    from pnml.active.dropout_masks import dropouts_of
 
     for module in dropouts_of(network):
         module.train()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.active import linear_select
-from pnml.active.curves import band_of
+from pnml.active.curve_results import band_of
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.rank_one import Whitened
 from pnml.core.geometry.spectrum import Spectrum

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnml.active.curves import band_of
+from pnml.active.curve_results import band_of
 from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
 from pnml_experiments.experiment import Progress, Scale, counted

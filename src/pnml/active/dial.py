@@ -8,9 +8,9 @@ import numpy as np
 
 from pnml.active.candidates import Candidates, IntArray
 from pnml.active.checks import check_count, check_pair, check_positive
+from pnml.active.dial_search import DEFAULT_MEMORY, Scorer
 from pnml.active.layered import Selection, least_worst
 from pnml.active.progress import Progress, reporting
-from pnml.active.scoring import DEFAULT_MEMORY, Scorer
 from pnml.core.arrays import FloatArray
 
 

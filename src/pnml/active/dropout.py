@@ -7,8 +7,8 @@ from typing import Any
 from torch import nn
 
 from pnml.active.checks import check_count, check_positive, check_seed
-from pnml.active.masks import Masks, dropouts_of
-from pnml.active.passes import DEFAULT_BATCH, batches, log_probs
+from pnml.active.dropout_masks import Masks, dropouts_of
+from pnml.active.network_ensemble import DEFAULT_BATCH, batches, log_probs
 from pnml.active.progress import Progress
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError

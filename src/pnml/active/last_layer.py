@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pnml.active.checks import check_count, check_positive, check_seed
-from pnml.active.passes import DEFAULT_BATCH, batches, log_probs
+from pnml.active.network_ensemble import DEFAULT_BATCH, batches, log_probs
 from pnml.active.progress import Progress
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pnml.active.candidates import Candidates, IntArray
-from pnml.active.scoring import Advance, Scorer
+from pnml.active.dial_search import Advance, Scorer
 from pnml.core.arrays import FloatArray
 
 _TOGETHER = 8  # candidates finished at a time: the kernel is faster on several rows

@@ -8,7 +8,7 @@ import numpy as np
 from torch import nn
 
 from pnml.active.checks import check_count
-from pnml.active.passes import batches, log_probs
+from pnml.active.network_ensemble import batches, log_probs
 from pnml.active.progress import Progress
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError

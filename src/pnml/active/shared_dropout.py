@@ -9,7 +9,7 @@ import numpy as np
 from torch import nn
 
 from pnml.active.checks import check_count, check_seed
-from pnml.active.masks import Masks, dropouts_of
+from pnml.active.dropout_masks import Masks, dropouts_of
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.network import as_in_use

@@ -66,7 +66,7 @@ def _is_network(model: Any) -> bool:
 def _of_network(model: Any, inputs: Any) -> FloatArray:
     import torch
 
-    from pnml.active.passes import batches
+    from pnml.active.network_ensemble import batches
     from pnml.nn.batches import device_of, input_of, moved
     from pnml.nn.finding import found_by_running
     from pnml.nn.network import as_in_use, unwrapped

@@ -15,19 +15,19 @@ except ModuleNotFoundError as error:
     ) from error
 
 from pnml.adversarial.abstention import AbstentionCurve, abstention_curve
-from pnml.adversarial.attacked import Attacked, worst_case
+from pnml.adversarial.attack_result import Attacked, worst_case
+from pnml.adversarial.attack_sequence import AttackOutcome
 from pnml.adversarial.attacks import pgd, targeted_apgd, untargeted_apgd
 from pnml.adversarial.averaged import AveragedPNML
 from pnml.adversarial.budget import AttackBudget
-from pnml.adversarial.campaign import AttackOutcome
 from pnml.adversarial.decisions import hop_skip_jump
+from pnml.adversarial.defence import AdversarialPNML
 from pnml.adversarial.detection import RegretDetection, detection_by_regret
-from pnml.adversarial.evaluated import DefenceEvaluation, SweepRow
 from pnml.adversarial.evaluation import evaluate_defence
+from pnml.adversarial.external import fab, square
 from pnml.adversarial.intervals import paired_gain, share_held
 from pnml.adversarial.joint import JointlyAttacked, joint_attack
-from pnml.adversarial.libraries import fab, square
-from pnml.adversarial.module import AdversarialPNML
+from pnml.adversarial.report import DefenceEvaluation, SweepRow
 
 __all__ = [
     "AbstentionCurve",

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pnml.adversarial.attacked import Attacked
+from pnml.adversarial.attack_problem import Hunt, scores_of
+from pnml.adversarial.attack_result import Attacked
 from pnml.adversarial.averaged import AveragedPNML
-from pnml.adversarial.hunting import Hunt, scores_of
+from pnml.adversarial.checks import check_inputs, is_number
+from pnml.adversarial.defence import AdversarialPNML
 from pnml.adversarial.intervals import BoolArray, share_held
 from pnml.adversarial.joint import joint_attack
-from pnml.adversarial.module import AdversarialPNML
-from pnml.adversarial.settings import check_inputs, is_number
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.metrics.detection_estimates import Estimate

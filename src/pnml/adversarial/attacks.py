@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from pnml.adversarial.apgd import Ball, Look, climb
-from pnml.adversarial.attacked import Attacked
-from pnml.adversarial.hunting import Hunt
+from pnml.adversarial.attack_problem import Hunt
+from pnml.adversarial.attack_result import Attacked
+from pnml.adversarial.checks import check_choice, check_count, is_number
 from pnml.adversarial.losses import LOSSES, UNTARGETED, Loss, cross_entropy
-from pnml.adversarial.settings import check_choice, check_count, is_number
 from pnml.errors import InputError
 
 # Length of a path of fixed steps, in units of the radius, where no step size is asked for.

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.module import AdversarialPNML
-from pnml.adversarial.settings import changed, check_count, check_inputs, is_number
+from pnml.adversarial.checks import changed, check_count, check_inputs, is_number
+from pnml.adversarial.defence import AdversarialPNML
 from pnml.errors import InputError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pnml.adversarial.settings import check_choice, check_count
+from pnml.adversarial.checks import check_choice, check_count
 from pnml.errors import InputError
 
 _BACKWARDS = ("identity", "autograd", "soft")

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.attacked import Attacked
-from pnml.adversarial.hunting import Hunt, scores_of
-from pnml.adversarial.libraries import chance, counted, package, right
-from pnml.adversarial.settings import check_count, check_inputs
+from pnml.adversarial.attack_problem import Hunt, scores_of
+from pnml.adversarial.attack_result import Attacked
+from pnml.adversarial.checks import check_count, check_inputs
+from pnml.adversarial.external import chance, counted, package, right
 from pnml.nn.network import as_in_use
 
 # What a package adds and subtracts is rounded.

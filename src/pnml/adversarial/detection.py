@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pnml.adversarial.averaged import AveragedPNML
-from pnml.adversarial.module import AdversarialPNML
+from pnml.adversarial.defence import AdversarialPNML
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics

@@ -11,19 +11,19 @@ import torch
 from torch import Tensor, nn
 
 from pnml.adversarial.abstention import AbstentionCurve, shares_of, traced
-from pnml.adversarial.attacked import Attacked
+from pnml.adversarial.attack_problem import Hunt
+from pnml.adversarial.attack_result import Attacked
+from pnml.adversarial.attack_sequence import Campaign
 from pnml.adversarial.averaged import AveragedPNML
 from pnml.adversarial.budget import AttackBudget
-from pnml.adversarial.campaign import Campaign
+from pnml.adversarial.checks import check_count, check_length
+from pnml.adversarial.defence import AdversarialPNML
 from pnml.adversarial.detection import RegretDetection, detection_by_regret
-from pnml.adversarial.evaluated import DefenceEvaluation, SweepRow
-from pnml.adversarial.hunting import Hunt
 from pnml.adversarial.joint import joint_attack
 from pnml.adversarial.ledger import Ledger
-from pnml.adversarial.module import AdversarialPNML
-from pnml.adversarial.settings import check_count, check_length
+from pnml.adversarial.protocol import Trial
+from pnml.adversarial.report import DefenceEvaluation, SweepRow
 from pnml.adversarial.telling import Progress, telling
-from pnml.adversarial.trial import Trial
 from pnml.errors import InputError
 from pnml.nn.network import as_in_use
 

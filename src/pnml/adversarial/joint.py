@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from pnml.adversarial.apgd import climb
+from pnml.adversarial.attack_problem import Hunt, Lead
 from pnml.adversarial.averaged import AveragedPNML
-from pnml.adversarial.hunting import Hunt, Lead
+from pnml.adversarial.checks import check_count, is_number
+from pnml.adversarial.defence import AdversarialPNML
 from pnml.adversarial.losses import Loss, lead, margin
-from pnml.adversarial.module import AdversarialPNML
-from pnml.adversarial.settings import check_count, is_number
 from pnml.errors import InputError
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pnml.adversarial.attacked import Attacked
+from pnml.adversarial.attack_result import Attacked
 from pnml.errors import InputError
 
 _HEAD = {"format": "pnml attacks", "version": 1}

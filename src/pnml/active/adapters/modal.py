@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pnml.active.adapters.picks import chosen
 from pnml.active.candidates import IntArray
-from pnml.active.choice import chosen
 from pnml.active.dial import dial_scores
 from pnml.active.members import as_logs, member_log_probs
 from pnml.core.arrays import FloatArray

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pnml.active.checks import LogProbabilities
-from pnml.active.kernels import LANES, Kernel, fastest_kernel
+from pnml.active.dial_kernels import LANES, Kernel, fastest_kernel
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 

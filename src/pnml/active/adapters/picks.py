@@ -10,7 +10,7 @@ import numpy as np
 from pnml.active.candidates import Candidates, IntArray
 from pnml.active.checks import LogProbabilities, check_count, check_pair
 from pnml.active.dial import dial_scores, dial_select, dial_select_batch, told
-from pnml.active.scoring import DEFAULT_MEMORY, Scorer
+from pnml.active.dial_search import DEFAULT_MEMORY, Scorer
 from pnml.core.arrays import FloatArray
 
 

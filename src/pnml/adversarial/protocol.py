@@ -9,15 +9,15 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from pnml.adversarial.attacked import Attacked
+from pnml.adversarial.attack_problem import Hunt
+from pnml.adversarial.attack_result import Attacked
+from pnml.adversarial.attack_sequence import Campaign, weights_of
 from pnml.adversarial.attacks import targeted_apgd, untargeted_apgd
 from pnml.adversarial.budget import AttackBudget
-from pnml.adversarial.campaign import Campaign, weights_of
 from pnml.adversarial.decisions import hop_skip_jump
-from pnml.adversarial.evaluated import SweepRow
-from pnml.adversarial.hunting import Hunt
+from pnml.adversarial.external import fab, square
 from pnml.adversarial.ledger import Ledger
-from pnml.adversarial.libraries import fab, square
+from pnml.adversarial.report import SweepRow
 from pnml.errors import InputError
 from pnml.nn.refit.checkpoint import fingerprint
 

@@ -15,8 +15,8 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
+from pnml.active.adapters.picks import chosen
 from pnml.active.candidates import IntArray
-from pnml.active.choice import chosen
 from pnml.active.members import as_logs, member_log_probs
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError

@@ -8,16 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.genies import GENIES
-from pnml.adversarial.inner import Inner, logits_of, needs_graph
-from pnml.adversarial.memory import Plan, Probe, Recomputed
-from pnml.adversarial.refinement import (
-    AutogradBackward,
-    Backward,
-    IdentityBackward,
-    SoftBackward,
-)
-from pnml.adversarial.settings import (
+from pnml.adversarial.checks import (
     changed,
     check_choice,
     check_count,
@@ -26,6 +17,15 @@ from pnml.adversarial.settings import (
     is_number,
     refinement_of,
 )
+from pnml.adversarial.genies import GENIES
+from pnml.adversarial.memory import Plan, Probe, Recomputed
+from pnml.adversarial.refinement import (
+    AutogradBackward,
+    Backward,
+    IdentityBackward,
+    SoftBackward,
+)
+from pnml.adversarial.refiner import Inner, logits_of, needs_graph
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
 from pnml.nn.network import as_in_use

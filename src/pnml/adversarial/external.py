@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.attacked import Attacked
-from pnml.adversarial.hunting import Hunt
-from pnml.adversarial.settings import check_count
+from pnml.adversarial.attack_problem import Hunt
+from pnml.adversarial.attack_result import Attacked
+from pnml.adversarial.checks import check_count
 from pnml.errors import InputError
 from pnml.nn.network import as_in_use
 

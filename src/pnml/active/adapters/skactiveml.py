@@ -20,8 +20,8 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from pnml.active.adapters.picks import chosen, worst_cases
 from pnml.active.checks import check_positive, log_probabilities
-from pnml.active.choice import chosen, worst_cases
 from pnml.active.ensemble import tempered
 from pnml.active.members import as_logs, member_log_probs, model_log_probs
 from pnml.core.arrays import FloatArray

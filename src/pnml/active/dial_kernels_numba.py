@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from pnml.active.kernels import LANES, aligned
+from pnml.active.dial_kernels import LANES, aligned
 from pnml.core.arrays import FloatArray
 
 Keys = npt.NDArray[np.int32]
@@ -41,7 +41,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class NumbaKernel:
-    """The kernel compiled; see `pnml.active.kernels.Kernel`.
+    """The kernel compiled; see `pnml.active.dial_kernels.Kernel`.
 
     >>> kernel, out = NumbaKernel(), np.zeros((1, 1))
     >>> weights, block = kernel.rows(np.log([[0.2, 0.9]])), kernel.block(np.log([[0.8], [0.3]]))

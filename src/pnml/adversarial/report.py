@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from pnml.adversarial.abstention import AbstentionCurve
-from pnml.adversarial.campaign import AttackOutcome
+from pnml.adversarial.attack_sequence import AttackOutcome
 from pnml.adversarial.detection import RegretDetection
 from pnml.adversarial.intervals import BoolArray, paired_gain, share_held
 from pnml.errors import InputError

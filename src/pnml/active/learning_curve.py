@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pnml.active.candidates import IntArray
 from pnml.active.checks import as_array, check_count, check_seed
 from pnml.active.curve_log import Forgetful, LineLog, Log, fingerprint
-from pnml.active.curves import LearningCurves
+from pnml.active.curve_results import LearningCurves
 from pnml.active.progress import Progress, reporting
 from pnml.active.strategies import Round, Strategy, chosen
 from pnml.active.trained import dropout_models, features_of, predicted

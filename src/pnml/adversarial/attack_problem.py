@@ -11,9 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pnml.adversarial.apgd import Ball, Look, Seen
-from pnml.adversarial.inner import logits_of
-from pnml.adversarial.losses import Loss, lead
-from pnml.adversarial.settings import (
+from pnml.adversarial.checks import (
     check_bounds,
     check_count,
     check_inputs,
@@ -21,6 +19,8 @@ from pnml.adversarial.settings import (
     check_length,
     check_module,
 )
+from pnml.adversarial.losses import Loss, lead
+from pnml.adversarial.refiner import logits_of
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
 from pnml.nn.network import as_in_use

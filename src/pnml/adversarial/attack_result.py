@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.inner import logits_of
+from pnml.adversarial.checks import check_labels
 from pnml.adversarial.losses import lead
-from pnml.adversarial.settings import check_labels
+from pnml.adversarial.refiner import logits_of
 from pnml.errors import InputError
 from pnml.nn.network import as_in_use
 

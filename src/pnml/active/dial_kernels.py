@@ -96,6 +96,6 @@ def fastest_kernel(sums: int) -> Kernel:
     """
     if sums < _WORTH_COMPILING or find_spec("numba") is None:
         return NumpyKernel()
-    from pnml.active.compiled import NumbaKernel
+    from pnml.active.dial_kernels_numba import NumbaKernel
 
     return NumbaKernel()

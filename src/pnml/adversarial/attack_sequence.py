@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.attacked import Attacked
+from pnml.adversarial.attack_result import Attacked
 from pnml.adversarial.intervals import BoolArray
 from pnml.adversarial.ledger import Ledger, restored, stored
 from pnml.core.arrays import FloatArray
