@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pnml.core.leaves import cells, leaf_gram, leaf_leverage
 from pnml.core.leaves.cells import Cells, Columns
 from pnml.core.leaves.leaf_attribution import LeafAttribution
 from pnml.core.leaves.leaf_gram import LeafGram
@@ -99,9 +100,9 @@ def test_leaving_a_row_out_is_building_everything_without_it(seed):
     U, penalties = dense(forest)
     for i in range(len(U)):
         rest = np.arange(len(U)) != i
-        cells = Cells.of(forest.leaf[rest], forest.columns[rest], forest.leaves, WORDS)
+        others = Cells.of(forest.leaf[rest], forest.columns[rest], forest.leaves, WORDS)
         at = slice(i, i + 1)
-        without = ~cells.outside(forest.leaf[at], forest.columns[at]).any(axis=2)
+        without = ~others.outside(forest.leaf[at], forest.columns[at]).any(axis=2)
         np.testing.assert_array_equal(held[at], without)
         row = forest.rows(forest.leaf[at], without, forest.X[at])[0]
         truth = refitted_leverage(U[rest], forest.weights[rest], row, penalties, (~without).mean())
@@ -116,8 +117,8 @@ def test_moments_and_cells_add_up_over_chunks(seed, cut):
     whole = gram[0] + gram[1]
     np.testing.assert_allclose(whole.products, forest.gram.products, atol=1e-9)
     np.testing.assert_allclose(whole.sums, forest.gram.sums, atol=1e-9)
-    cells = [Cells.of(forest.leaf[p], forest.columns[p], forest.leaves, WORDS) for p in parts]
-    for name, value in vars(cells[0] + cells[1]).items():
+    halves = [Cells.of(forest.leaf[p], forest.columns[p], forest.leaves, WORDS) for p in parts]
+    for name, value in vars(halves[0] + halves[1]).items():
         np.testing.assert_array_equal(value, getattr(forest.cells, name))
 
 
@@ -167,3 +168,27 @@ def test_local_noise_is_the_shrunk_mean_of_the_leaves_errors():
         assert noise.at(forest.leaf)[i] == pytest.approx(np.mean(typical))
         left_out = noise.left_out(forest.leaf, errors, w)[i]
         assert left_out == pytest.approx(np.mean(without))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_compiled_loops_and_numpy_give_the_same_numbers(seed, monkeypatch):
+    pytest.importorskip("numba")
+    fast = Forest(seed)
+    monkeypatch.setattr(cells, "compiled", lambda: None)
+    monkeypatch.setattr(leaf_gram, "compiled", lambda: None)
+    monkeypatch.setattr(leaf_leverage, "compiled", lambda: None)
+    slow = Forest(seed)
+    np.testing.assert_array_equal(fast.gram.products, slow.gram.products)
+    for name, value in vars(fast.cells).items():
+        np.testing.assert_array_equal(value, getattr(slow.cells, name))
+    held = inside(slow, slow.new_leaf, slow.new_columns)
+    for left_out in (False, True):
+        empty = slow.cells.empty(slow.new_leaf, slow.new_columns, left_out=left_out)
+        monkeypatch.undo()
+        again = slow.cells.empty(slow.new_leaf, slow.new_columns, left_out=left_out)
+        np.testing.assert_array_equal(empty, again)
+    rows = slow.new_leaf, held, slow.new
+    # inverses may differ in their last digits with the kernel, sums of the same entries do not
+    np.testing.assert_allclose(
+        slow.geometry.leverage(*rows), fast.geometry.leverage(*rows), rtol=1e-13
+    )

@@ -8,6 +8,10 @@ rows, a word is one of theirs, and a gap is one that they have. Cells add up ove
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +20,8 @@ from pnml.core.arrays import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+_BLOCK_NUMBERS = 2**21
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,11 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    @property
+    def count(self) -> int:
+        """Number q + c of columns."""
+        return int(self.numbers.shape[1] + self.words.shape[1])
 
     def __getitem__(self, rows: slice | IntArray | BoolArray) -> Columns:
         return Columns(self.numbers[rows], self.words[rows])
@@ -55,8 +66,12 @@ class Cells:
             np.zeros((leaves, q), dtype=np.int64),
             np.zeros((leaves, words), dtype=np.int64),
         )
-        for j in range(q):
-            cells._count_numbers(leaf, columns.numbers[:, j], j)
+        fast = compiled()
+        if fast is not None:
+            fast.count_numbers(cells, leaf, columns.numbers)
+        else:
+            for j in range(q):
+                cells._count_numbers(leaf, columns.numbers[:, j], j)
         flat = leaf.ravel()
         for column in columns.words.T:
             known = np.repeat(column >= 0, leaf.shape[1])
@@ -83,6 +98,17 @@ class Cells:
             self.words + other.words,
         )
 
+    def empty(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
+        """Whether each row is outside the cell of its leaf, tree by tree: (n, T)."""
+        fast = compiled()
+        if fast is not None:
+            outside: BoolArray = fast.empty(self, leaf, columns, int(left_out))
+            return outside
+        step = max(1, _BLOCK_NUMBERS // max(1, leaf.shape[1] * columns.count))
+        parts = [slice(start, start + step) for start in range(0, len(leaf), step)]
+        blocks = [self.outside(leaf[p], columns[p], left_out=left_out) for p in parts]
+        return np.concatenate([np.any(block, axis=2) for block in blocks])
+
     def outside(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
         """Whether each column puts each row outside its cell, tree by tree: (n, T, q + c).
 
@@ -98,6 +124,14 @@ class Cells:
         strange = self.words[leaf[:, :, None], codes] <= most
         strange |= columns.words[:, None, :] < 0
         return np.concatenate([beyond, strange], axis=2)
+
+
+@cache
+def compiled() -> ModuleType | None:
+    """The loops compiled by numba where it is installed; they give the same numbers."""
+    if find_spec("numba") is None:
+        return None
+    return import_module("pnml.core.leaves.compiled")
 
 
 def _two_first(known: FloatArray, leaf: IntArray, values: FloatArray) -> FloatArray:

@@ -44,9 +44,9 @@ class LeafAttribution:
         `outside` (n, T, columns) says which columns put the row outside its cell in each tree.
         """
         geometry = self.geometry
-        empty = outside.any(axis=2)
+        empty: BoolArray = np.any(outside, axis=2)
         cut = (outside / np.maximum(outside.sum(axis=2, keepdims=True), 1)).mean(axis=1)
-        out = cut / geometry.alpha
+        out: FloatArray = cut / geometry.alpha
         for rows in chunks(len(leaf)):
             inner, pull = geometry.pulls(leaf[rows], ~empty[rows], Z[rows])
             squares = (pull @ self.whiten) ** 2

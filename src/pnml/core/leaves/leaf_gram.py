@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from pnml.core.arrays import FloatArray
-from pnml.core.leaves.cells import IntArray
+from pnml.core.leaves.cells import IntArray, compiled
 
 # Rows of a chunk: enough to pay for a pass over all pairs of trees, few enough to stay in cache.
 CHUNK = 4096
@@ -69,6 +69,10 @@ def one_hot(leaf: IntArray, leaves: int) -> sparse.csr_array:
 
 def _add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArray) -> None:
     """Add the weight of rows that share two leaves, block by block of a pair of trees."""
+    fast = compiled()
+    if fast is not None:
+        fast.add_pairs(products, ends, np.ascontiguousarray(leaf.T), w)
+        return
     blocks = [slice(start, end) for start, end in pairwise(ends.tolist())]
     local = np.ascontiguousarray((leaf - ends[:-1]).T)  # (T, n)
     for s, rows in enumerate(blocks):

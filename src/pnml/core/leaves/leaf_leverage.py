@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pnml.core.arrays import FloatArray
-from pnml.core.leaves.cells import BoolArray, IntArray
+from pnml.core.leaves.cells import BoolArray, IntArray, compiled
 from pnml.core.leaves.leaf_gram import LeafGram, chunks, one_hot
 from pnml.errors import InputError
 
@@ -91,18 +91,23 @@ class LeafGeometry:
         total = np.zeros((3, n))
         local = np.ascontiguousarray(leaf.T)
         held = np.ascontiguousarray(inside.T).astype(float)
+        fast = compiled()
+        if fast is not None:
+            fast.add_forms(total, self.inverse, local, held)
+        else:
+            self._add_forms(total, local, held)
+        total /= self.trees
+        return self._with_columns(total, leaf, held, Z, D)
+
+    def _add_forms(self, total: FloatArray, leaf: IntArray, held: FloatArray) -> None:
         for s in range(self.trees):
-            rows = self.inverse[self.ends[s] : self.ends[s + 1]]
-            own = local[s] - self.ends[s]
             for t in range(s + 1):
-                entry = rows[own, local[t]]
+                entry = self.inverse[leaf[s], leaf[t]]
                 if t < s:
                     entry *= 2
                 total[0] += entry * held[s] * held[t]
                 total[1] += entry * (held[s] + held[t]) / 2
                 total[2] += entry
-        total /= self.trees
-        return self._with_columns(total, leaf, held, Z, D)
 
     def _with_columns(
         self, total: FloatArray, leaf: IntArray, held: FloatArray, Z: FloatArray, D: int

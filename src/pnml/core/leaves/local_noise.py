@@ -24,9 +24,9 @@ class LocalNoise:
     @classmethod
     def of(cls, leaf: IntArray, errors: FloatArray, weights: FloatArray, leaves: int) -> LocalNoise:
         """From absolute out-of-fold errors (n,) of rows in leaves (n, T)."""
-        trees, flat = leaf.shape[1], leaf.ravel()
-        sums = np.bincount(flat, np.repeat(weights * errors, trees), leaves)
-        counts = np.bincount(flat, np.repeat(weights, trees), leaves)
+        flat, mass = leaf.ravel(), np.repeat(weights, leaf.shape[1])
+        sums = np.zeros(leaves) + np.bincount(flat, mass * np.repeat(errors, leaf.shape[1]), leaves)
+        counts = np.zeros(leaves) + np.bincount(flat, mass, leaves)
         return cls(sums, counts, float(np.average(errors, weights=weights)))
 
     def at(self, leaf: IntArray) -> FloatArray:
