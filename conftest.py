@@ -8,7 +8,10 @@ import os
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
+import sys
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis
 import numpy as np
@@ -32,6 +35,27 @@ def rng():
 @pytest.fixture
 def data_dir():
     return Path(os.environ["PNML_DATA"])
+
+
+@pytest.fixture
+def call(monkeypatch, capsysbinary):
+    """Runs the command within this process: arguments → exit code, standard output and error."""
+    pytest.importorskip("typer")
+    from pnml.cli import main
+
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["pnml", *map(str, arguments)])
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+        capsysbinary.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsysbinary.readouterr()
+        return SimpleNamespace(code=ended.value.code, out=out.decode(), err=err.decode())
+
+    return run
 
 
 def pytest_collection_modifyitems(items):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def command(arguments: Sequence[str]) -> int:
+def reproduce(arguments: Sequence[str]) -> int:
     """Run ``pnml reproduce`` with these arguments; the exit code."""
     from pnml_experiments.command import main
 

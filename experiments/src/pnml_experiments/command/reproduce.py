@@ -63,10 +63,10 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a table or a figure of the thesis again and print it beside what was printed there."""
-    from pnml_experiments.command.run_all import usual_jobs
-    from pnml_experiments.command.listing import show_list
     from pnml.errors import InputError
     from pnml_experiments.catalogue import asked
+    from pnml_experiments.command.listing import show_list
+    from pnml_experiments.command.run_all import usual_jobs
 
     if name is not None and (everything or listed):
         other = "--all" if everything else "--list"
@@ -102,8 +102,8 @@ def _run(
 
 def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) -> None:
     """Run all that can be run, a line for each; exit with 1 where one of them has failed."""
-    from pnml_experiments.command.run_all import finished, split
     from pnml.cli.talk import print_words
+    from pnml_experiments.command.run_all import finished, split
 
     tasks, skipped = split(scale, output, fresh)
     done: dict[str, dict[str, Any]] = {}
@@ -125,8 +125,8 @@ def _show(
     experiment: Experiment, result: Result, page: Path, seconds: float, *, quiet: bool
 ) -> dict[str, Any]:
     """The result as plain values, which people see as words as soon as it is there."""
-    from pnml_experiments.command.run_all import document
     from pnml.cli.talk import print_words
+    from pnml_experiments.command.run_all import document
 
     if not quiet:
         print_words(*_words(experiment, result, page))
