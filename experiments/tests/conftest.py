@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pnml_experiments.output import Output
+from pnml_experiments.framework.output import Output
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pnml_experiments import ablation
-from pnml_experiments.ablation import Learner, union
-from pnml_experiments.registry import find
+from pnml_experiments.ch5_networks import ablation
+from pnml_experiments.ch5_networks.ablation import Learner, union
+from pnml_experiments.framework.registry import find
 
 # Digits after the point that the thesis prints of each number.
 PRINTED_DIGITS = {"accuracy": 3, "log-loss, mean": 3, "log-loss, std": 2, "regret, mean": 2}
@@ -88,7 +88,7 @@ def test_the_union_costs_no_more_than_its_price_over_any_depth(rng):
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    from pnml_experiments.output import Output
+    from pnml_experiments.framework.output import Output
 
     folder = tmp_path_factory.mktemp("ablation")
     return ablation.run("full", Output(folder, folder, ""), quiet)

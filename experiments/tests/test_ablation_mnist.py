@@ -12,9 +12,9 @@ pytest.importorskip("matplotlib")
 
 import torch
 
-from pnml_experiments import ablation_mnist
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
+from pnml_experiments.ch5_networks import ablation_mnist
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
 
 FILES = ablation_mnist._FILES
 
@@ -104,7 +104,7 @@ def test_it_draws(tiny):
 
 @pytest.mark.data
 def test_the_small_network_knows_most_digits(data_dir):
-    from pnml_experiments.mnist import pixels, stored
+    from pnml_experiments.framework.mnist import pixels, stored
 
     labels = torch.from_numpy(stored(FILES["train labels"]).astype(np.int64))
     sizes = ablation_mnist.SIZES["small"]

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from pnml.adversarial import AdversarialPNML
-from pnml_experiments import (
+from pnml_experiments.ch6_adversarial import (
     adversarial_attacks,
     adversarial_curves,
     adversarial_holds,
@@ -22,10 +22,20 @@ from pnml_experiments import (
     adversarial_subjects,
     adversarial_toy,
 )
-from pnml_experiments.adversarial_attacks import fgsm, pgd_to_the_end, printed_accuracy
-from pnml_experiments.adversarial_subjects import FILES, PGD_TRAINED, Points, cnn, in_blocks
-from pnml_experiments.adversarial_training import Recipe, pushed, tuned
-from pnml_experiments.registry import find
+from pnml_experiments.ch6_adversarial.adversarial_attacks import (
+    fgsm,
+    pgd_to_the_end,
+    printed_accuracy,
+)
+from pnml_experiments.ch6_adversarial.adversarial_subjects import (
+    FILES,
+    PGD_TRAINED,
+    Points,
+    cnn,
+    in_blocks,
+)
+from pnml_experiments.ch6_adversarial.adversarial_training import Recipe, pushed, tuned
+from pnml_experiments.framework.registry import find
 
 
 def quiet(done, total):
@@ -88,7 +98,7 @@ def test_attacks_stay_within_radius_and_range_and_raise_the_loss(network, points
 @pytest.mark.parametrize("strength", [0.0, 0.1])
 def test_what_training_attacks_lowers_the_lead(network, points, strength):
     from pnml.adversarial.losses import lead
-    from pnml_experiments.adversarial_training import seen_through
+    from pnml_experiments.ch6_adversarial.adversarial_training import seen_through
 
     model, y = seen_through(network, strength), network(points.x).argmax(dim=1)
     recipe = Recipe(strength, 6, 1, steps=3)
@@ -102,7 +112,7 @@ def test_tuning_goes_on_where_it_was_interrupted(network, points, out, monkeypat
     first = tuned(in_blocks(network), points.x, points.y, recipe, out, ("here",))
     before = in_blocks(network)
     assert not torch.equal(first[2].weight, before[2].weight)
-    monkeypatch.setattr("pnml_experiments.adversarial_training._one_epoch", None)
+    monkeypatch.setattr("pnml_experiments.ch6_adversarial.adversarial_training._one_epoch", None)
     again = tuned(in_blocks(network), points.x, points.y, recipe, out, ("here",))
     for one, other in zip(first.parameters(), again.parameters(), strict=True):
         assert torch.equal(one, other)
@@ -110,7 +120,9 @@ def test_tuning_goes_on_where_it_was_interrupted(network, points, out, monkeypat
 
 
 def test_a_recipe_without_strength_never_builds_the_defence(network, points, out, monkeypatch):
-    monkeypatch.setattr("pnml_experiments.adversarial_training.AdversarialPNML", None)
+    monkeypatch.setattr(
+        "pnml_experiments.ch6_adversarial.adversarial_training.AdversarialPNML", None
+    )
     recipe = Recipe(0.0, 6, 1, steps=1)
     found = tuned(in_blocks(network), points.x, points.y, recipe, out, ("here",))
     assert not torch.equal(found[2].weight, in_blocks(network)[2].weight)

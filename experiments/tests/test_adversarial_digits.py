@@ -13,9 +13,14 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from pnml.adversarial import AdversarialPNML
-from pnml_experiments import adversarial_digits
-from pnml_experiments.adversarial_digits import RADIUS, STRENGTHS, network_of, trained
-from pnml_experiments.registry import find
+from pnml_experiments.ch6_adversarial import adversarial_digits
+from pnml_experiments.ch6_adversarial.adversarial_digits import (
+    RADIUS,
+    STRENGTHS,
+    network_of,
+    trained,
+)
+from pnml_experiments.framework.registry import find
 
 THROUGH, WITHOUT = "through the defence", "without the defence"
 _SMALL = adversarial_digits.SIZES["small"]

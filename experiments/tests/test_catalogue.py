@@ -9,10 +9,10 @@ from collections import Counter
 import pytest
 
 from pnml.errors import InputError
-from pnml_experiments import catalogue
-from pnml_experiments.catalogue import Entry, asked, beyond, state, thesis
-from pnml_experiments.experiment import Experiment
-from pnml_experiments.registry import EXPERIMENTS
+from pnml_experiments.framework import catalogue
+from pnml_experiments.framework.catalogue import Entry, asked, beyond, state, thesis
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.registry import EXPERIMENTS
 
 KNOWN = {one.id for one in EXPERIMENTS}
 MADE = Experiment("made", 2, "Made", "polynomial", extras=(), minutes=(1.0, 2.0))
@@ -83,7 +83,7 @@ def test_the_state_says_what_is_done_or_missing(tmp_path, monkeypatch):
 
 
 def test_what_only_others_have_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("pnml_experiments.experiment.which", lambda name: None)
+    monkeypatch.setattr("pnml_experiments.framework.experiment.which", lambda name: None)
     heavy = Experiment("heavy", 7, "Heavy", "x", extras=(), gpu=True)
     assert state(heavy, tmp_path) == "needs a GPU"
     rare = Experiment("rare", 7, "Rare", "x", extras=(), own=("weights/rare.pth",))
@@ -110,7 +110,8 @@ def test_those_beyond_the_thesis_have_no_number():
 
 def test_listing_imports_neither_torch_nor_matplotlib():
     code = (
-        "import sys; from pathlib import Path; from pnml_experiments.catalogue import thesis; "
+        "import sys; from pathlib import Path; "
+        "from pnml_experiments.framework.catalogue import thesis; "
         "[e.state(Path()) for e in thesis()]; "
         "print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
     )

@@ -9,11 +9,11 @@ import pytest
 
 from pnml.errors import InputError
 from pnml.metrics import Estimate
-from pnml_experiments.claims import CLAIMS, claims_page, judged
 from pnml_experiments.claims_networks import NETWORKS
-from pnml_experiments.evidence import Found, by_count, shown
-from pnml_experiments.registry import find
-from pnml_experiments.result import Result, Row, Table
+from pnml_experiments.framework.claims import CLAIMS, claims_page, judged
+from pnml_experiments.framework.evidence import Found, by_count, shown
+from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.result import Result, Row, Table
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from pnml_experiments import registry
-from pnml_experiments.experiment import Experiment
+from pnml_experiments.framework import registry
+from pnml_experiments.framework.experiment import Experiment
 
 COMMAND = shutil.which("pnml", path=str(Path(sys.executable).parent)) or shutil.which("pnml")
 

@@ -15,16 +15,16 @@ pytest.importorskip("matplotlib")
 import torch
 
 from pnml.active import LearningCurves, Strategy
-from pnml_experiments import dial, dial_cifar10, dial_emnist, dial_mnist, dial_variants
-from pnml_experiments.dial_networks import (
+from pnml_experiments.ch7_active import dial, dial_cifar10, dial_emnist, dial_mnist, dial_variants
+from pnml_experiments.ch7_active.dial_networks import (
     Training,
     digit_cnn,
     letter_cnn,
     picture_resnet,
     trained,
 )
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
 
 TINY = {"seeds": 2, "step": 2, "candidates": 8, "targets": 6, "passes": 3, "test": 20}
 
@@ -85,7 +85,7 @@ def test_mnist_runs_and_goes_on(name, polluted, folder, tmp_path, monkeypatch):
     first = run_in(name, tmp_path, told)
     rounds = 2 * 3 * len(setting.strategies)
     assert told[-1] == (rounds, rounds)
-    monkeypatch.setattr("pnml_experiments.dial_networks.trained", None)
+    monkeypatch.setattr("pnml_experiments.ch7_active.dial_networks.trained", None)
     again = run_in(name, tmp_path, [])
     assert again.tables == first.tables
     titles = [table.title for table in first.tables]
@@ -220,7 +220,7 @@ def test_training_stops_when_validation_does_and_goes_back_to_the_best(monkeypat
         seen.append([value.clone() for value in network.state_dict().values()])
         return next(losses)
 
-    monkeypatch.setattr("pnml_experiments.dial_networks._loss", judged)
+    monkeypatch.setattr("pnml_experiments.ch7_active.dial_networks._loss", judged)
     x, y = torch.rand(6, 1, 28, 28), torch.arange(6)
     training = Training(steps=1, batch=4, epochs=9, patience=2)
     network = trained(partial(digit_cnn, 2, 4), x, y, training, 0, (x, y))

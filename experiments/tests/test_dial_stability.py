@@ -13,11 +13,11 @@ pytest.importorskip("matplotlib")
 
 import torch
 
-from pnml_experiments import dial_stability
-from pnml_experiments.dial_networks import digit_cnn
-from pnml_experiments.dial_stability import MEASURES, measured, per_row
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
+from pnml_experiments.ch7_active import dial_stability
+from pnml_experiments.ch7_active.dial_networks import digit_cnn
+from pnml_experiments.ch7_active.dial_stability import MEASURES, measured, per_row
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
 
 
 def test_measures_are_means_over_pairs(rng):

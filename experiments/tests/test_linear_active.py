@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from pnml_experiments import linear_active
-from pnml_experiments.linear_active import ALPHA, MORE, OURS, RANDOM
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
+from pnml_experiments.studies import linear_active
+from pnml_experiments.studies.linear_active import ALPHA, MORE, OURS, RANDOM
 
 
 def inverse(X):

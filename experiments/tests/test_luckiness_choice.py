@@ -12,11 +12,12 @@ import oracle
 
 pytest.importorskip("matplotlib")
 
-from pnml_experiments import luckiness_choice, luckiness_rules, pmlb_rows, shift
-from pnml_experiments.linear_learners import METHODS, Trained
-from pnml_experiments.luckiness_choice import BASE
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
+from pnml_experiments.ch4_luckiness import pmlb_rows, shift
+from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Trained
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
+from pnml_experiments.studies import luckiness_choice, luckiness_rules
+from pnml_experiments.studies.luckiness_choice import BASE
 
 
 @pytest.fixture

@@ -7,16 +7,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from pnml.errors import InputError  # noqa: E402
-from pnml.nn import LastLayerPNML  # noqa: E402
-from pnml.ood import MSP, ODIN, Gram, with_pnml  # noqa: E402
-from pnml_experiments import network_tables, subjects  # noqa: E402
-from pnml_experiments.extraction import extract, images_to_do  # noqa: E402
-from pnml_experiments.methods import MethodScores  # noqa: E402
-from pnml_experiments.network_tables import run_tables  # noqa: E402
-from pnml_experiments.networks import DenseNet, ResNet, WideResNet  # noqa: E402
-from pnml_experiments.output import Output  # noqa: E402
-from pnml_experiments.subjects import ImageSet, Sizes, Subject  # noqa: E402
+from pnml.errors import InputError
+from pnml.nn import LastLayerPNML
+from pnml.ood import MSP, ODIN, Gram, with_pnml
+from pnml_experiments.ch5_networks import image_subjects as subjects
+from pnml_experiments.ch5_networks import network_tables
+from pnml_experiments.ch5_networks.architectures import DenseNet, ResNet, WideResNet
+from pnml_experiments.ch5_networks.feature_extraction import extract, images_to_do
+from pnml_experiments.ch5_networks.image_subjects import ImageSet, Sizes, Subject
+from pnml_experiments.ch5_networks.network_tables import run_tables
+from pnml_experiments.ch5_networks.ood_methods import MethodScores
+from pnml_experiments.framework.output import Output
 
 TINY = Sizes(40, 8, (0.0, 0.002))
 BUILDS = {
@@ -82,7 +83,7 @@ def test_the_energy_table_runs_on_a_small_wide_resnet(tiny_images, out):
 
 def test_rows_without_weights_are_listed_with_what_was_printed(out, monkeypatch):
     monkeypatch.delenv("PNML_DATA", raising=False)
-    from pnml_experiments import ood_resnet34
+    from pnml_experiments.ch5_networks import ood_resnet34
 
     result = ood_resnet34.run("small", out, quiet)
     assert [len(table.rows) for table in result.tables] == [200, 200, 200]

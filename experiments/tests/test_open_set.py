@@ -9,14 +9,26 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from pnml.errors import InputError  # noqa: E402
-from pnml.metrics import oscr_area  # noqa: E402
-from pnml_experiments import open_set, open_set_mnist, open_set_resnet20  # noqa: E402
-from pnml_experiments.mnist import stored, trained  # noqa: E402
-from pnml_experiments.open_set import AUTO, MAX_PROB, PNML, REFIT, OpenSet, Rows, Scored  # noqa: E402
-from pnml_experiments.open_set_tables import NUMBERS, printed_scores  # noqa: E402
-from pnml_experiments.output import Output  # noqa: E402
-from pnml_experiments.registry import find  # noqa: E402
+from pnml.errors import InputError
+from pnml.metrics import oscr_area
+from pnml_experiments.ch5_networks import (
+    open_set,
+    open_set_mnist,
+    open_set_resnet20,
+)
+from pnml_experiments.ch5_networks.open_set import (
+    AUTO,
+    MAX_PROB,
+    PNML,
+    REFIT,
+    OpenSet,
+    Rows,
+    Scored,
+)
+from pnml_experiments.ch5_networks.open_set_tables import NUMBERS, printed_scores
+from pnml_experiments.framework.mnist import stored, trained
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
 
 SETS = ("svhn_test", "tiny_resize", "tiny_crop", "cifar100_test", "uniform", "gaussian")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pnml.errors import InputError
-from pnml_experiments.output import Output, digest
+from pnml_experiments.framework.output import Output, digest
 
 
 def opened(tmp_path, stamp="stamp", **settings):

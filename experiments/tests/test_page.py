@@ -2,8 +2,8 @@
 
 import pytest
 
-from pnml_experiments.page import cells
-from pnml_experiments.result import Row, Table, exactly
+from pnml_experiments.framework.page import cells
+from pnml_experiments.framework.result import Row, Table, exactly
 
 
 def grid(rows):

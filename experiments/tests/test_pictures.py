@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import oracle
-from pnml_experiments.registry import find
+from pnml_experiments.framework.registry import find
 
 pytest.importorskip("matplotlib")
 torch = pytest.importorskip("torch")
@@ -17,7 +17,7 @@ def quiet(done, total):
 
 
 def test_the_scheme_shows_what_two_loops_find(out):
-    from pnml_experiments import adversarial_scheme as scheme
+    from pnml_experiments.ch6_adversarial import adversarial_scheme as scheme
 
     result = find("adversarial-scheme").run("small", out, quiet)
     numbers, slopes = result.tables
@@ -44,7 +44,7 @@ def test_the_scheme_shows_what_two_loops_find(out):
 
 
 def test_tiles_put_the_images_row_by_row(rng):
-    from pnml_experiments.active_pools import tiled
+    from pnml_experiments.ch7_active.active_pools import tiled
 
     images = rng.integers(0, 256, size=(9, 4, 4, 3))
     picture = tiled(images)
@@ -54,7 +54,7 @@ def test_tiles_put_the_images_row_by_row(rng):
 
 @pytest.mark.data
 def test_the_pools_hold_as_many_strange_images_as_own_ones(out):
-    from pnml_experiments.active_pools import pools
+    from pnml_experiments.ch7_active.active_pools import pools
 
     for pool in pools():
         mixed = pool.mixed()

@@ -12,10 +12,10 @@ import oracle
 pytest.importorskip("matplotlib")
 
 from pnml import InputError
-from pnml_experiments import pmlb, pmlb_rows
-from pnml_experiments.linear_learners import METHODS, Chosen, Trained, mean_losses
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
+from pnml_experiments.ch4_luckiness import pmlb, pmlb_rows
+from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Chosen, Trained, mean_losses
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
 
 
 @pytest.fixture

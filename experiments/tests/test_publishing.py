@@ -9,22 +9,22 @@ import pytest
 from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml.runtime.atomic import write_whole
-from pnml_experiments import publishing
-from pnml_experiments.catalogue import thesis
-from pnml_experiments.claims import judged
-from pnml_experiments.experiment import Experiment
-from pnml_experiments.page import page
-from pnml_experiments.publishing import (
+from pnml_experiments.framework import publishing
+from pnml_experiments.framework.catalogue import thesis
+from pnml_experiments.framework.claims import judged
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.page import page
+from pnml_experiments.framework.publishing import (
     index_page,
     main,
     page_from_rows,
     publish,
     published_page,
 )
-from pnml_experiments.registry import find
-from pnml_experiments.result import Figure, Result, Row, Table, exactly
-from pnml_experiments.rows import lines, stored
-from pnml_experiments.running import reproduce
+from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
+from pnml_experiments.framework.rows import lines, stored
+from pnml_experiments.framework.running import reproduce
 
 pytest.importorskip("matplotlib")
 

@@ -10,10 +10,12 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("torch")
 
-from pnml_experiments import calibration_heads as heads
-from pnml_experiments import regret_calibration as study
-from pnml_experiments.calibration_findings import EXTRA, RANK, findings
-from pnml_experiments.calibration_heads import (
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
+from pnml_experiments.studies import calibration_heads as heads
+from pnml_experiments.studies import regret_calibration as study
+from pnml_experiments.studies.calibration_findings import EXTRA, RANK, findings
+from pnml_experiments.studies.calibration_heads import (
     FRESH,
     LEVERAGE,
     PNML,
@@ -25,9 +27,14 @@ from pnml_experiments.calibration_heads import (
     logistic_head,
     temperature,
 )
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
-from pnml_experiments.regret_calibration import Drawn, Sizes, gaps, like_pairs, mean_told, measured
+from pnml_experiments.studies.regret_calibration import (
+    Drawn,
+    Sizes,
+    gaps,
+    like_pairs,
+    mean_told,
+    measured,
+)
 
 
 def softmax(z):

@@ -11,12 +11,21 @@ from sklearn.linear_model import LogisticRegression
 
 pytest.importorskip("matplotlib")
 
-from pnml_experiments import regret_complexity, regret_stability
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
-from pnml_experiments.regret_complexity import CLASSES, degrees_of_freedom, least_mean_regret
-from pnml_experiments.regret_stability import LEARNERS, classifier_moves, move_bound, own_share
-from pnml_experiments.uci_draws import Draw
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
+from pnml_experiments.studies import regret_complexity, regret_stability
+from pnml_experiments.studies.regret_complexity import (
+    CLASSES,
+    degrees_of_freedom,
+    least_mean_regret,
+)
+from pnml_experiments.studies.regret_stability import (
+    LEARNERS,
+    classifier_moves,
+    move_bound,
+    own_share,
+)
+from pnml_experiments.studies.uci_draws import Draw
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 
 from pnml.errors import InputError
 from pnml.metrics import Estimate
-from pnml_experiments import running
-from pnml_experiments.experiment import Experiment
-from pnml_experiments.page import cells, page
-from pnml_experiments.registry import EXPERIMENTS, find
-from pnml_experiments.result import Result, Row, Table, exactly
-from pnml_experiments.running import reproduce
+from pnml_experiments.framework import running
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.page import cells, page
+from pnml_experiments.framework.registry import EXPERIMENTS, find
+from pnml_experiments.framework.result import Result, Row, Table, exactly
+from pnml_experiments.framework.running import reproduce
 
 pytest.importorskip("matplotlib")
 
@@ -101,7 +101,7 @@ def test_missing_things_are_named_in_one_sentence(tmp_path, monkeypatch):
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setattr("pnml_experiments.experiment.find_spec", lambda name: None)
+    monkeypatch.setattr("pnml_experiments.framework.experiment.find_spec", lambda name: None)
     assert 'pip install "pnml[plots]"' in LISTED.lacking().sentence
 
 
@@ -128,7 +128,7 @@ def test_names_are_unique_and_every_module_has_a_run():
 
 def test_listing_imports_neither_torch_nor_matplotlib():
     code = (
-        "import sys; from pnml_experiments.registry import EXPERIMENTS; "
+        "import sys; from pnml_experiments.framework.registry import EXPERIMENTS; "
         "[e.lacking() for e in EXPERIMENTS]; "
         "print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
     )

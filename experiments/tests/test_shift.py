@@ -9,10 +9,10 @@ import oracle
 
 pytest.importorskip("matplotlib")
 
-from pnml_experiments import shift
-from pnml_experiments.linear_learners import METHODS, Trained
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
+from pnml_experiments.ch4_luckiness import shift
+from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Trained
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
 
 
 @pytest.fixture

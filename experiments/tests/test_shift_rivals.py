@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import oracle
-from pnml_experiments import shift, shift_rivals
-from pnml_experiments.shift_rivals import Part, Search
+from pnml_experiments.ch4_luckiness import shift, shift_rivals
+from pnml_experiments.ch4_luckiness.shift_rivals import Part, Search
 
 SEARCH = Search.of(8, 6)
 ridge = partial(oracle.ridge_fit, intercept=False)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pnml_experiments import embedding_spectrum, gram_histogram, iris_maps, regret_curve
-from pnml_experiments.printed import ood_pairs
-from pnml_experiments.registry import find
+from pnml_experiments.ch5_networks import (
+    embedding_spectrum,
+    gram_histogram,
+    iris_maps,
+    regret_curve,
+)
+from pnml_experiments.framework.printed import ood_pairs
+from pnml_experiments.framework.registry import find
 
 
 def quiet(done, total):

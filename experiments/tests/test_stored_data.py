@@ -7,8 +7,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from pnml_experiments import ood_clinc150, ood_densenet, ood_resnet20, subjects  # noqa: E402
-from pnml_experiments.data import arrays  # noqa: E402
+from pnml_experiments.ch5_networks import image_subjects as subjects
+from pnml_experiments.ch5_networks import (
+    ood_clinc150,
+    ood_densenet,
+    ood_resnet20,
+)
+from pnml_experiments.framework.data import arrays
 
 pytestmark = pytest.mark.data
 
@@ -27,7 +32,7 @@ def auroc(result, ood):
 
 @pytest.fixture(scope="module")
 def resnet20(tmp_path_factory):
-    from pnml_experiments.output import Output
+    from pnml_experiments.framework.output import Output
 
     folder = tmp_path_factory.mktemp("resnet20")
     return ood_resnet20.run("full", Output(folder, folder, ""), quiet)
@@ -52,7 +57,7 @@ def test_resnet20_features_give_the_known_near_ood_numbers(resnet20):
 
 def test_twice_the_unit_features_give_the_known_mean():
     from pnml.ood import RegretDetector
-    from pnml_experiments.ood_tables import measured
+    from pnml_experiments.ch5_networks.ood_tables import measured
 
     data = ood_resnet20.features()
     detector = RegretDetector.from_embeddings(data.weight, data.bias, data.train, scale=2.0)

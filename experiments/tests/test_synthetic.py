@@ -8,13 +8,10 @@ import pytest
 from scipy import integrate
 
 import oracle
-from pnml_experiments import (
-    luckiness_polynomials,
-    null_space_histograms,
-    polynomial,
-    trigonometric,
-)
-from pnml_experiments.registry import find
+from pnml_experiments.ch2_least_squares import polynomial
+from pnml_experiments.ch3_overparameterized import trigonometric
+from pnml_experiments.ch4_luckiness import luckiness_polynomials, null_space_histograms
+from pnml_experiments.framework.registry import find
 
 pytest.importorskip("matplotlib")
 MADE = ("polynomial", "trigonometric", "luckiness-polynomials", "null-space-histograms")

@@ -12,10 +12,16 @@ pytest.importorskip("matplotlib")
 from scipy.integrate import quad
 
 from pnml.core.norm_ball.ball import Ball
-from pnml_experiments import uci_double_descent, uci_min_norm
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
-from pnml_experiments.uci_min_norm import Rows, Split, as_printed, fair_losses, printed_losses
+from pnml_experiments.ch3_overparameterized import uci_double_descent, uci_min_norm
+from pnml_experiments.ch3_overparameterized.uci_min_norm import (
+    Rows,
+    Split,
+    as_printed,
+    fair_losses,
+    printed_losses,
+)
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
 
 
 def some_split(rng, rows=(12, 9, 7), columns=4):

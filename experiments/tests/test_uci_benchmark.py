@@ -18,7 +18,9 @@ from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.selection import penalties
-from pnml_experiments import (
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.registry import find
+from pnml_experiments.studies import (
     uci_benchmark,
     uci_crossover,
     uci_draws,
@@ -27,11 +29,9 @@ from pnml_experiments import (
     uci_rivals,
     uci_shift,
 )
-from pnml_experiments.output import Output
-from pnml_experiments.registry import find
-from pnml_experiments.uci_draws import Draw, drawn, over_splits, standardised
-from pnml_experiments.uci_learners import COVERAGE, Told, least_squares
-from pnml_experiments.uci_rivals import BAYESIAN_RIDGE, LEARNERS, NETWORK, PNML, Entry
+from pnml_experiments.studies.uci_draws import Draw, drawn, over_splits, standardised
+from pnml_experiments.studies.uci_learners import COVERAGE, Told, least_squares
+from pnml_experiments.studies.uci_rivals import BAYESIAN_RIDGE, LEARNERS, NETWORK, PNML, Entry
 
 
 @pytest.fixture

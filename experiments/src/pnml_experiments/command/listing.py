@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pnml_experiments.catalogue import Entry
-    from pnml_experiments.experiment import Experiment
+    from pnml_experiments.framework.catalogue import Entry
+    from pnml_experiments.framework.experiment import Experiment
 
 # Widths of all columns of numbers with what is between columns, and of the longest id.
 _NUMBERS, _LONGEST = 38, 26
@@ -18,8 +18,8 @@ _NUMBERS, _LONGEST = 38, 26
 def show_list(output: Path, as_json: bool) -> None:
     """Print all entries of the catalogue, and the experiments that the thesis has not."""
     from pnml.cli.talk import print_json, print_words
-    from pnml_experiments.catalogue import beyond, thesis
-    from pnml_experiments.registry import EXPERIMENTS
+    from pnml_experiments.framework.catalogue import beyond, thesis
+    from pnml_experiments.framework.registry import EXPERIMENTS
 
     if as_json:
         entries = [_document(entry, output) for entry in (*thesis(), *beyond())]
@@ -94,7 +94,7 @@ def _document(entry: Entry, output: Path) -> dict[str, Any]:
 
 
 def _experiment(one: Experiment, output: Path) -> dict[str, Any]:
-    from pnml_experiments.catalogue import state
+    from pnml_experiments.framework.catalogue import state
 
     lack = one.lacking()
     return {

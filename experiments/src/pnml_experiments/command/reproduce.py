@@ -12,8 +12,8 @@ import typer
 from pnml.cli.options import Json
 
 if TYPE_CHECKING:
-    from pnml_experiments.experiment import Experiment
-    from pnml_experiments.result import Result, Row
+    from pnml_experiments.framework.experiment import Experiment
+    from pnml_experiments.framework.result import Result, Row
 
 
 class ScaleName(StrEnum):
@@ -64,9 +64,9 @@ def reproduce(
 ) -> None:
     """Run a table or a figure of the thesis again and print it beside what was printed there."""
     from pnml.errors import InputError
-    from pnml_experiments.catalogue import asked
     from pnml_experiments.command.listing import show_list
     from pnml_experiments.command.run_all import usual_jobs
+    from pnml_experiments.framework.catalogue import asked
 
     if name is not None and (everything or listed):
         other = "--all" if everything else "--list"
@@ -92,7 +92,7 @@ def _run(
 ) -> tuple[Result, Path, float]:
     """The result, its page and the seconds that it took."""
     from pnml.cli.talk import progress
-    from pnml_experiments.running import reproduce as run
+    from pnml_experiments.framework.running import reproduce as run
 
     start = perf_counter()
     with progress(experiment.id) as tell:
@@ -158,7 +158,7 @@ def _close(
 
 def _words(experiment: Experiment, result: Result, page: Path) -> list[Any]:
     from pnml.cli.talk import grid
-    from pnml_experiments.page import cells, value_only
+    from pnml_experiments.framework.page import cells, value_only
 
     lines: list[Any] = [experiment.title, *result.remarks]
     for table in result.tables:

@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from pnml_experiments.experiment import Experiment
-    from pnml_experiments.result import Result
+    from pnml_experiments.framework.experiment import Experiment
+    from pnml_experiments.framework.result import Result
 
 # The largest of them take about 2 GB each.
 _MOST_JOBS = 4
@@ -45,7 +45,7 @@ def usual_jobs() -> int:
 
 def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple[str, str]]]:
     """What can be run here, and the names of the others with the reasons."""
-    from pnml_experiments.registry import EXPERIMENTS
+    from pnml_experiments.framework.registry import EXPERIMENTS
 
     tasks, skipped = [], []
     for experiment in EXPERIMENTS:
@@ -120,7 +120,7 @@ def document(experiment: Experiment, result: Result, page: Path, seconds: float)
 
 
 def _tried(task: Task, tell: Any = lambda done, total: None) -> Finished:
-    from pnml_experiments.running import reproduce
+    from pnml_experiments.framework.running import reproduce
 
     experiment, scale, output, fresh = task
     start = perf_counter()
