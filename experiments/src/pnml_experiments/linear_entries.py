@@ -88,7 +88,7 @@ LINEAR = (
         minutes=(0.2, 4.0),
     ),
     Experiment(
-        "ch4_luckiness.pmlb",
+        "pmlb",
         4,
         "Luckiness, ridge and Bayes on PMLB sets",
         "ch4_luckiness.pmlb",
@@ -97,7 +97,7 @@ LINEAR = (
         minutes=(0.05, 4.0),
     ),
     Experiment(
-        "ch4_luckiness.shift",
+        "shift",
         4,
         "Test rows of another make than the training rows",
         "ch4_luckiness.shift",

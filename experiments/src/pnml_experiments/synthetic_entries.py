@@ -6,14 +6,14 @@ from pnml_experiments.framework.experiment import Experiment
 
 SYNTHETIC = (
     Experiment(
-        "ch2_least_squares.polynomial",
+        "polynomial",
         2,
         "Polynomials fitted by least squares",
         "ch2_least_squares.polynomial",
         minutes=(0.05, 0.1),
     ),
     Experiment(
-        "ch3_overparameterized.trigonometric",
+        "trigonometric",
         3,
         "More cosines than points",
         "ch3_overparameterized.trigonometric",

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pnml.errors import InputError
 from pnml.runtime.atomic import whole_file, write_whole
+from pnml_experiments.framework.code import function_digest
 
 Arrays = dict[str, npt.NDArray[Any]]
 _BLOCK = 2**20
@@ -78,8 +79,9 @@ class Output:
     def arrays(
         self, name: str, depends: Iterable[Path | str], compute: Callable[[], Arrays]
     ) -> Arrays:
-        """Arrays that were computed from these files and settings, now or in an earlier run."""
-        key = f"{name}-{digest([version('pnml'), *depends])[:16]}"
+        """Arrays computed by this code from these files and settings, now or in an earlier run."""
+        parts = [version("pnml"), function_digest(compute), *depends]
+        key = f"{name}-{digest(parts)[:16]}"
         path = self._cache / f"{key}.npz"
         if path.is_file() and (not self._fresh or key in self._computed):
             broken = suppress(OSError, ValueError, BadZipFile, EOFError)  # computed again then

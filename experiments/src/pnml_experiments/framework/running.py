@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from pnml.runtime.atomic import write_whole
+from pnml_experiments.framework.code import run_digest
 from pnml_experiments.framework.colours import in_turn
 from pnml_experiments.framework.experiment import Experiment, Progress
 from pnml_experiments.framework.output import Output, digest
@@ -31,8 +32,7 @@ def reproduce(
     """
     asked = experiment.check(scale)
     place = folder / experiment.id / asked
-    stamp = f"{experiment.id} {asked} {version('pnml')} {digest([*experiment.files(), *_code()])}"
-    out = Output(place, folder / "cache", stamp, fresh=fresh)
+    out = Output(place, folder / "cache", stamp(experiment, asked), fresh=fresh)
     result = experiment.run(asked, out, progress)
     for figure in result.figures:
         _write_figure(figure, place)
@@ -42,9 +42,10 @@ def reproduce(
     return result, place / "result.md"
 
 
-def _code() -> list[Path]:
-    """The source of this package: numbers of another version of it are not taken up."""
-    return sorted(Path(__file__).parents[1].rglob("*.py"))
+def stamp(experiment: Experiment, scale: str) -> str:
+    """What finished pieces depend on: pnml's version, the data files, and the code of `run`."""
+    inputs = digest([*experiment.files(), run_digest(experiment.module)])
+    return f"{experiment.id} {scale} {version('pnml')} {inputs}"
 
 
 def _write_figure(figure: Figure, folder: Path) -> None:
