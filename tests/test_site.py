@@ -239,7 +239,7 @@ def closest(colours):
 
 def test_lines_of_results_differ_to_the_colour_blind():
     plt = pytest.importorskip("matplotlib.pyplot")
-    from pnml_experiments.colours import in_turn
+    from pnml_experiments.framework.colours import in_turn
 
     plain = plt.rcParams["axes.prop_cycle"].by_key()["color"]
     with in_turn():

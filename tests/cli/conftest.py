@@ -7,7 +7,6 @@ import shutil
 import sys
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -38,24 +37,6 @@ def installed():
         )
 
     run.command = COMMAND
-    return run
-
-
-@pytest.fixture
-def call(monkeypatch, capsysbinary):
-    """Runs the command within this process: arguments → exit code, standard output and error."""
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["pnml", *map(str, arguments)])
-        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-        capsysbinary.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsysbinary.readouterr()
-        return SimpleNamespace(code=ended.value.code, out=out.decode(), err=err.decode())
-
     return run
 
 

@@ -1,0 +1,72 @@
+"""One thread per process, fixed seeds, markers by folder, and data tests that skip without data."""
+
+from __future__ import annotations
+
+import os
+
+# Before numpy is imported: the processes of pytest-xdist already fill the cores.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+import sys
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import hypothesis
+import numpy as np
+import pytest
+
+hypothesis.settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("house")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def data_dir():
+    return Path(os.environ["PNML_DATA"])
+
+
+@pytest.fixture
+def call(monkeypatch, capsysbinary):
+    """Runs the command within this process: arguments → exit code, standard output and error."""
+    pytest.importorskip("typer")
+    from pnml.cli import main
+
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["pnml", *map(str, arguments)])
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+        capsysbinary.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsysbinary.readouterr()
+        return SimpleNamespace(code=ended.value.code, out=out.decode(), err=err.decode())
+
+    return run
+
+
+def pytest_collection_modifyitems(items):
+    if os.environ.get("PNML_DATA"):
+        return
+    skip = pytest.mark.skip(reason="PNML_DATA names no data folder")
+    for item in items:
+        parts = item.path.relative_to(config.rootpath).parts
+        if NUMERIC.intersection(parts):
+            item.add_marker("numeric")
+        if PEERS.intersection(parts):
+            item.add_marker("peers")
+        if "data" in item.keywords and not os.environ.get("PNML_DATA"):
+            item.add_marker(skip)
