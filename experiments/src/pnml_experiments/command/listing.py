@@ -17,7 +17,7 @@ _NUMBERS, _LONGEST = 38, 26
 
 def show_list(output: Path, as_json: bool) -> None:
     """Print all entries of the catalogue, and the experiments that the thesis has not."""
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
     from pnml_experiments.framework.catalogue import beyond, thesis
     from pnml_experiments.framework.registry import EXPERIMENTS
 

@@ -91,18 +91,18 @@ def _run(
     experiment: Experiment, scale: str, output: Path, fresh: bool
 ) -> tuple[Result, Path, float]:
     """The result, its page and the seconds that it took."""
-    from pnml.cli.talk import progress
+    from pnml.runtime.progress import terminal_bar
     from pnml_experiments.framework.running import reproduce as run
 
     start = perf_counter()
-    with progress(experiment.id) as tell:
+    with terminal_bar(experiment.id) as tell:
         result, page = run(experiment, scale, output, tell, fresh=fresh)
     return result, page, perf_counter() - start
 
 
 def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) -> None:
     """Run all that can be run, a line for each; exit with 1 where one of them has failed."""
-    from pnml.cli.talk import print_words
+    from pnml.cli.console import print_words
     from pnml_experiments.command.run_all import finished, split
 
     tasks, skipped = split(scale, output, fresh)
@@ -125,7 +125,7 @@ def _show(
     experiment: Experiment, result: Result, page: Path, seconds: float, *, quiet: bool
 ) -> dict[str, Any]:
     """The result as plain values, which people see as words as soon as it is there."""
-    from pnml.cli.talk import print_words
+    from pnml.cli.console import print_words
     from pnml_experiments.command.run_all import document
 
     if not quiet:
@@ -139,7 +139,7 @@ def _close(
     failed: list[tuple[str, str]],
     as_json: bool,
 ) -> None:
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
 
     if as_json:
         apart = {
@@ -157,7 +157,7 @@ def _close(
 
 
 def _words(experiment: Experiment, result: Result, page: Path) -> list[Any]:
-    from pnml.cli.talk import grid
+    from pnml.cli.console import grid
     from pnml_experiments.framework.page import cells, value_only
 
     lines: list[Any] = [experiment.title, *result.remarks]
