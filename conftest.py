@@ -1,4 +1,4 @@
-"""One thread per process, fixed seeds, markers by folder, and data tests that skip without data."""
+"""One thread per process, limits on time and files, fixed seeds, markers, and data or a skip."""
 
 from __future__ import annotations
 
@@ -17,14 +17,34 @@ import hypothesis
 import numpy as np
 import pytest
 
-hypothesis.settings.register_profile(
-    "house",
-    deadline=None,
-    derandomize=True,
-    max_examples=100,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-)
-hypothesis.settings.load_profile("house")
+import markers
+
+FILE_BYTES = 2**31  # no test, and no process that a test starts, writes a larger file
+INTEGRATION_SECONDS = 600  # pyproject.toml limits all other tests
+
+for _name, _examples in (("quick", 15), ("thorough", 100)):
+    hypothesis.settings.register_profile(
+        _name,
+        deadline=None,
+        derandomize=True,
+        max_examples=_examples,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile(os.environ.get("PNML_HYPOTHESIS", "quick"))
+
+
+def limit_files(most_bytes):
+    """Let this process and its children write no larger file: the writing fails instead."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if soft == resource.RLIM_INFINITY or soft > most_bytes:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, hard))
+
+
+limit_files(FILE_BYTES)
 
 
 @pytest.fixture
@@ -58,31 +78,15 @@ def call(monkeypatch, capsysbinary):
     return run
 
 
-# Folders and files whose tests and docstrings compare floating-point numbers of our maths.
-NUMERIC = {
-    "core",
-    "laws",
-    "estimators",
-    "nn",
-    "ood",
-    "active",
-    "adversarial",
-    "metrics",
-    "test_metrics.py",
-    "README.md",
-}
-# Modules that cannot be imported without a package that the extra dev does not install.
-PEERS = {"baal.py"}
-
-
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
 def pytest_collection_modifyitems(config, items):
     skip = pytest.mark.skip(reason="PNML_DATA names no data folder")
     for item in items:
-        parts = item.path.relative_to(config.rootpath).parts
-        if NUMERIC.intersection(parts):
-            item.add_marker("numeric")
-        if PEERS.intersection(parts):
-            item.add_marker("peers")
+        path = item.path.relative_to(config.rootpath)
+        name = getattr(item, "originalname", item.name)
+        for marker in markers.markers(path, name, getattr(item, "fixturenames", ())):
+            item.add_marker(marker)
+        if "integration" in item.keywords and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(INTEGRATION_SECONDS))
         if "data" in item.keywords and not os.environ.get("PNML_DATA"):
             item.add_marker(skip)

@@ -25,6 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import child
+from examples import examples
 from pnml import InputError
 from pnml.readers import ReadOptions, compression, open_table
 from pnml.readers.batches import LEAST_ROWS, MOST_ROWS
@@ -109,7 +110,7 @@ BARE = st.from_regex(r'[ab][ab"é ]{0,4}', fullmatch=True)  # marks within are l
     cells=st.lists(st.tuples(QUOTED | BARE, QUOTED | BARE), min_size=1, max_size=8),
     cut=st.integers(0, 100),
 )
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_rows_end_where_they_were_put_together(cells, cut):
     rows = [f"{a},{b}\n".encode() for a, b in cells]
     ends = np.cumsum([len(row) for row in rows]).tolist()

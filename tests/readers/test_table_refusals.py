@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import child
+from examples import examples
 from pnml import InputError, PNMLRegressor, save
 from pnml.readers import ReadOptions, compression, open_table
 from pnml.readers import csv_rows as rows
@@ -252,7 +253,7 @@ def test_a_file_cut_short_is_refused(kind, kept, here):
 
 
 @pytest.mark.parametrize("kind", ["t.parquet", "t.feather", "t.arrow", "t.csv.gz"])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(place=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
 def test_a_damaged_file_is_read_or_refused_but_nothing_else(kind, place, bits, here):
     data = bytearray(stored(kind))

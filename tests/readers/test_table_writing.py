@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import child
+from examples import examples
 from pnml import InputError
 from pnml.readers import check_output, open_table, table_writer
 from pnml.readers.sinks import SINKS, sink_ending
@@ -100,7 +101,7 @@ def as_text_keeps(table):
     return table.set_column(2, "number", pa.array(numbers, pa.float64()))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @pytest.mark.parametrize("ending", [".csv", ".tsv.gz", ".parquet", ".arrow", ".feather"])
 @given(table=tables())
 def test_any_table_comes_back_as_it_was(ending, table, tmp_path):

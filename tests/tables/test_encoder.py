@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from made_tables import classes, in_batches, mixed, numbers, one_batch, replaced
 from pnml.errors import InputError
 from pnml.tables.encoder import NEVER_SEEN, CategoryColumn, NumberColumn
@@ -336,7 +337,7 @@ def test_where_patterns_were_too_many_to_keep_a_first_missing_cell_still_stands_
     assert not model.score(one_batch(both), 0.9, 1.0).never_seen.any()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.lists(st.booleans(), min_size=9, max_size=9), min_size=1, max_size=12))
 def test_a_pattern_is_strange_exactly_where_no_training_row_has_it(masks):
     half = len(masks) // 2 + 1

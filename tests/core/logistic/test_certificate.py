@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
+from examples import examples
 from pnml.core.logistic import LogisticModel, refit
 from pnml.core.logistic.certificate import Curvature, probability_error
 from pnml.core.logistic.training import Told, TrainingRows
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     seed=st.integers(0, 2**32 - 1),
     log_alpha=st.floats(-3, 2),
