@@ -137,9 +137,11 @@ def test_a_shared_array_is_stored_once_and_stays_shared():
     assert first is second
 
 
-@pytest.mark.parametrize("cls", [e.cls for e in registry.ENTRIES.values() if not e.build])
+@pytest.mark.parametrize(
+    "cls", [codec.cls for codec in registry.CODECS.values() if not codec.build]
+)
 def test_the_registry_lists_exactly_what_a_constructor_takes(cls):
-    listed = set(registry.ENTRY_OF[cls].params)
+    listed = set(registry.CODEC_OF[cls].params)
     assert listed == set(inspect.signature(cls).parameters)
     if dataclasses.is_dataclass(cls):
         assert listed == {field.name for field in dataclasses.fields(cls)}

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError
-from pnml.models.codec import Entry
+from pnml.models.codec import Codec
 from pnml.models.encode import SCALARS, Tensors, fits_texts, is_fitted
-from pnml.models.registry import ENTRIES, MODEL_CLASSES, NAMED, SHARED_SIZES
+from pnml.models.registry import CODECS, MODEL_CLASSES, SHARED_SIZES
 from pnml.models.schema import Sizes, Spec, agree, check_sum
+from pnml.models.values import NAMED
 
 
 def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
@@ -46,47 +47,47 @@ class _Reader:
         if type(item) is not dict or not {"class", "params"} <= set(item) <= _ITEM:
             raise InputError(f"object {len(self._objects)} has no class or no params")
         name, params, state = item["class"], item["params"], item.get("state", {})
-        if type(name) is not str or name not in ENTRIES:
+        if type(name) is not str or name not in CODECS:
             raise InputError(f"it holds an object of class {name!r}, which is not known here")
-        entry = ENTRIES[name]
-        params = self._fields(entry, "params", params, entry.params)
-        state = self._fields(entry, "state", state, entry.state)
-        _refuse_missing(entry, params, state)
-        sizes = self._agreed(entry, params | state)
-        entry.check(params | state)
-        made = entry.make(params)
+        codec = CODECS[name]
+        params = self._fields(codec, "params", params, codec.params)
+        state = self._fields(codec, "state", state, codec.state)
+        _refuse_missing(codec, params, state)
+        sizes = self._agreed(codec, params | state)
+        codec.check(params | state)
+        made = codec.make(params)
         if state:
             vars(made).update(state)
         self._objects.append(made)
-        if not entry.state:
+        if not codec.state:
             self._sizes[id(made)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}
 
     def _fields(
-        self, entry: Entry, part: str, fields: Any, specs: Mapping[str, Spec]
+        self, codec: Codec, part: str, fields: Any, specs: Mapping[str, Spec]
     ) -> dict[str, Any]:
         if type(fields) is not dict:
-            raise InputError(f"the {part} of a {entry.name} are not given by name")
+            raise InputError(f"the {part} of a {codec.name} are not given by name")
         values = {}
         for name, field in fields.items():
             if name not in specs:
-                raise InputError(f"a {entry.name} has no field {name!r} here")
+                raise InputError(f"a {codec.name} has no field {name!r} here")
             values[name] = self.value(field)
             if not specs[name].accepts(values[name]):
-                raise InputError(f"{name} of a {entry.name} is of another kind or shape")
+                raise InputError(f"{name} of a {codec.name} is of another kind or shape")
         return values
 
-    def _agreed(self, entry: Entry, values: dict[str, Any]) -> Sizes:
+    def _agreed(self, codec: Codec, values: dict[str, Any]) -> Sizes:
         """Sizes on which the fields agree, those of parts included."""
-        specs = {**entry.params, **entry.state}
+        specs = {**codec.params, **codec.state}
         found, sizes = [], Sizes()
         for name, value in values.items():
-            where = f"{name} of a {entry.name}"
+            where = f"{name} of a {codec.name}"
             found += [(where, axis, size) for axis, size in specs[name].sizes(value)]
             found += [(where, axis, size) for axis, size in self._sizes.get(id(value), {}).items()]
         agree(found, sizes)
-        for axis, wanted in entry.sums:
+        for axis, wanted in codec.sums:
             if axis in sizes:
-                check_sum(f"a row kept in a {entry.name}", wanted, sizes[axis], sizes)
+                check_sum(f"a row kept in a {codec.name}", wanted, sizes[axis], sizes)
         return sizes
 
     def value(self, field: Any) -> Any:
@@ -172,12 +173,12 @@ _ITEM = {"class", "params", "state"}
 _NONFINITE = {"inf", "-inf", "nan"}
 
 
-def _refuse_missing(entry: Entry, params: dict[str, Any], state: dict[str, Any]) -> None:
-    missing = set(entry.required - set(params))
+def _refuse_missing(codec: Codec, params: dict[str, Any], state: dict[str, Any]) -> None:
+    missing = set(codec.required - set(params))
     if state:
-        missing |= entry.needs - set(state)
+        missing |= codec.needs - set(state)
     if missing:
-        raise InputError(f"a {entry.name} lacks {min(missing)}")
+        raise InputError(f"a {codec.name} lacks {min(missing)}")
 
 
 def _list(content: Any) -> list[Any]:

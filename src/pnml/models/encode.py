@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError
-from pnml.models.codec import Entry
-from pnml.models.registry import ADVICE, ENTRY_OF, MODEL_CLASSES, MODEL_NAMES, NAMED
+from pnml.models.codec import Codec
+from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES
+from pnml.models.values import NAMED
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -42,7 +43,7 @@ def fits_texts(width: int, count: int) -> bool:
 
 def is_fitted(model: Any) -> bool:
     """Whether there is something to save: models of tables are made fitted."""
-    return not ENTRY_OF[type(model)].state or "n_features_in_" in vars(model)
+    return not CODEC_OF[type(model)].state or "n_features_in_" in vars(model)
 
 
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
@@ -112,8 +113,8 @@ class _Writer:
             return self._seen[id(value)][1]
         if type(value) is np.ndarray:
             found = self._array(value, name)
-        elif type(value) in ENTRY_OF:
-            found = self._object(value, ENTRY_OF[type(value)])
+        elif type(value) in CODEC_OF:
+            found = self._object(value, CODEC_OF[type(value)])
         else:
             raise _refusal(value, name)
         self._seen[id(value)] = value, found
@@ -140,17 +141,17 @@ class _Writer:
             self.layouts[key] = {"axes": axes, "flip": flip}
         return {"array": key}
 
-    def _object(self, value: Any, entry: Entry) -> dict[str, Any]:
+    def _object(self, value: Any, codec: Codec) -> dict[str, Any]:
         held = vars(value)
-        strange = set(held) - set(entry.params) - set(entry.state) if entry.state else ()
+        strange = set(held) - set(codec.params) - set(codec.state) if codec.state else ()
         if strange:
             raise InputError(
-                f"This {entry.name} has an attribute {min(strange)!r} that a model file does not "
+                f"This {codec.name} has an attribute {min(strange)!r} that a model file does not "
                 "hold; delete it before saving."
             )
-        params = {name: self.value(getattr(value, name), name) for name in entry.params}
-        state = {name: self.value(held[name], name) for name in entry.state if name in held}
-        described = {"class": entry.name, "params": params} | ({"state": state} if state else {})
+        params = {name: self.value(getattr(value, name), name) for name in codec.params}
+        state = {name: self.value(held[name], name) for name in codec.state if name in held}
+        described = {"class": codec.name, "params": params} | ({"state": state} if state else {})
         self.objects.append(described)
         return {"object": len(self.objects) - 1}
 
