@@ -225,3 +225,21 @@ def test_naming_save_and_load_does_not_load_safetensors():
     code = "import sys, pnml; pnml.save, pnml.load; print('safetensors' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"class": "A" * 10**6, "params": {}},
+        {"class": "Gram", "params": {"A" * 10**6: 1}},
+        {"class": "Span", "params": {"scale": {"A" * 10**6: 1}}},
+        {"class": "Span", "params": {"scale": {"array": "A" * 10**6}}},
+        {"class": "Span", "params": {"scale": {"object": [1] * 10**6}}},
+        {"class": "Span", "params": {"scale": {"named": "A" * 10**6}}},
+    ],
+)
+def test_names_of_a_million_characters_are_cut_in_messages(document):
+    with pytest.raises(InputError) as raised:
+        decode({"objects": [document], "layouts": {}, "model": None}, {})
+    assert len(str(raised.value)) < 200
+    assert "…" in str(raised.value)

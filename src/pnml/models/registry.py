@@ -1,4 +1,4 @@
-"""Every class that a model file may hold, field by field. Nothing else is ever made from a file."""
+"""Registry of the codecs: a model file holds objects of these classes and no others."""
 
 from __future__ import annotations
 
@@ -30,14 +30,7 @@ from pnml.estimators.universal import UniversalRegressor
 from pnml.models.classifiers import CLASSIFIER_PARTS, CLASSIFIERS
 from pnml.models.codec import Codec, array, estimator
 from pnml.models.kernels import KERNELS
-from pnml.models.schema import (
-    Either,
-    Fitted,
-    ManyOf,
-    OneOf,
-    Row,
-    Spec,
-)
+from pnml.models.schema import Either, Fitted, ManyOf, OneOf, Row, Spec
 from pnml.models.trees import GROWN_BY, TREE_PARTS, TREES
 from pnml.models.values import VALUES
 
@@ -45,9 +38,7 @@ from pnml.models.values import VALUES
 # width of sampled rows. Other letters mean nothing outside the object that uses them.
 SHARED_SIZES = frozenset("dkrw")
 
-
 _FLOAT = OneOf((float, np.float64))
-_INT = OneOf((int,))
 _BOOL = OneOf((bool,))
 _CHOSEN = OneOf((float, NoneType))  # None where leave-one-out is to choose
 
@@ -98,7 +89,7 @@ _ESTIMATORS = [
     *CLASSIFIERS,
     *TREES,
 ]
-# Models of tables need pyarrow, which the rest does without.
+# Table models need pyarrow; the other models work without it.
 _TABLES = import_module("pnml.models.table_models") if find_spec("pyarrow") else None
 _TABLE_NAMES = {"NumberColumn", "CategoryColumn", "Encoder", "TableModel"}
 _TABLE_PARTS: list[Codec] = _TABLES.TABLE_PARTS if _TABLES else []
@@ -118,8 +109,8 @@ CODECS: dict[str, Codec] = {
 }
 
 
-def refuse_lacking(described: Mapping[str, Any]) -> None:
-    """Raise where a model is one of a table and pyarrow, which it needs, is not installed."""
+def refuse_without_pyarrow(described: Mapping[str, Any]) -> None:
+    """Raise where the model is one of a table and pyarrow is not installed."""
     objects = described.get("objects")
     for item in objects if isinstance(objects, list) else ():
         name = item.get("class") if isinstance(item, dict) else None
@@ -132,7 +123,7 @@ def refuse_lacking(described: Mapping[str, Any]) -> None:
 
 CODEC_OF: dict[type, Codec] = {codec.cls: codec for codec in CODECS.values()}
 MODEL_CLASSES: tuple[type, ...] = tuple(codec.cls for codec in [*_ESTIMATORS, *_TABLE_MODELS])
-# What a file can hold at its top; the last of them has a layout of its own.
+# Classes that a file can hold as its model; the last one has a layout of its own.
 MODEL_NAMES = (*(cls.__name__ for cls in MODEL_CLASSES), "LastLayerPNML")
 
 _USE_KERNELS = (
@@ -148,7 +139,7 @@ _USE_MODELS = (
     + ", not frozen, inside the estimators of trees"
 )
 
-# What to do about an argument that no file can hold, by the name of the parameter.
+# Advice for an argument that no file can hold, by the name of the parameter.
 ADVICE: dict[str, str] = {
     "kernel": _USE_KERNELS,
     "k1": _USE_KERNELS,
