@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 from pnml.core.statistic.exact_sum import Arrays, Document
 from pnml.errors import InputError
 from pnml.estimators.validation import is_number
-from pnml.readers.events import START, Broken, Ended, Mark, Read
-from pnml.readers.source import TableSource
+from pnml.readers.file_pass import START, Broken, Ended, Mark, Read
+from pnml.readers.table_source import TableSource
 from pnml.scale.checkpoint import Checkpoint, Stop
 from pnml.scale.progress import Progress, watching
 
