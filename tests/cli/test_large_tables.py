@@ -40,7 +40,7 @@ def test_a_fit_that_a_bad_file_has_ended_goes_on_without_it(here, call, monkeypa
     """Of its first pieces, which were counted before the bad one came, nothing stays."""
     monkeypatch.setattr("pnml.scale.resume.EVERY", 0.0)
     monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 300)
-    monkeypatch.setattr("pnml.readers.typed_part._PARQUET_ROWS", 100)
+    monkeypatch.setattr("pnml.readers.typed_file._PARQUET_ROWS", 100)
     table = mixed(4000, seed=3)
     (here / "t").mkdir()
     for part in range(4):

@@ -18,7 +18,7 @@ import pytest
 import child
 from made_tables import mixed, numbers
 from pnml import InputError, PNMLRegressor
-from pnml.readers.csv_part import CsvPart
+from pnml.readers.csv_file import CsvPart
 from pnml.scale import fit_files, fit_mixed_files
 from pnml.scale.resume import LeftOutWarning
 from written_files import WRITERS, same_statistic, write
@@ -27,7 +27,7 @@ from written_files import WRITERS, same_statistic, write
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Files of some kilobytes come in several pieces, and tables of some hundred rows are long."""
-    monkeypatch.setattr("pnml.readers.typed_part._PARQUET_ROWS", 100)
+    monkeypatch.setattr("pnml.readers.typed_file._PARQUET_ROWS", 100)
     monkeypatch.setattr("pnml.readers.compression.PIECE_BYTES", 2**11)
     monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 300)
 
@@ -116,10 +116,10 @@ def test_a_file_that_breaks_in_its_last_piece_costs_no_row_of_the_others(
 
 FIT = """
 import sys
-import pnml.readers.typed_part
+import pnml.readers.typed_file
 from pnml import PNMLRegressor
 from pnml.scale import fit_files
-pnml.readers.typed_part._PARQUET_ROWS = 100
+pnml.readers.typed_file._PARQUET_ROWS = 100
 fit_files(PNMLRegressor(), sys.argv[1], "y", checkpoint=sys.argv[2], checkpoint_seconds=0.0)
 """
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from made_tables import mixed, numbers
 from pnml import LpNMLRegressor, PNMLClassifier, PNMLRegressor
 from pnml.readers import open_table
-from pnml.readers.events import Mark, Read
+from pnml.readers.file_pass import Mark, Read
 from pnml.scale import fit_files, fit_mixed_files
 from pnml.scale.resume import LeftOutWarning
 from pnml.tables.fitting import fit_table

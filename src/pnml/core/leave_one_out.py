@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
@@ -199,9 +200,9 @@ LUCKINESS = Learner(_luckiness_residual, _luckiness_square, _luckiness_log_ratio
 class Path:
     """Pooled leave-one-out log-loss along a path of penalties, and the noise best at each."""
 
-    alphas: FloatArray  # (L,)
-    noise_variance: FloatArray  # (L,)
-    log_loss: FloatArray  # (L,)  mean over rows, nats
+    alphas: Annotated[FloatArray, "p"]
+    noise_variance: Annotated[FloatArray, "p"]
+    log_loss: Annotated[FloatArray, "p"]  # mean over rows, nats
 
     def best(self) -> int:
         """Index of the smallest pooled loss."""
@@ -236,11 +237,11 @@ def pooled(
 class LeaveOneOut:
     """What leaving each training row out has shown. All per-row arrays are (n,)."""
 
-    residuals: FloatArray  # y − prediction without the row
-    sds: FloatArray  # standard deviation of that prediction
-    regrets: FloatArray  # nats
-    log_losses: FloatArray  # nats
-    weights: FloatArray
+    residuals: Annotated[FloatArray, "n"]  # y − prediction without the row
+    sds: Annotated[FloatArray, "n"]  # standard deviation of that prediction
+    regrets: Annotated[FloatArray, "n"]  # nats
+    log_losses: Annotated[FloatArray, "n"]  # nats
+    weights: Annotated[FloatArray, "n"]
     path: Path | None = None  # where the penalty was chosen
 
     @property

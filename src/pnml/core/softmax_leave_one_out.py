@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,11 @@ from pnml.core.leave_one_out import Folds
 class LabelsLeftOut:
     """Training rows judged by the other rows. All arrays are (n,). Eq. (F6)."""
 
-    leverages: FloatArray  # infinite for a row that alone holds a direction, without a penalty
-    regrets: FloatArray  # nats
-    log_losses: FloatArray  # nats; of the pNML probability of the row's own label
-    weights: FloatArray
+    # Infinite for a row that alone holds a direction, without a penalty.
+    leverages: Annotated[FloatArray, "n"]
+    regrets: Annotated[FloatArray, "n"]  # nats
+    log_losses: Annotated[FloatArray, "n"]  # nats; of the pNML probability of the row's own label
+    weights: Annotated[FloatArray, "n"]
 
     @property
     def log_loss(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Annotated, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +68,7 @@ class OneStep:
     """The genie takes one step of the single-layer network. Eq. (F2)."""
 
     loo: LabelsLeftOut
-    log_prob: FloatArray  # (k, C)  of the sampled rows, each left out
+    log_prob: Annotated[FloatArray, "s c"]  # of the sampled rows, each left out
 
     @staticmethod
     def check(estimator: Any) -> None:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,9 @@ class LogisticPNML(LabelsLeftOut):
     several times, one copy is left out. Arrays are (k,).
     """
 
-    index: npt.NDArray[np.int64]  # which of the training rows
-    log_prob: FloatArray  # (k, C)  pNML probabilities of all labels
-    errors: FloatArray  # largest errors of the regrets, as their certificates say
+    index: Annotated[npt.NDArray[np.int64], "n"]  # which of the training rows
+    log_prob: Annotated[FloatArray, "n c"]  # pNML probabilities of all labels
+    errors: Annotated[FloatArray, "n"]  # largest errors of the regrets, as their certificates say
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Refitted:
     """The genie trains the logistic regression again with the row and its label. Eq. (H8)."""
 
     model: LogisticModel
-    leverages: FloatArray  # (k,)  of the sampled rows, among the other rows
+    leverages: Annotated[FloatArray, "s"]  # of the sampled rows, among the other rows
     tol: float  # largest error of a regret
 
     @staticmethod

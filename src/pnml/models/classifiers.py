@@ -1,13 +1,14 @@
-"""Classifiers in model files, and what they are made of."""
+"""Codecs of classifiers and of the values they are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.logistic.model import LogisticModel
 from pnml.core.logistic.training import Objective, TrainingRows
@@ -17,17 +18,22 @@ from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.genies import OneStep, sampled_rows
 from pnml.estimators.refitted import LogisticPNML, Refitted
 from pnml.estimators.universal_classifier import UniversalClassifier
-from pnml.models.codec import LABELS, Entry, array, estimator, numbers
+from pnml.models.codec import LABELS, array, estimator, numbers, value
 from pnml.models.schema import Either, ManyOf, OneOf, Spec
 
 
-def _objective(training: TrainingRows, weight: Any) -> Objective:
-    """What a logistic regression minimises, with its probabilities computed anew."""
+def _objective(training: TrainingRows, weight: Annotated[FloatArray, "c q"]) -> Objective:
+    """The objective of a logistic regression, with its probabilities computed again."""
     return training.at(weight)
 
 
-def _refitted(model: LogisticModel, leverages: Any, tol: float, loo: LogisticPNML) -> Refitted:
-    """A genie that knows already what leaving rows out has shown."""
+def _refitted(
+    model: LogisticModel,
+    leverages: Annotated[FloatArray, "s"],
+    tol: float,
+    loo: LogisticPNML,
+) -> Refitted:
+    """A genie whose leave-one-out results are known already."""
     genie = Refitted(model, leverages, tol)
     vars(genie)["loo"] = loo
     return genie
@@ -111,7 +117,6 @@ def _check_universal(values: Mapping[str, Any]) -> None:
         raise InputError("the labels in a UniversalClassifier are not those of its classes")
 
 
-_FLOAT = OneOf((float, np.float64))
 _CLASSIFIER: dict[str, Spec] = {
     "estimator_": OneOf((LogisticRegression,)),
     "spectrum_": OneOf((Spectrum,)),
@@ -124,12 +129,6 @@ _LOGISTIC: dict[str, Spec] = {
     "intercept_": Either(numbers("m")),
     "n_iter_": Either(numbers("i")),
 }
-_LEFT_OUT: dict[str, Spec] = {
-    "leverages": array("n"),
-    "regrets": array("n"),
-    "log_losses": array("n"),
-    "weights": array("n"),
-}
 _UNIVERSAL: dict[str, Spec] = {
     "estimators_": ManyOf(list, OneOf((PNMLClassifier,))),
     "named_estimators_": ManyOf(dict, OneOf((PNMLClassifier,))),
@@ -138,47 +137,13 @@ _UNIVERSAL: dict[str, Spec] = {
 }
 
 CLASSIFIER_PARTS = [
-    Entry(LabelsLeftOut, _LEFT_OUT),
-    Entry(
-        LogisticPNML,
-        _LEFT_OUT
-        | {"index": array("n", dtype=np.int64), "log_prob": array("n", "c"), "errors": array("n")},
-    ),
-    Entry(
-        TrainingRows,
-        {
-            "values": array("n", "q"),
-            "labels": array("n", dtype=np.int64),
-            "weights": array("n"),
-            "penalty": array("q"),
-            "center": array("d"),
-            "n_classes": OneOf((int,)),
-        },
-        check=_check_training,
-    ),
-    Entry(
-        Objective,
-        {"training": OneOf((TrainingRows,)), "weight": array("c", "q")},
-        build=_objective,
-        check=_check_objective,
-    ),
-    Entry(LogisticModel, {"objective": OneOf((Objective,)), "alpha": _FLOAT}),
-    Entry(
-        OneStep,
-        {"loo": OneOf((LabelsLeftOut,)), "log_prob": array("s", "c")},
-        check=_check_one_step,
-    ),
-    Entry(
-        Refitted,
-        {
-            "model": OneOf((LogisticModel,)),
-            "leverages": array("s"),
-            "tol": _FLOAT,
-            "loo": OneOf((LogisticPNML,)),
-        },
-        build=_refitted,
-        check=_check_refitted,
-    ),
+    value(LabelsLeftOut),
+    value(LogisticPNML),
+    value(TrainingRows, check=_check_training),
+    value(Objective, build=_objective, check=_check_objective),
+    value(LogisticModel),
+    value(OneStep, check=_check_one_step),
+    value(Refitted, build=_refitted, check=_check_refitted),
     estimator(LogisticRegression, _LOGISTIC, _check_logistic),
 ]
 CLASSIFIERS = [

@@ -1,4 +1,4 @@
-"""How objects of one class are taken apart and put together."""
+"""Codecs: how objects of one class are written into a model file and read back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pnml.models.field_specs import Sums, field_hints, spec_of, sums_of
 from pnml.models.schema import Anything, Array, Count, Either, Names, Spec, Texts
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
@@ -23,13 +24,13 @@ def no_check(values: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Codec:
     """One class that a model file may hold, field by field."""
 
     cls: type
-    params: Mapping[str, Spec]  # what the constructor takes
-    state: Mapping[str, Spec] = field(default_factory=dict)  # what fitting adds
-    sums: tuple[tuple[str, str], ...] = ()  # sizes that must be equal where both are known
+    params: Mapping[str, Spec]  # arguments of the constructor
+    state: Mapping[str, Spec] = field(default_factory=dict)  # attributes that fitting adds
+    sums: Sums = ()  # sizes that must be equal where both are known
     build: Callable[..., Any] | None = None  # in place of the constructor
     check: Callable[[Mapping[str, Any]], None] = no_check  # raises where fields clash
 
@@ -49,9 +50,52 @@ class Entry:
         """Attributes that every fitted object has."""
         return set(self.state) - _SOMETIMES
 
+    @property
+    def text(self) -> str:
+        """The params in words, as the documentation of the format lists them."""
+        return ", ".join(self._param_text(name, spec) for name, spec in self.params.items())
+
+    def _param_text(self, name: str, spec: Spec) -> str:
+        words = [] if spec.text in ("", "number") else [spec.text]
+        if name not in self.required:
+            words.append("may be left out")
+        return f"`{name}` ({'; '.join(words)})" if words else f"`{name}`"
+
     def make(self, params: dict[str, Any]) -> Any:
         """The object, before fitted attributes are set."""
         return (self.build or self.cls)(**params)
+
+
+def value(
+    cls: type,
+    build: Callable[..., Any] | None = None,
+    check: Callable[[Mapping[str, Any]], None] = no_check,
+    **special: Spec,
+) -> Codec:
+    """Codec of a frozen value, derived from the type hints of its fields.
+
+    Where a function builds the value, its arguments are the fields. `special` gives the specs of
+    fields whose hint does not say enough.
+    """
+    hints = field_hints(build or cls)
+    specs = {name: special.get(name) or spec_of(hint) for name, hint in hints.items()}
+    return Codec(cls, specs, sums=sums_of(hints), build=build, check=check)
+
+
+def unfitted(cls: type) -> Codec:
+    """Codec of an object of scikit-learn that is stored by its constructor arguments alone."""
+    return Codec(cls, dict.fromkeys(inspect.signature(cls).parameters, ANYTHING))
+
+
+def estimator(
+    cls: type,
+    state: dict[str, Spec],
+    check: Callable[[Mapping[str, Any]], None] = no_check,
+) -> Codec:
+    """Codec of an estimator: any parameters, these attributes and scikit-learn's own."""
+    params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)
+    columns: dict[str, Spec] = {"n_features_in_": Count("d"), "feature_names_in_": Names("d")}
+    return Codec(cls, params, columns | state, sums=(("w", "d+2"),), check=check)
 
 
 def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:
@@ -60,20 +104,9 @@ def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:
 
 
 def numbers(*axes: str) -> tuple[Array, ...]:
-    """Arrays of numbers, in whatever precision scikit-learn has left them."""
+    """Arrays of numbers in any of the dtypes that scikit-learn leaves."""
     return tuple(Array(axes, dtype) for dtype in (np.float64, np.float32, np.int64, np.int32))
 
 
 # Classes of a classifier, in the order of its probabilities.
 LABELS = Either((*numbers("c"), array("c", dtype=np.bool_), Names("c"), Texts("c")))
-
-
-def estimator(
-    cls: type,
-    state: dict[str, Spec],
-    check: Callable[[Mapping[str, Any]], None] = no_check,
-) -> Entry:
-    """An estimator: any parameters, these attributes and scikit-learn's own."""
-    params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)
-    columns: dict[str, Spec] = {"n_features_in_": Count("d"), "feature_names_in_": Names("d")}
-    return Entry(cls, params, columns | state, sums=(("w", "d+2"),), check=check)

@@ -1,8 +1,7 @@
-"""Trees and forests in model files: their splits as plain arrays, and what is in the leaves."""
+"""Codecs of trees and forests: their splits as plain arrays, and the rows in their leaves."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +27,7 @@ from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.errors import InputError
 from pnml.estimators.tree_classifier import PNMLTreeClassifier
 from pnml.estimators.tree_regressor import PNMLTreeRegressor
-from pnml.models.codec import ANYTHING, LABELS, Entry, array, estimator
+from pnml.models.codec import LABELS, array, estimator, unfitted, value
 from pnml.models.schema import OneOf, Spec
 
 
@@ -60,14 +59,6 @@ def _check_classes(values: Mapping[str, Any]) -> None:
         raise InputError("the leaves of a model count other classes than it has")
 
 
-_PARTITION: dict[str, Spec] = {
-    "roots": array("t", dtype=np.int64),
-    "left": array("m", dtype=np.int64),
-    "right": array("m", dtype=np.int64),
-    "feature": array("m", dtype=np.int64),
-    "threshold": array("m"),
-    "gaps_left": array("m", dtype=np.bool_),
-}
 _TREES: dict[str, Spec] = {
     "partition_": OneOf((Partition,)),
     "_takes_gaps": OneOf((bool,)),
@@ -97,10 +88,10 @@ GROWN_BY = (
     ExtraTreesRegressor,
 )
 TREE_PARTS = [
-    Entry(Partition, _PARTITION, check=_check_partition),
-    Entry(ClassLeaves, {"counts": array("m", "c"), "prior": OneOf((float,))}),
-    Entry(ValueLeaves, {"weight": array("m"), "mean": array("m"), "center": OneOf((float,))}),
-    *(Entry(cls, dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)) for cls in GROWN_BY),
+    value(Partition, check=_check_partition),
+    value(ClassLeaves),
+    value(ValueLeaves),
+    *map(unfitted, GROWN_BY),
 ]
 TREES = [
     estimator(PNMLTreeClassifier, _CLASSES, _check_classes),

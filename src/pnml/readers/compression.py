@@ -13,7 +13,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from pnml.errors import InputError
-from pnml.readers.refusals import reading
+from pnml.readers.file_errors import reading
 from pnml.readers.remote import Place
 
 PIECE_BYTES = 4 * 2**20

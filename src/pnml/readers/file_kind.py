@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pnml.errors import InputError
-from pnml.readers.refusals import reading
+from pnml.readers.file_errors import reading
 from pnml.readers.remote import Place
 
 

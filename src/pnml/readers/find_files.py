@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from pnml.errors import InputError
+from pnml.readers.file_errors import missing, reading
 from pnml.readers.file_kind import ENDINGS, Kind, ending, kind_of
-from pnml.readers.refusals import missing, reading
 from pnml.readers.remote import Place, is_remote, remote_files
 
 STANDARD_INPUT = "standard input"

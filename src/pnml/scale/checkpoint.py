@@ -15,7 +15,7 @@ import pyarrow as pa
 from pnml.core.statistic.exact_sum import Arrays, Document
 from pnml.errors import InputError
 from pnml.models.container import pack, unpack
-from pnml.readers.events import Mark
+from pnml.readers.file_pass import Mark
 from pnml.runtime.atomic import write_whole
 
 _KEY = "counted"

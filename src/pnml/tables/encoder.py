@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -99,7 +100,7 @@ class CategoryColumn:
 class Patterns:
     """Which columns were missing together in training."""
 
-    seen: BoolArray | None  # (p, columns); None where there were too many to keep
+    seen: Annotated[BoolArray, "p c"] | None  # None where there were too many to keep
 
     @cached_property
     def _keys(self) -> set[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -30,15 +31,16 @@ class Gram:
 
     rows: int
     weight: float  # sum of the row weights; equals rows when there are none
-    x_mean: FloatArray  # (d,)
-    y_mean: FloatArray  # (k,)  k = 0 when the rows carry no target
+    x_mean: Annotated[FloatArray, "d"]
+    y_mean: Annotated[FloatArray, "k"]  # k = 0 when the rows carry no target
     rounding: float  # relative round-off of the rows as they came
     whole: bool  # whether every row counts as at least one copy of itself
-    xx: FloatArray  # (d, d)  Σ w (x−x̄)(x−x̄)ᵀ
-    xy: FloatArray  # (d, k)
-    yy: FloatArray  # (k, k)
-    sample: RowSample  # columns: features, targets, weight
-    lost: FloatArray | None = None  # (d,)  round-off that subtracting left in the diagonal of xx
+    xx: Annotated[FloatArray, "d d"]  # Σ w (x−x̄)(x−x̄)ᵀ
+    xy: Annotated[FloatArray, "d k"]
+    yy: Annotated[FloatArray, "k k"]
+    sample: Annotated[RowSample, "w=d+k+1"]  # columns: features, targets, weight
+    # Round-off that subtracting left in the diagonal of xx.
+    lost: Annotated[FloatArray, "d"] | None = None
 
     @classmethod
     def of(

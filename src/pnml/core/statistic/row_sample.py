@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -30,8 +31,8 @@ class RowSample:
     (2, 2)
     """
 
-    keys: FloatArray  # (m,) sorted
-    rows: FloatArray  # (m, d)
+    keys: Annotated[FloatArray, "m"]  # sorted
+    rows: Annotated[FloatArray, "m w"]
     size: int
     bound: float = 1.0  # rows with keys from here up have been let go
 

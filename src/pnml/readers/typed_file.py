@@ -13,9 +13,9 @@ import pyarrow.parquet
 
 from pnml.errors import InputError
 from pnml.readers.batches import MOST_ROWS
+from pnml.readers.file_errors import reading, refuse_repeated
 from pnml.readers.file_kind import Kind
 from pnml.readers.find_files import TableFile
-from pnml.readers.refusals import reading, refuse_repeated
 from pnml.readers.remote import Place
 
 _PARQUET_ROWS = 65_536

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from pnml.errors import InputError
-from pnml.readers.csv_part import CsvPart
+from pnml.readers.csv_file import CsvPart
 from pnml.readers.csv_rows import Block
+from pnml.readers.file_errors import listed
 from pnml.readers.promotion import is_number, joined, joined_or_text
-from pnml.readers.refusals import listed
-from pnml.readers.typed_part import TypedPart
+from pnml.readers.typed_file import TypedPart
 
 Part = CsvPart | TypedPart
 

@@ -17,10 +17,10 @@ from pnml.readers.batches import one_array
 from pnml.readers.compression import pieces
 from pnml.readers.csv_rows import Block
 from pnml.readers.csv_text import ReadOptions, read_text, reads_as_number
+from pnml.readers.file_errors import cell, reading, refuse_repeated
 from pnml.readers.file_kind import delimiter_of
 from pnml.readers.find_files import TableFile
 from pnml.readers.promotion import is_number
-from pnml.readers.refusals import cell, reading, refuse_repeated
 
 _GUESSES = ";\t|:,"
 _GUESSED_ROWS = 20

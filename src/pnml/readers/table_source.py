@@ -13,20 +13,20 @@ import pyarrow as pa
 
 from pnml.errors import InputError
 from pnml.readers.batches import resized
-from pnml.readers.columns import (
+from pnml.readers.common_schema import (
     Part,
     common_schema,
     joined_schema,
     wanted_schema,
     widened_schema,
 )
-from pnml.readers.csv_part import CsvPart
+from pnml.readers.csv_file import CsvPart
 from pnml.readers.csv_text import ReadOptions
-from pnml.readers.events import START, Broken, Event, Mark, Read, Then, Wider, events
+from pnml.readers.file_errors import listed
 from pnml.readers.file_kind import Kind
+from pnml.readers.file_pass import START, Broken, Event, Mark, Read, Then, Wider, events
 from pnml.readers.find_files import Found, TableFile, find
-from pnml.readers.refusals import listed
-from pnml.readers.typed_part import TypedPart
+from pnml.readers.typed_file import TypedPart
 
 _MOST_WORKERS = 4
 

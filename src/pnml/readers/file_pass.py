@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pnml.errors import InputError
-from pnml.readers.columns import Part
+from pnml.readers.common_schema import Part
 from pnml.readers.prefetch import ahead
 
 

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from pnml.errors import InputError
-from pnml.readers.refusals import listed
+from pnml.readers.file_errors import listed
 from pnml.readers.sinks import Sink, open_sink, sink_ending
 from pnml.runtime.atomic import whole_file
 
