@@ -19,7 +19,7 @@ from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.gram_classifier import rows_to_count
-from pnml.readers.events import Mark
+from pnml.readers.file_pass import Mark
 from pnml.scale.from_gram import statistic
 from pnml.tables.encoder import LARGEST
 from pnml.tables.targets import check_amounts, weights_of

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from pnml.core.statistic.exact_sum import Arrays, Document
 from pnml.errors import InputError
-from pnml.readers.events import START, Broken, Ended, Mark, Read
-from pnml.readers.source import TableSource
+from pnml.readers.file_pass import START, Broken, Ended, Mark, Read
+from pnml.readers.table_source import TableSource
 from pnml.runtime.checks import is_number, is_whole
 from pnml.runtime.progress import FileProgress, watching
 from pnml.scale.checkpoint import Checkpoint, Stop

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pnml.core.statistic.exact_sum import Arrays, Document
 from pnml.errors import InputError
 from pnml.readers import Retyped, TableSource
-from pnml.readers.events import Mark
+from pnml.readers.file_pass import Mark
 from pnml.runtime.progress import watching
 from pnml.scale.checkpoint import Checkpoint
 from pnml.scale.resume import Plan, count
