@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram, sample_rows
 from pnml.errors import InputError
-from pnml.estimators.lasso import LassoSolution, solve_lasso
-from pnml.estimators.least_squares import LUCKY
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.regressor import StreamingRegressor
 from pnml.estimators.validation import check_training_rows, refuse_too_little
+from pnml.learners.lasso import solve_lasso
+from pnml.learners.least_squares import LUCKY
 
 
 def _streams(estimator: LpNMLRegressor) -> bool:
@@ -26,7 +25,7 @@ def _streams(estimator: LpNMLRegressor) -> bool:
     return True
 
 
-class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
+class LpNMLRegressor(StreamingRegressor):
     """Luckiness regression: between Bayes and pNML in width, and at home with many features.
 
     Parameters
@@ -99,7 +98,7 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
         refuse_too_little(y, {"noise_variance": noise, "alpha": alpha})
         self._statistic = Factor.of(X, y)
         self._sample = sample_rows(X, y[:, None], np.ones(len(X)))
-        self._solution = solve_lasso(self._statistic, X, y, alpha, noise, intercept=intercept)
+        self._learner = solve_lasso(self._statistic, X, y, alpha, noise, intercept=intercept)
         return self
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
@@ -130,9 +129,6 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
         """
         self._check_penalty()
         return super().fit_gram(gram)
-
-    def _hides_nonfinite(self) -> bool:
-        return isinstance(self._solution, LassoSolution)  # which may ignore the feature
 
     def _check_penalty(self) -> None:
         if self.penalty not in ("l2", "l1"):

@@ -57,7 +57,7 @@ class _Reader:
         codec.check(params | state)
         new = codec.make(params)
         if state:
-            vars(new).update(state)
+            vars(new).update(codec.restored(new, state))
         self._objects.append(new)
         if not codec.state:
             self._sizes[id(new)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}

@@ -150,17 +150,15 @@ class _Writer:
         return {"array": key}
 
     def _object(self, value: Any, codec: Codec) -> dict[str, Any]:
-        attributes = vars(value)
-        unknown = set(attributes) - set(codec.params) - set(codec.state) if codec.state else ()
+        unknown = set(vars(value)) - codec.expected if codec.state else ()
         if unknown:
             raise InputError(
                 f"This {codec.name} has an attribute {shorten(min(unknown))!r} that a model file "
                 "does not hold; delete it before saving."
             )
         params = {name: self.value(getattr(value, name), name) for name in codec.params}
-        state = {
-            name: self.value(attributes[name], name) for name in codec.state if name in attributes
-        }
+        held = codec.state_of(value) if codec.state else {}
+        state = {name: self.value(held[name], name) for name in codec.state if name in held}
         described = {"class": codec.name, "params": params} | ({"state": state} if state else {})
         self.objects.append(described)
         return {"object": len(self.objects) - 1}

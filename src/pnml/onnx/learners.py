@@ -11,10 +11,10 @@ from pnml.core import gaussian, luckiness, softmax
 from pnml.core.luckiness import RidgeTerms
 from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.genies import OneStep
-from pnml.estimators.least_squares import LUCKY, Solution
 from pnml.estimators.luckiness import LpNMLRegressor
 from pnml.estimators.regressor import PNMLRegressor
+from pnml.learners.least_squares import LUCKY, Solution
+from pnml.learners.one_step import OneStep
 from pnml.onnx.operations import xp
 from pnml.onnx.traced import Traced
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import onnx
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.wrapped import unfrozen
+from pnml.learners.last_step import unfrozen
 from pnml.onnx import learners
 from pnml.onnx.graph import ROWS, Dimensions, Graph, element_of
 from pnml.onnx.steps import log_probabilities, rows_after

@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto
 from pnml.core import gaussian
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.least_squares import LUCKY, Solution
+from pnml.learners.least_squares import LUCKY, Solution
 from pnml.onnx import learners
 from pnml.onnx.graph import ROWS, Graph, element_of
 from pnml.onnx.operations import columns, concatenate, number, xp
