@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
@@ -25,14 +26,18 @@ def take_apart(module: LastLayerPNML) -> StoredLayer:
     if not module.statistic.fitted:
         raise InputError("This LastLayerPNML has seen no training rows; fit it before saving it.")
     features = module.statistic.counted.form.features
-    out = module.score_features(torch.ones(1, features))  # also chooses the scale, once for all
+    out = module.score_features(torch.ones(1, features))
+    statistic = {name: _array(t) for name, t in module.statistic.state_dict().items()}
+    scale = module.scale_
+    if module.settings.scale == "auto" and scale is not None:
+        statistic["scale"] = np.array(scale)  # after partial_fit it is chosen but not stored yet
     head = module.model.state_dict() if _is_whole(module.model) else {}
     return StoredLayer(
         settings={name: _plain(value) for name, value in vars(module.settings).items()},
         task=out.task.name,
         outputs=out.logits.shape[-1],
-        scale=module.scale_,
-        statistic={name: _array(t) for name, t in module.statistic.state_dict().items()},
+        scale=scale,
+        statistic=statistic,
         head={name: _array(tensor) for name, tensor in head.items()},
         head_dtype=str(head["weight"].dtype).removeprefix("torch.") if head else None,
     )

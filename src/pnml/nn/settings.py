@@ -57,16 +57,6 @@ class Settings:
         return None if self.alpha == "auto" else float(self.alpha)
 
 
-def check_level(level: Any) -> float:
-    """A quantile of the training regrets."""
-    if not _is_number(level, 0.0) or not 0 < level <= 1:
-        raise InputError(
-            f"level is {level!r}, but it is a quantile of the training regrets; pass a number "
-            "above 0 and at most 1, for instance level=0.99."
-        )
-    return float(level)
-
-
 def _is_number(value: Any, least: float) -> bool:
     real = isinstance(value, Real) and not isinstance(value, bool)
     return real and bool(np.isfinite(float(value))) and float(value) >= least

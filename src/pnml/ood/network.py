@@ -62,9 +62,16 @@ def logits_of(model: Model | None, x: Any) -> Array:
 
 def raw_logits(model: Any, x: Any) -> Array:
     """Logits (n, C) of a network as it is, with gradients where they are on."""
-    from pnml.nn.batches import call, tensors_in
+    from pnml.nn.batches import call
 
-    return _checked(next(tensors_in(call(model, x)), None))
+    return logits_in(call(model, x))
+
+
+def logits_in(returned: Any) -> Array:
+    """Logits (n, C) in what a network returned: its first tensor."""
+    from pnml.nn.batches import tensors_in
+
+    return _checked(next(tensors_in(returned), None))
 
 
 def as_input(model: Any, x: Any) -> Any:
