@@ -1,0 +1,137 @@
+"""Checks of arguments: numbers, whole numbers, shares, flags and choices among words.
+
+The predicates (`is_…`) are for arguments whose error sentence is their own; the checks (`check_…`)
+return the argument or raise an InputError.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from pnml.errors import InputError
+
+
+def is_number(value: Any, least: float = -math.inf) -> bool:
+    """Whether a value is one finite real number of at least `least`; True and False are not.
+
+    >>> is_number(0.5), is_number(np.float32(0.5)), is_number(True), is_number(math.nan)
+    (True, True, False, False)
+    >>> is_number(-1, 0.0)
+    False
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return False
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond the range of floats
+        return False
+    return math.isfinite(number) and number >= least
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Whether a value is a whole number of at least `least`; True and False are not.
+
+    >>> is_whole(3, 1), is_whole(np.int64(0), 1), is_whole(True, 0), is_whole(2.0, 1)
+    (True, False, False, False)
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    return whole and int(value) >= least
+
+
+def is_share(value: Any, *, one: bool = False) -> bool:
+    """Whether a value is a number above 0 and below 1, or up to 1 where `one`.
+
+    >>> is_share(0.5), is_share(1.0), is_share(1.0, one=True)
+    (True, False, True)
+    """
+    return is_number(value) and (0 < value < 1 or (one and value == 1))
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is {value!r}, but it must be True or False; pass one of them.")
+    return bool(value)
+
+
+def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
+    """One of the words in `known`.
+
+    >>> check_choice("loss", "margin", ["margin", "entropy"])
+    'margin'
+    """
+    if not isinstance(value, str) or value not in known:
+        words = ", ".join(f'"{word}"' for word in known)
+        raise InputError(f"{name} is {value!r}, which is none of {words}; pass one of them.")
+    return value
+
+
+def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | None:
+    """A float, or None for "loo"."""
+    if isinstance(value, str) and value == "loo":
+        return None
+    if not is_number(value, 0.0) or (positive and value == 0):
+        least = "greater than 0" if positive else "of at least 0"
+        raise InputError(
+            f'{name} is {value!r}, but it must be a finite number {least} or "loo"; '
+            f'pass {name}="loo" to have it chosen by leave-one-out.'
+        )
+    return float(value)
+
+
+def check_number(name: str, value: Any, least: float, needed: str = "a finite number") -> float:
+    """A finite number of at least `least`; `needed` names in the message what else is allowed."""
+    if not is_number(value, least):
+        raise _too_small(name, value, needed, least)
+    return float(value)
+
+
+def check_whole(name: str, value: Any, least: int, needed: str = "a whole number") -> int:
+    """A whole number of at least `least`; `needed` names in the message what else is allowed.
+
+    >>> check_whole("epochs", np.int32(3), 0)
+    3
+    """
+    if not is_whole(value, least):
+        raise _too_small(name, value, needed, least)
+    return int(value)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A finite number greater than 0."""
+    if not is_number(value, 0.0) or float(value) == 0:
+        raise InputError(
+            f"{name} is {value!r}, but a finite number greater than 0 is needed; pass one."
+        )
+    return float(value)
+
+
+def check_count(name: str, value: Any, most: int | None = None, of: str = "") -> int:
+    """A whole number from 1 to `most`, the number of things called `of` in the message."""
+    if not is_whole(value, 1):
+        raise InputError(
+            f"{name} is {value!r}, but a whole number of 1 or more is needed; pass one."
+        )
+    if most is not None and value > most:
+        raise InputError(
+            f"{name} is {value}, but there are only {most} {of}; ask for {most} at most."
+        )
+    return int(value)
+
+
+def check_seed(value: Any) -> int:
+    """A whole number of at least 0."""
+    if not is_whole(value, 0):
+        raise InputError(f"seed is {value!r}, but a whole number from 0 on is needed; pass one.")
+    return int(value)
+
+
+def _too_small(name: str, value: Any, needed: str, least: float) -> InputError:
+    return InputError(
+        f"{name} is {value!r}, but it must be {needed} of at least {least}; pass such a value."
+    )
