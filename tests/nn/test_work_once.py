@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pnml.nn import LastLayerPNML
-from pnml.nn.judge import Judge
+from pnml.nn.scorer import Judge
 from pnml.ood import Gram, RegretDetector, with_pnml
 
 

@@ -13,7 +13,7 @@ from pnml.adversarial.attacked import Attacked
 from pnml.adversarial.hunting import Hunt, scores_of
 from pnml.adversarial.libraries import chance, counted, package, right
 from pnml.adversarial.settings import check_count, check_inputs
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 # What a package adds and subtracts is rounded.
 _ROUNDING = 1e-6

@@ -28,7 +28,7 @@ from pnml.adversarial.settings import (
 )
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 
 class AdversarialPNML(nn.Module):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pnml.errors import InputError
 from pnml.models.stored_layer import StoredLayer
 from pnml.nn import LastLayerPNML
-from pnml.nn.heads import linear_module
+from pnml.nn.head import linear_module
 
 
 def take_apart(module: LastLayerPNML) -> StoredLayer:

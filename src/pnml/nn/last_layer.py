@@ -13,19 +13,19 @@ from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.errors import InputError
 from pnml.nn.batches import batches_of, tensor_of
-from pnml.nn.counting import Counted, Counting
-from pnml.nn.geometry import Geometry
-from pnml.nn.heads import linear_module
-from pnml.nn.judge import Judge
-from pnml.nn.output import LastLayerOutput
-from pnml.nn.processes import Processes
+from pnml.nn.cached_reference import CachedReference
+from pnml.nn.distributed import Processes
+from pnml.nn.feature_geometry import Geometry
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.feature_statistic import Counted, Counting
+from pnml.nn.head import linear_module
+from pnml.nn.last_layer_output import LastLayerOutput
+from pnml.nn.last_layer_settings import Settings
 from pnml.nn.progress import tracked
-from pnml.nn.reference import CachedReference
-from pnml.nn.rows import numpy_rows
-from pnml.nn.settings import Settings
+from pnml.nn.scorer import Judge
 from pnml.nn.shared import Share, added_up
-from pnml.nn.statistic import FeatureStatistic
-from pnml.nn.taken_apart import TakenApart
+from pnml.nn.split_model import TakenApart
+from pnml.nn.statistic_buffers import FeatureStatistic
 from pnml.nn.tasks import REGRESSION, task_of
 
 

@@ -11,7 +11,7 @@ from pnml.core.arrays import Array, FloatArray
 from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.network import Model, as_numpy, logits_of, scores_of
+from pnml.ood.network_logits import Model, as_numpy, logits_of, scores_of
 
 
 class CosineSimilarity(Detector):

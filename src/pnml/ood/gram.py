@@ -15,7 +15,7 @@ from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.gram_features import Bounds, Tensor, Watched, layers_of, watched
-from pnml.ood.network import as_input, as_numpy, batches, is_module, logits_of
+from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, logits_of
 
 # Every tenth row normalises the deviations instead of widening the bounds.
 _EVERY = 10

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pnml.errors import InputError
-from pnml.ood.network import logits_in
+from pnml.ood.network_logits import logits_in
 
 Tensor = Any
 # What keeps the relative distance to a bound of 0 finite.
@@ -126,7 +126,7 @@ def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
     """
     from torch import nn
 
-    from pnml.nn.network import unwrapped
+    from pnml.nn.eval_mode import unwrapped
 
     by_name = dict(unwrapped(model).named_modules())
     if layers is None:
@@ -166,7 +166,7 @@ class Watched:
 @contextmanager
 def watched(model: Any, layers: list[Any], orders: tuple[int, ...]) -> Iterator[Watched]:
     """Row sums of the outputs of these layers, and the network's own, filled as it runs."""
-    from pnml.nn.network import unwrapped
+    from pnml.nn.eval_mode import unwrapped
 
     seen = Watched([], [])
 

@@ -14,8 +14,8 @@ from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.metrics.ranking import Ranking
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.logits import MSP, check_temperature
-from pnml.ood.network import (
+from pnml.ood.logit_detectors import MSP, check_temperature
+from pnml.ood.network_logits import (
     Model,
     as_input,
     batches,
@@ -102,7 +102,7 @@ class ODIN(Detector):
             )
         import torch
 
-        from pnml.nn.network import as_in_use
+        from pnml.nn.eval_mode import as_in_use
 
         inputs = as_input(self.model, x)
         if not getattr(inputs, "is_floating_point", lambda: False)():

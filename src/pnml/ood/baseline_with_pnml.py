@@ -15,10 +15,10 @@ from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.gram import Gram, HoldOut
-from pnml.ood.logits import MSP, Energy, MaxLogit
-from pnml.ood.network import as_input, as_numpy
+from pnml.ood.logit_detectors import MSP, Energy, MaxLogit
+from pnml.ood.network_logits import as_input, as_numpy
 from pnml.ood.odin import ODIN
-from pnml.ood.regret import RegretDetector
+from pnml.ood.regret_detector import RegretDetector
 
 if TYPE_CHECKING:
     from torch import Tensor

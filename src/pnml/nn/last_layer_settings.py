@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pnml.errors import InputError
-from pnml.nn.rows import RowForm
+from pnml.nn.feature_rows import RowForm
 from pnml.nn.tasks import REGRESSION, TASKS, Task
 
 

@@ -13,17 +13,17 @@ from torch import Tensor
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.errors import InputError
 from pnml.nn.batches import batches_of, input_of
-from pnml.nn.heads import linear_module
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.head import linear_module
 from pnml.nn.progress import tracked
 from pnml.nn.refit.checkpoint import Checkpoint, fingerprint
-from pnml.nn.refit.exact import ExactRefit
+from pnml.nn.refit.exact_refit import ExactRefit
+from pnml.nn.refit.fine_tuning import FineTuned
 from pnml.nn.refit.labels import class_labels, label_of
-from pnml.nn.refit.output import Genies, RefitOutput
-from pnml.nn.refit.rows import Gathering, TrainingRows, refuse_nonfinite
-from pnml.nn.refit.settings import FineTuning, RefitSettings
-from pnml.nn.refit.source import LastLayerSource, Seen, TailSource
-from pnml.nn.refit.tuning import FineTuned
-from pnml.nn.rows import numpy_rows
+from pnml.nn.refit.refit_output import Genies, RefitOutput
+from pnml.nn.refit.refit_settings import FineTuning, RefitSettings
+from pnml.nn.refit.row_source import LastLayerSource, Seen, TailSource
+from pnml.nn.refit.training_rows import Gathering, TrainingRows, refuse_nonfinite
 
 # Draws the training rows that are left out for the threshold.
 _SEED = 0

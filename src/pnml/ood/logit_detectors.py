@@ -13,7 +13,7 @@ from pnml.core.softmax import log_softmax
 from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.network import Model, logits_of, scores_of
+from pnml.ood.network_logits import Model, logits_of, scores_of
 
 
 class FromLogits(Detector):

@@ -13,8 +13,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from pnml.errors import InputError
 from pnml.nn.batches import call, tensors_in
-from pnml.nn.heads import CallableHead, LinearHead
-from pnml.nn.network import HookedNetwork, Network, PairNetwork, as_in_use, unwrapped
+from pnml.nn.eval_mode import HookedNetwork, Network, PairNetwork, as_in_use, unwrapped
+from pnml.nn.head import CallableHead, LinearHead
 
 _SAY = 'pass layer="name", a module, or two functions layer=(features, head)'
 

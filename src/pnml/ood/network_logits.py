@@ -53,7 +53,7 @@ def logits_of(model: Model | None, x: Any) -> Array:
         return _checked(model(x))
     import torch
 
-    from pnml.nn.network import as_in_use
+    from pnml.nn.eval_mode import as_in_use
 
     with as_in_use([model]), torch.no_grad():
         logits = raw_logits(model, as_input(model, x))

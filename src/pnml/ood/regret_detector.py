@@ -11,7 +11,7 @@ from pnml.core.arrays import Array
 from pnml.core.trust import Reference, Thresholds
 from pnml.errors import InputError
 from pnml.ood.detector import Detector
-from pnml.ood.network import as_input, as_numpy, batches, is_module, is_tensor
+from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, is_tensor
 
 if TYPE_CHECKING:
     from pnml.nn import LastLayerOutput, LastLayerPNML

@@ -7,10 +7,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from pnml.errors import InputError
-from pnml.nn import finding
+from pnml.nn import find_head as finding
 from pnml.nn.batches import device_of, input_of, moved, refuse_other_device
-from pnml.nn.heads import Head, LinearHead
-from pnml.nn.network import HookedNetwork, Network, as_in_use, unwrapped
+from pnml.nn.eval_mode import HookedNetwork, Network, as_in_use, unwrapped
+from pnml.nn.head import Head, LinearHead
 
 
 class TakenApart:

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from pnml.core.arrays import FloatArray
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
-from pnml.nn.counting import Counted
-from pnml.nn.rows import RowForm
+from pnml.nn.feature_rows import RowForm
+from pnml.nn.feature_statistic import Counted
 
 
 class FeatureStatistic(nn.Module):
