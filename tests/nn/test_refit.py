@@ -14,8 +14,8 @@ from torch import nn
 import child
 from pnml.errors import InputError
 from pnml.nn import RefitLastLayerPNML
-from pnml.nn.refit.output import Genies
-from pnml.nn.refit.strength import chosen_strength, held_back
+from pnml.nn.refit.penalty_choice import chosen_strength, held_back
+from pnml.nn.refit.refit_output import Genies
 
 
 def layer_by_definition(X, y, classes, alpha):
@@ -258,7 +258,7 @@ def test_a_killed_process_leaves_its_finished_rows(tmp_path):
         """
         import os, sys, torch
         from pnml.nn.refit import checkpoint
-        from pnml.nn.refit.settings import FineTuning
+        from pnml.nn.refit.refit_settings import FineTuning
         from pnml.nn import RefitLastLayerPNML
         torch.manual_seed(0)
         net, x = torch.nn.Linear(3, 2), torch.randn(90, 3)

@@ -13,8 +13,8 @@ from torch import nn
 
 from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
-from pnml.nn.counting import Counted, Counting
-from pnml.nn.rows import RowForm
+from pnml.nn.feature_rows import RowForm
+from pnml.nn.feature_statistic import Counted, Counting
 
 
 def same(a, b, x):

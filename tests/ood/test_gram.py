@@ -158,7 +158,7 @@ def test_training_rows_do_not_deviate_and_every_tenth_is_held_out(network, image
     deviations = detector.deviations(images).numpy()
     np.testing.assert_allclose(deviations[~held], 0.0, atol=1e-4)
     np.testing.assert_allclose(detector.validation_, deviations[held], rtol=1e-3, atol=1e-5)
-    assert detector.threshold(1.0) == pytest.approx(detector._usual_scores().max())
+    assert detector.threshold(1.0) == pytest.approx(detector._reference().regrets.max())
 
 
 def test_a_class_never_named_in_training_is_an_outlier(network, images):

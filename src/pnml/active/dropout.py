@@ -13,7 +13,7 @@ from pnml.active.progress import Progress
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.batches import call
-from pnml.nn.network import as_in_use, unwrapped
+from pnml.nn.eval_mode import as_in_use, unwrapped
 
 
 class MCDropout:

@@ -12,7 +12,7 @@ from pnml.active.checks import check_count, check_seed
 from pnml.active.dropout_masks import Masks, dropouts_of
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 
 def sampled(network: nn.Module, run: Callable[[], Any], n: int, seed: int) -> FloatArray:

@@ -68,8 +68,8 @@ def _of_network(model: Any, inputs: Any) -> FloatArray:
 
     from pnml.active.network_ensemble import batches
     from pnml.nn.batches import device_of, input_of, moved
-    from pnml.nn.finding import found_by_running
-    from pnml.nn.network import as_in_use, unwrapped
+    from pnml.nn.eval_mode import as_in_use, unwrapped
+    from pnml.nn.find_head import found_by_running
 
     network = unwrapped(model)
     found = []

@@ -23,7 +23,7 @@ from pnml.adversarial.losses import Loss, lead
 from pnml.adversarial.refiner import logits_of
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 # (look, ball, inputs, where to begin) → points (n, ...), and what the label led by there (n,)
 Ascent = Callable[[Look, Ball, Tensor, Tensor], tuple[Tensor, Tensor]]

@@ -13,7 +13,7 @@ from pnml.adversarial.attack_problem import Hunt, scores_of
 from pnml.adversarial.attack_result import Attacked
 from pnml.adversarial.checks import check_count, check_inputs
 from pnml.adversarial.external import chance, counted, package, right
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 # What a package adds and subtracts is rounded.
 _ROUNDING = 1e-6

@@ -25,7 +25,7 @@ from pnml.adversarial.protocol import Trial
 from pnml.adversarial.report import DefenceEvaluation, SweepRow
 from pnml.adversarial.telling import Progress, telling
 from pnml.errors import InputError
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 # Repeats of a timed pass, of which the fastest counts, and rows of its batch.
 _REPEATS, _TIMED = 5, 256

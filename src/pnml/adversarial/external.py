@@ -15,7 +15,7 @@ from pnml.adversarial.attack_problem import Hunt
 from pnml.adversarial.attack_result import Attacked
 from pnml.adversarial.checks import check_count
 from pnml.errors import InputError
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 # The range that these packages take for granted.
 _RANGE = (0.0, 1.0)

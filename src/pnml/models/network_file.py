@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from pnml.errors import InputError
 from pnml.models.stored_layer import StoredLayer
 from pnml.nn import LastLayerPNML
-from pnml.nn.heads import linear_module
+from pnml.nn.head import linear_module
 
 
 def to_stored(module: LastLayerPNML) -> StoredLayer:
@@ -25,14 +26,18 @@ def to_stored(module: LastLayerPNML) -> StoredLayer:
     if not module.statistic.fitted:
         raise InputError("This LastLayerPNML has seen no training rows; fit it before saving it.")
     features = module.statistic.counted.form.features
-    out = module.score_features(torch.ones(1, features))  # also fixes the scale
+    out = module.score_features(torch.ones(1, features))
+    statistic = {name: _array(t) for name, t in module.statistic.state_dict().items()}
+    scale = module.scale_
+    if module.settings.scale == "auto" and scale is not None:
+        statistic["scale"] = np.array(scale)  # after partial_fit it is chosen but not stored yet
     head = module.model.state_dict() if _is_linear(module.model) else {}
     return StoredLayer(
         settings={name: _plain(value) for name, value in vars(module.settings).items()},
         task=out.task.name,
         outputs=out.logits.shape[-1],
-        scale=module.scale_,
-        statistic={name: _array(t) for name, t in module.statistic.state_dict().items()},
+        scale=scale,
+        statistic=statistic,
         head={name: _array(tensor) for name, tensor in head.items()},
         head_dtype=str(head["weight"].dtype).removeprefix("torch.") if head else None,
     )

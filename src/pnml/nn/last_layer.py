@@ -10,20 +10,22 @@ import torch
 from torch import Tensor, nn
 
 from pnml.core.arrays import FloatArray
+from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.errors import InputError
 from pnml.nn.batches import batches_of, tensor_of
-from pnml.nn.counting import Counted, Counting
-from pnml.nn.geometry import Geometry
-from pnml.nn.heads import linear_module
-from pnml.nn.judge import Judge
-from pnml.nn.output import LastLayerOutput
-from pnml.nn.processes import Processes
+from pnml.nn.cached_reference import CachedReference
+from pnml.nn.distributed import Processes
+from pnml.nn.feature_geometry import Geometry
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.feature_statistic import Counted, Counting
+from pnml.nn.head import linear_module
+from pnml.nn.last_layer_output import LastLayerOutput
+from pnml.nn.last_layer_settings import Settings
 from pnml.nn.progress import tracked
-from pnml.nn.rows import numpy_rows
-from pnml.nn.settings import Settings, check_level
+from pnml.nn.scorer import Judge
 from pnml.nn.shared import Share, added_up
-from pnml.nn.statistic import FeatureStatistic
-from pnml.nn.taken_apart import TakenApart
+from pnml.nn.split_model import TakenApart
+from pnml.nn.statistic_buffers import FeatureStatistic
 from pnml.nn.tasks import REGRESSION, task_of
 
 
@@ -87,6 +89,7 @@ class LastLayerPNML(nn.Module):
         self.statistic = FeatureStatistic()
         self._parts = TakenApart(model, layer)
         self._known: tuple[int, Judge] | None = None
+        self._reference = CachedReference()
 
     @classmethod
     def from_embeddings(cls, weight: Any, bias: Any, embeddings: Any, **settings: Any) -> Self:
@@ -129,7 +132,9 @@ class LastLayerPNML(nn.Module):
             batches = tracked(batches_of(loader), "Counting training features", show)
             return self._counted_rows(batches, None)
 
-        return self._keep(counted()) if processes is None else self._share(counted, processes)
+        if processes is None:
+            return self._keep(counted())._keep_scale(self.scale_)
+        return self._share(counted, processes)
 
     def all_reduce(self, group: Any = None) -> Self:
         """Count the rows of all processes of torch.distributed, where each has counted its own.
@@ -145,7 +150,7 @@ class LastLayerPNML(nn.Module):
 
     def fit_features(self, features: Any) -> Self:
         """Count the training features (n, d) themselves, where they are at hand."""
-        return self._count_features(features, None)
+        return self._count_features(features, None)._keep_scale(self.scale_)
 
     def partial_fit_features(self, features: Any) -> Self:
         """Count more features (n, d) beside what was counted before."""
@@ -174,7 +179,7 @@ class LastLayerPNML(nn.Module):
         self._parts.head(values.shape[-1])  # refuses other widths
         return self._judge().output(values, None, self.scale_)
 
-    def trusted(self, batch: Any, level: float = 0.99) -> Tensor:
+    def trusted(self, batch: Any, level: float = DEFAULT_LEVEL) -> Tensor:
         """Whether each input is as near to the training inputs as they are to each other.
 
         Neither its regret nor its leverage may pass the `level` quantile of those of training
@@ -183,25 +188,39 @@ class LastLayerPNML(nn.Module):
         """
         level = check_level(level)
         out = self.forward(batch)  # first, for it may still have to find the last layer
-        near = out.leverage <= self.leverage_threshold(level)
-        return near & (out.regret <= self.regret_threshold(level))
+        trusted: Tensor = self.thresholds(level).trusts(out.regret, out.leverage)
+        return trusted
 
-    def regret_threshold(self, level: float = 0.99) -> float:
+    def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
+        """Largest regret and leverage of a trusted input: `level` quantiles of `reference_`.
+
+        They are computed once for a level, and again after a new fit, another scale or changed
+        weights of the last layer.
+        """
+        level = check_level(level)
+        return self._reference.thresholds(level, self._reference_state(), self._left_out)
+
+    def regret_threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Regret that this share of the training rows does not pass, each left out in turn.
 
         It comes from a uniform sample of up to 2048 training rows; those of infinite leverage do
         not count, and −inf is the answer where there are no others.
         """
-        return _finite_quantile(self.sample_regrets_, check_level(level))
+        return self.thresholds(level).regret
 
-    def leverage_threshold(self, level: float = 0.99) -> float:
+    def leverage_threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Leverage that this share of the same rows does not pass, each left out in turn."""
-        return _finite_quantile(self._judge().geometry.left_out, check_level(level))
+        return self.thresholds(level).leverage
+
+    @property
+    def reference_(self) -> Reference:
+        """Regrets and leverages of sampled training rows, each as if it had not been there."""
+        return self._reference.reference(self._reference_state(), self._left_out)
 
     @property
     def sample_regrets_(self) -> FloatArray:
         """Regrets (m,) of sampled training rows, each as if it had not been there."""
-        return self._judge().sample_regrets(self.scale_)
+        return self.reference_.regrets
 
     @property
     def rows_(self) -> int:
@@ -223,9 +242,8 @@ class LastLayerPNML(nn.Module):
             return float(asked)
         if not judge.geometry.counted.form.normalize:
             return None
-        if bool(torch.isnan(self.statistic.scale)):
-            self.statistic.keep_scale(judge.own_scale)
-        return float(self.statistic.scale)
+        stored = self.statistic.chosen_scale
+        return judge.own_scale if stored is None else stored
 
     def __add__(self, other: LastLayerPNML) -> LastLayerPNML:
         """The same network with the training rows of both modules."""
@@ -237,7 +255,7 @@ class LastLayerPNML(nn.Module):
         both._parts = self._parts
         both.statistic.to(self.statistic.xx.device)
         both.statistic.store(self.statistic.counted + other.statistic.counted)
-        return both
+        return both._keep_scale(both.scale_)
 
     def _counted(self) -> Counted | None:
         return self.statistic.counted if self.statistic.fitted else None
@@ -259,9 +277,7 @@ class LastLayerPNML(nn.Module):
         self._parts.settle(next((name for _, name in told if name is not None), None))
         self._keep(whole)
         _, scales = processes.attempt(lambda: self.scale_, lambda scale: scale)
-        if self.settings.scale == "auto" and scales[0] is not None:
-            self.statistic.keep_scale(scales[0])
-        return self
+        return self._keep_scale(scales[0])
 
     def _count_features(self, features: Any, start: Counted | None) -> Self:
         values = _floats(features)
@@ -298,12 +314,26 @@ class LastLayerPNML(nn.Module):
         self.statistic.store(counted)
         return self
 
+    def _keep_scale(self, scale: float | None) -> Self:
+        """Store a scale chosen from the training rows; forward passes store nothing."""
+        if self.settings.scale == "auto" and scale is not None:
+            self.statistic.keep_scale(scale)
+        return self
+
     def _check_fitted(self) -> None:
         if not self.statistic.fitted:
             raise InputError(
                 "This LastLayerPNML has seen no training rows; call fit(loader) or "
                 "fit_features(features), or load a state_dict, first."
             )
+
+    def _left_out(self) -> Reference:
+        judge = self._judge()
+        return Reference(judge.sample_regrets(self.scale_), leverages=judge.geometry.left_out)
+
+    def _reference_state(self) -> tuple[Any, ...]:
+        """All that the reference depends on, cheap to compare."""
+        return self.statistic.revision, self.scale_, self.settings, self._parts.head_version()
 
     def _judge(self) -> Judge:
         self._check_fitted()
@@ -315,11 +345,6 @@ class LastLayerPNML(nn.Module):
             geometry = Geometry.of(counted, self.settings.penalty)
             self._known = self.statistic.revision, Judge(geometry, head, task)
         return self._known[1]
-
-
-def _finite_quantile(values: FloatArray, level: float) -> float:
-    usual = values[np.isfinite(values)]
-    return float(np.quantile(usual, level, method="inverted_cdf")) if len(usual) else -np.inf
 
 
 def _floats(values: Any) -> Tensor:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pnml.errors import InputError
-from pnml.nn.counting import Counted
-from pnml.nn.processes import Processes
-from pnml.nn.rows import RowForm
+from pnml.nn.distributed import Processes
+from pnml.nn.feature_rows import RowForm
+from pnml.nn.feature_statistic import Counted
 
 # Sums of the same rows in another order differ by less than this share.
 _SAME = 1e-12

@@ -14,8 +14,8 @@ from pnml.core.statistic.gram import Gram, lost_together
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 from pnml.estimators.regressor import StreamingRegressor
+from pnml.nn.distributed import Processes
 from pnml.nn.last_layer import LastLayerPNML
-from pnml.nn.processes import Processes
 from pnml.nn.shared import warn_if_same
 
 

@@ -94,7 +94,7 @@ def moved_features(
     """
     import torch
 
-    from pnml.nn.heads import linear_module
+    from pnml.nn.head import linear_module
 
     head = linear_module(torch.as_tensor(weight).double(), torch.as_tensor(bias).double())
     spread = np.maximum(train.std(axis=0), np.finfo(float).tiny)

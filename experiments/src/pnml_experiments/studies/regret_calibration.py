@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from pnml.core.arrays import FloatArray
 from pnml.metrics import calibration, expected_calibration_error
-from pnml.nn.scale import separation
+from pnml.nn.feature_scale import separation
 from pnml_experiments.framework.experiment import Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError
-from pnml.nn.refit.output import Genies
+from pnml.nn.refit.refit_output import Genies
 
 # Seconds between two writings: so much work is lost at most, besides the rows in the making.
 _SECONDS = 1.0

@@ -12,7 +12,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from pnml.errors import InputError
 from pnml.nn.batches import call
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pnml.core.arrays import EPS, FloatArray
 from pnml.core.statistic.gram import Gram
 from pnml.core.statistic.row_sample import RowSample, sample_size
 from pnml.errors import InputError
-from pnml.nn.rows import RowForm
+from pnml.nn.feature_rows import RowForm
 
 # Rows wait in a block of about this many numbers, 1 MiB, for a product while still in cache.
 _BLOCK_NUMBERS = 2**17

@@ -11,13 +11,14 @@ from array_api_compat import is_numpy_array
 
 from pnml.core import softmax
 from pnml.core.arrays import Array, FloatArray
+from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.gram import Gram, HoldOut
-from pnml.ood.logits import MSP, Energy, MaxLogit
-from pnml.ood.network import as_input, as_numpy
+from pnml.ood.logit_detectors import MSP, Energy, MaxLogit
+from pnml.ood.network_logits import as_input, as_numpy
 from pnml.ood.odin import ODIN
-from pnml.ood.regret import RegretDetector
+from pnml.ood.regret_detector import RegretDetector
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,6 +90,7 @@ class GramRegretDetector(Detector):
         self.gram = gram
         self.regret = regret
         self.training_scores_: FloatArray | None = None
+        self.training_leverages_: FloatArray | None = None
 
     def fit(self, loader: Any) -> Self:
         """Fit what is not fitted yet: bounds of feature maps, and the statistic of features."""
@@ -104,39 +106,55 @@ class GramRegretDetector(Detector):
             deque(kept, maxlen=0)  # for the rows that it holds out
         if not self.regret.pnml.statistic.fitted:
             self.regret.fit(loader)
-        found = [np.zeros(0)]
+        scores, leverages = [np.zeros(0)], [np.zeros(0)]
         for x in kept.held:
-            log_p, leverage, deviation = self._judged(x)
+            log_p, leverage, deviation = self._measured(x)
             left_out = leverage / (1 - leverage)  # these rows were counted: Eq. (F6)
-            found.append(as_numpy(_scores(log_p, left_out, deviation)))
-        self.training_scores_ = np.concatenate(found)
+            raised = _raised(left_out, deviation)
+            scores.append(as_numpy(_regret(log_p, raised)))
+            leverages.append(as_numpy(raised))
+        self.training_scores_ = np.concatenate(scores)
+        self.training_leverages_ = np.concatenate(leverages)
         return self
 
     def predict(self, x: Any) -> Array:
         """Outlier scores (n,) of inputs, in nats; high means out-of-distribution."""
-        found = _scores(*self._judged(x))
-        return as_numpy(found) if is_numpy_array(x) else found
+        return self._score_and_leverage(x)[0]
 
-    def _judged(self, x: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities (n, C) that the regret goes by, leverage (n,) and deviation (n,)."""
+    def _score_and_leverage(self, x: Any) -> tuple[Array, Array]:
+        log_p, leverage, deviation = self._measured(x)
+        raised = _raised(leverage, deviation)
+        scores = _regret(log_p, raised)
+        return (as_numpy(scores), as_numpy(raised)) if is_numpy_array(x) else (scores, raised)
+
+    def _measured(self, x: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-probabilities (n, C) of the regret, leverage (n,) and deviation (n,)."""
         import torch
 
         pnml = self.regret.pnml
         given = as_input(self.gram.model, x)
-        with torch.no_grad():
+        with torch.no_grad(), self.gram.watching() as watched:
             out = pnml(given)
+        with torch.no_grad():
             logits = out.logits
             if pnml.scale_ is not None:
                 unit = torch.nn.functional.normalize(out.features.double(), dim=1)
                 logits = pnml.score_features(pnml.scale_ * unit).logits
-            return softmax.log_softmax(logits), out.leverage, self.gram.standardised(given)
+            # the network of the pNML may be another, or run in parts: then Gram runs its own
+            seen = watched.once() or self.gram.looked_at(given)
+            return softmax.log_softmax(logits), out.leverage, self.gram.standardised_of(*seen)
 
-    def _usual_scores(self) -> FloatArray:
-        return required_scores(self, self.training_scores_)
+    def _reference(self) -> Reference:
+        scores = required_scores(self, self.training_scores_)
+        return Reference(scores, leverages=self.training_leverages_)
 
 
-def _scores(log_p: Tensor, leverage: Tensor, deviation: Tensor) -> Tensor:
-    """Regrets (n,) at the leverage times the deviation, infinite with it. Eq. (O9)."""
-    raised = (leverage * deviation).masked_fill(deviation.isinf(), float("inf"))
-    regret: Tensor = softmax.regret(log_p, raised)
-    return regret.masked_fill(raised.isinf(), float("inf"))
+def _raised(leverage: Tensor, deviation: Tensor) -> Tensor:
+    """Leverage times deviation (n,), infinite with the deviation. Eq. (O9)."""
+    return (leverage * deviation).masked_fill(deviation.isinf(), float("inf"))
+
+
+def _regret(log_p: Tensor, leverage: Tensor) -> Tensor:
+    """Regrets (n,), infinite with the leverage."""
+    regret: Tensor = softmax.regret(log_p, leverage)
+    return regret.masked_fill(leverage.isinf(), float("inf"))

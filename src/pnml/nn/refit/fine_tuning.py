@@ -14,12 +14,12 @@ from torch.func import functional_call, vmap
 from torch.nn.functional import cross_entropy
 
 from pnml.core.arrays import FloatArray
-from pnml.nn.network import as_in_use
-from pnml.nn.refit.layers import Cut
-from pnml.nn.refit.output import Genies
-from pnml.nn.refit.rows import TrainingRows
-from pnml.nn.refit.settings import FineTuning
-from pnml.nn.rows import numpy_rows
+from pnml.nn.eval_mode import as_in_use
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.refit.cut_model import Cut
+from pnml.nn.refit.refit_output import Genies
+from pnml.nn.refit.refit_settings import FineTuning
+from pnml.nn.refit.training_rows import TrainingRows
 
 # Numbers in the weights and inputs of all networks that are trained side by side.
 _NUMBERS = 2**22

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pnml.errors import InputError
-from pnml.nn.rows import RowForm
+from pnml.nn.feature_rows import RowForm
 from pnml.nn.tasks import REGRESSION, TASKS, Task
 
 
@@ -55,16 +55,6 @@ class Settings:
     def penalty(self) -> float | None:
         """The penalty asked for; None where it is to follow the features."""
         return None if self.alpha == "auto" else float(self.alpha)
-
-
-def check_level(level: Any) -> float:
-    """A quantile of the training regrets."""
-    if not _is_number(level, 0.0) or not 0 < level <= 1:
-        raise InputError(
-            f"level is {level!r}, but it is a quantile of the training regrets; pass a number "
-            "above 0 and at most 1, for instance level=0.99."
-        )
-    return float(level)
 
 
 def _is_number(value: Any, least: float) -> bool:

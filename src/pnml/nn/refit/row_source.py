@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from pnml.errors import InputError
 from pnml.nn.batches import call, device_of, moved
-from pnml.nn.heads import CallableHead
-from pnml.nn.network import as_in_use, unwrapped
-from pnml.nn.refit.layers import Cut, cut_model, cut_pair
-from pnml.nn.taken_apart import TakenApart
+from pnml.nn.eval_mode import as_in_use, unwrapped
+from pnml.nn.head import CallableHead
+from pnml.nn.refit.cut_model import Cut, cut_model, cut_pair
+from pnml.nn.split_model import TakenApart
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.metrics.checks import numbers
 from pnml.metrics.open_set_estimates import FPR, open_set_metrics
-from pnml.ood.evaluation import ranked_scores, to_be_read_again
-from pnml.ood.network import as_numpy, is_tensor
+from pnml.ood.network_logits import as_numpy, is_tensor
+from pnml.ood.ood_evaluation import ranked_scores, to_be_read_again
 from pnml.ood.open_set_table import OpenSetRow, OpenSetTable
 
 if TYPE_CHECKING:

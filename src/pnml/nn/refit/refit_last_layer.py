@@ -10,20 +10,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.errors import InputError
 from pnml.nn.batches import batches_of, input_of
-from pnml.nn.heads import linear_module
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.head import linear_module
 from pnml.nn.progress import tracked
 from pnml.nn.refit.checkpoint import Checkpoint, fingerprint
-from pnml.nn.refit.exact import ExactRefit
+from pnml.nn.refit.exact_refit import ExactRefit
+from pnml.nn.refit.fine_tuning import FineTuned
 from pnml.nn.refit.labels import class_labels, label_of
-from pnml.nn.refit.output import Genies, RefitOutput
-from pnml.nn.refit.rows import Gathering, TrainingRows, refuse_nonfinite
-from pnml.nn.refit.settings import FineTuning, RefitSettings
-from pnml.nn.refit.source import LastLayerSource, Seen, TailSource
-from pnml.nn.refit.tuning import FineTuned
-from pnml.nn.rows import numpy_rows
-from pnml.nn.settings import check_level
+from pnml.nn.refit.refit_output import Genies, RefitOutput
+from pnml.nn.refit.refit_settings import FineTuning, RefitSettings
+from pnml.nn.refit.row_source import LastLayerSource, Seen, TailSource
+from pnml.nn.refit.training_rows import Gathering, TrainingRows, refuse_nonfinite
 
 # Draws the training rows that are left out for the threshold.
 _SEED = 0
@@ -204,20 +204,29 @@ class RefitLastLayerPNML:
         whole = Seen(*(torch.cat([getattr(part, name) for part in seen]) for name in names))
         return self._judged(whole, checkpoint, progress)
 
-    def trusted(self, batch: Any, level: float = 0.99) -> Tensor:
+    def trusted(self, batch: Any, level: float = DEFAULT_LEVEL) -> Tensor:
         """Whether the regret of each input is within that of training rows, each left out."""
-        threshold = self.regret_threshold(level)
-        return self(batch).regret <= threshold
+        thresholds = self.thresholds(level)
+        trusted: Tensor = thresholds.trusts(self(batch).regret)
+        return trusted
 
-    def regret_threshold(self, level: float = 0.99) -> float:
+    def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
+        """Largest regret of a trusted input: the `level` quantile of `reference_`."""
+        level = check_level(level)
+        return self.reference_.thresholds(level)
+
+    def regret_threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Regret that this share of the training rows does not pass, each left out in turn.
 
         It comes from a uniform sample of the training rows; one that is the only one of its class
         does not count, and −inf is the answer where there are no others.
         """
-        level, regrets = check_level(level), self.sample_regrets_
-        found = np.quantile(regrets, level, method="inverted_cdf") if len(regrets) else -np.inf
-        return float(found)
+        return self.thresholds(level).regret
+
+    @property
+    def reference_(self) -> Reference:
+        """Regrets of sampled training rows, each as if it had not been there."""
+        return Reference(self.sample_regrets_)
 
     @property
     def sample_regrets_(self) -> npt.NDArray[np.float64]:

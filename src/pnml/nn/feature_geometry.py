@@ -15,7 +15,7 @@ from torch import Tensor
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.softmax_leave_one_out import left_out_leverages
-from pnml.nn.counting import Counted
+from pnml.nn.feature_statistic import Counted
 
 # Share of the rows' total energy that is the penalty where none is asked for. Eq. (F11).
 SHARE = 1e-8

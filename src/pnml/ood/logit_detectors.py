@@ -10,9 +10,10 @@ from array_api_compat import array_namespace
 
 from pnml.core.arrays import Array, FloatArray
 from pnml.core.softmax import log_softmax
+from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.network import Model, logits_of, scores_of
+from pnml.ood.network_logits import Model, logits_of, scores_of
 
 
 class FromLogits(Detector):
@@ -50,8 +51,8 @@ class FromLogits(Detector):
         """Outlier scores (n,) of logits (n, C), which are the features of this detector."""
         return self._score(logits)
 
-    def _usual_scores(self) -> FloatArray:
-        return required_scores(self, self.training_scores_)
+    def _reference(self) -> Reference:
+        return Reference(required_scores(self, self.training_scores_))
 
 
 def check_temperature(temperature: Any) -> float:

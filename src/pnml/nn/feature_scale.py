@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
-from pnml.nn.geometry import whitening
+from pnml.nn.feature_geometry import whitening
 
 # Classes are left out one by one; more than this many, in this many groups.
 _GROUPS = 10

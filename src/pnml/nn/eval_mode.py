@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from pnml.errors import InputError
 from pnml.nn.batches import call
-from pnml.nn.heads import CallableHead, Head, LinearHead
+from pnml.nn.head import CallableHead, Head, LinearHead
 
 # One for each network, and not in it: locks cannot be copied.
 _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()

@@ -13,8 +13,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from pnml.errors import InputError
 from pnml.nn.batches import call, tensors_in
-from pnml.nn.heads import CallableHead, LinearHead
-from pnml.nn.network import HookedNetwork, Network, PairNetwork, as_in_use, unwrapped
+from pnml.nn.eval_mode import HookedNetwork, Network, PairNetwork, as_in_use, unwrapped
+from pnml.nn.head import CallableHead, LinearHead
 
 _SAY = 'pass layer="name", a module, or two functions layer=(features, head)'
 
@@ -61,14 +61,29 @@ def found_by_width(model: nn.Module, width: int) -> Network:
     return _named(model, fitting[0])
 
 
-def found_by_running(model: nn.Module, given: Any) -> Network:
-    """The last layer, from one forward pass of an input.
+def found_by_running(
+    model: nn.Module, given: Any
+) -> tuple[HookedNetwork, tuple[Tensor, Tensor] | None]:
+    """The network split at its last layer, from one forward pass of an input.
 
-    It is the linear layer, or convolution of one pixel, whose output the model returns; where
-    the model does something to its output first, the last one with an output of that size.
+    The last layer is the linear layer, or convolution of one pixel, whose output the model
+    returns; where the model does something to its output first, the last one with an output of
+    that size. Features and logits of the input come along where that layer ran last of all, and
+    once, as in nearly every network; None where the input has to run again.
     """
     model = unwrapped(model)
-    runs, returned = _watched(model, given)
+    last = _LastRun()
+    runs, returned = _watched(model, given, last)
+    network = _named(model, _head_name(runs, returned))
+    ran_once = [run.name for run in runs].count(network.name) == 1
+    if last.name != network.name or not ran_once or last.tensors is None:
+        return network, None
+    features, logits = last.tensors
+    return network, (network.head.classes_last(features), network.head.classes_last(logits))
+
+
+def _head_name(runs: list[_Run], returned: list[Tensor]) -> str:
+    """Name of the layer that gives the logits."""
     kept = [_Place(tensor) for tensor in returned]
     places = {place.at for place in kept}
     ends = [run for run in runs if run.gives.at in places]
@@ -81,9 +96,7 @@ def found_by_running(model: nn.Module, given: Any) -> Network:
             f"The model returns the outputs of {len(names)} layers, {quoted}, and each could be "
             f'the head; pass the one that is meant, for instance layer="{names[-1]}".'
         )
-    if not names:
-        return _named(model, _last_of_that_size(runs, returned))
-    return _named(model, names[0])
+    return names[0] if names else _last_of_that_size(runs, returned)
 
 
 def is_head(module: nn.Module) -> bool:
@@ -136,7 +149,15 @@ class _Run:
         return classes == self.shape[self.axis] or returned.numel() == self.shape.numel()
 
 
-def _watched(model: nn.Module, given: Any) -> tuple[list[_Run], list[Tensor]]:
+@dataclass
+class _LastRun:
+    """What the layer that ran last took and gave; of earlier ones nothing is kept in memory."""
+
+    name: str | None = None
+    tensors: tuple[Tensor, Tensor] | None = None
+
+
+def _watched(model: nn.Module, given: Any, last: _LastRun) -> tuple[list[_Run], list[Tensor]]:
     """Layers that could be heads in the order they ran, and what the model returned."""
     runs: list[_Run] = []
 
@@ -145,10 +166,11 @@ def _watched(model: nn.Module, given: Any) -> tuple[list[_Run], list[Tensor]]:
             features = args[0] if args else kwargs["input"]
             axis = -1 if isinstance(module, nn.Linear) else -3
             runs.append(_Run(name, _Place(features), _Place(output), output.shape, axis))
+            last.name, last.tensors = name, (features, output)
 
         return watch
 
-    with as_in_use([model]), torch.no_grad(), ExitStack() as stack:
+    with as_in_use([model]), ExitStack() as stack:
         for name, part in model.named_modules():
             if is_head(part):
                 handle = part.register_forward_hook(watching(name), with_kwargs=True)

@@ -53,7 +53,7 @@ def logits_of(model: Model | None, x: Any) -> Array:
         return _checked(model(x))
     import torch
 
-    from pnml.nn.network import as_in_use
+    from pnml.nn.eval_mode import as_in_use
 
     with as_in_use([model]), torch.no_grad():
         logits = raw_logits(model, as_input(model, x))
@@ -62,9 +62,16 @@ def logits_of(model: Model | None, x: Any) -> Array:
 
 def raw_logits(model: Any, x: Any) -> Array:
     """Logits (n, C) of a network as it is, with gradients where they are on."""
-    from pnml.nn.batches import call, tensors_in
+    from pnml.nn.batches import call
 
-    return _checked(next(tensors_in(call(model, x)), None))
+    return logits_in(call(model, x))
+
+
+def logits_in(returned: Any) -> Array:
+    """Logits (n, C) in what a network returned: its first tensor."""
+    from pnml.nn.batches import tensors_in
+
+    return _checked(next(tensors_in(returned), None))
 
 
 def as_input(model: Any, x: Any) -> Any:

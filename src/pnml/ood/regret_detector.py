@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from array_api_compat import is_numpy_array
 
-from pnml.core.arrays import Array, FloatArray
+from pnml.core.arrays import Array
+from pnml.core.trust import Reference, Thresholds
 from pnml.errors import InputError
 from pnml.ood.detector import Detector
-from pnml.ood.network import as_input, as_numpy, batches, is_module, is_tensor
+from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, is_tensor
 
 if TYPE_CHECKING:
     from pnml.nn import LastLayerOutput, LastLayerPNML
@@ -109,27 +110,35 @@ class RegretDetector(Detector):
         Infinite where a row has something that no training row had and nothing was said, by a
         penalty, of how much that means.
         """
-        import torch
-
-        inputs = x if self.perturb is None else self.perturb(x)
-        with torch.no_grad():
-            return _scores(self.pnml(_ready(self.pnml.model, inputs)), x)
+        return self._score_and_leverage(x)[0]
 
     def predict_features(self, features: Any) -> Array:
         """Regrets (n,) of features (n, d) in nats, as `predict` of inputs."""
         import torch
 
         with torch.no_grad():
-            return _scores(self.pnml.score_features(features), features)
+            return _measured(self.pnml.score_features(features), features)[0]
 
-    def _usual_scores(self) -> FloatArray:
-        return self.pnml.sample_regrets_
+    def _score_and_leverage(self, x: Any) -> tuple[Array, Array]:
+        import torch
+
+        inputs = x if self.perturb is None else self.perturb(x)
+        with torch.no_grad():
+            return _measured(self.pnml(_ready(self.pnml.model, inputs)), x)
+
+    def _reference(self) -> Reference:
+        return self.pnml.reference_
+
+    def _thresholds(self, level: float) -> Thresholds:
+        return self.pnml.thresholds(level)  # which computes them once for each level
 
 
-def _scores(out: LastLayerOutput, given: Any) -> Array:
-    """Regrets, infinite with the leverage, as the kind of array that was given."""
+def _measured(out: LastLayerOutput, given: Any) -> tuple[Array, Array]:
+    """Regrets, infinite with the leverage, and leverages, as the kind of array that was given."""
     regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
-    return as_numpy(regret) if is_numpy_array(given) else regret
+    if is_numpy_array(given):
+        return as_numpy(regret), as_numpy(out.leverage)
+    return regret, out.leverage
 
 
 def _ready(model: Any, x: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from pnml.errors import InputError
-from pnml.nn import finding
+from pnml.nn import find_head as finding
 from pnml.nn.batches import device_of, input_of, moved, refuse_other_device
-from pnml.nn.heads import Head, LinearHead
-from pnml.nn.network import HookedNetwork, Network, as_in_use, unwrapped
+from pnml.nn.eval_mode import HookedNetwork, Network, as_in_use, unwrapped
+from pnml.nn.head import Head, LinearHead
 
 
 class TakenApart:
@@ -30,7 +30,9 @@ class TakenApart:
         for module in self._modules:
             refuse_other_device(module, given)
         if self._network is None:
-            self._network = finding.found_by_running(self.model, given)
+            self._network, ran = finding.found_by_running(self.model, given)
+            if ran is not None:
+                return ran
         with as_in_use(self._network.modules):
             return self._network.run(given)
 
@@ -56,6 +58,16 @@ class TakenApart:
         """Take the layer of this name for the last one, where none was found yet."""
         if self._network is None:
             self._network = finding.told(self.model, name)
+
+    def head_version(self) -> tuple[tuple[int, int, int], ...]:
+        """Identity, place and count of in-place changes of the head's weights.
+
+        Of a head that is a function, those of all modules that may belong to it.
+        """
+        head = None if self._network is None else self._network.head
+        owners = [head.module] if isinstance(head, LinearHead) else self._modules
+        weights = (weight for owner in owners for weight in owner.parameters())
+        return tuple((id(w), w.data_ptr(), 0 if w.is_inference() else w._version) for w in weights)
 
     def head(self, width: int) -> Head:
         """The last layer, if it takes features of this width."""

@@ -13,10 +13,10 @@ from torch import Tensor
 from pnml.core.arrays import FloatArray
 from pnml.core.logistic import LogisticModel, Refits, refit, refit_left_out
 from pnml.errors import InputError
-from pnml.nn.refit.output import Genies
-from pnml.nn.refit.rows import TrainingRows
-from pnml.nn.refit.strength import chosen_strength
-from pnml.nn.rows import numpy_rows
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.refit.penalty_choice import chosen_strength
+from pnml.nn.refit.refit_output import Genies
+from pnml.nn.refit.training_rows import TrainingRows
 
 # Rows times labels after which finished rows are handed over.
 _AT_ONCE = 2560

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.nn.geometry import SHARE, Geometry
-from pnml.nn.heads import Factor, Head
-from pnml.nn.output import LastLayerOutput
-from pnml.nn.rows import numpy_rows
-from pnml.nn.scale import chosen_scale
+from pnml.nn.feature_geometry import SHARE, Geometry
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.feature_scale import chosen_scale
+from pnml.nn.head import Factor, Head
+from pnml.nn.last_layer_output import LastLayerOutput
 from pnml.nn.tasks import MULTICLASS, Task
 
 # A block of about this many numbers stays in cache from normalising to the last product.

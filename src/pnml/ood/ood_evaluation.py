@@ -10,8 +10,8 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.metrics import detection_metrics
-from pnml.ood.network import batches, scores_of
-from pnml.ood.table import OODRow, OODTable
+from pnml.ood.network_logits import batches, scores_of
+from pnml.ood.ood_table import OODRow, OODTable
 
 
 def evaluate_ood(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -12,8 +13,8 @@ from torch import Tensor, nn
 from pnml.core.arrays import FloatArray
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
-from pnml.nn.counting import Counted
-from pnml.nn.rows import RowForm
+from pnml.nn.feature_rows import RowForm
+from pnml.nn.feature_statistic import Counted
 
 
 class FeatureStatistic(nn.Module):
@@ -50,11 +51,7 @@ class FeatureStatistic(nn.Module):
     @property
     def counted(self) -> Counted:
         """What is in the buffers."""
-        if self.xx.is_meta:
-            raise InputError(
-                "The statistic is on the meta device and holds no numbers; load a state_dict "
-                "into it first."
-            )
+        self._refuse_meta()
         rows, normalize, bias = self.counts.tolist()
         size, bound = self.sample_bound.tolist()
         xx, keys, sample = (
@@ -64,6 +61,13 @@ class FeatureStatistic(nn.Module):
         return Counted(
             form, rows, xx, float(self.energy), RowSample(keys, sample, int(size), bound)
         )
+
+    @property
+    def chosen_scale(self) -> float | None:
+        """The scale in the buffer; None where none was stored."""
+        self._refuse_meta()
+        scale = float(self.scale)
+        return None if math.isnan(scale) else scale
 
     def store(self, counted: Counted) -> None:
         """Put what was counted into the buffers."""
@@ -84,6 +88,13 @@ class FeatureStatistic(nn.Module):
     def keep_scale(self, scale: float) -> None:
         """Remember the scale that was chosen for what was counted."""
         self._hold("scale", scale)
+
+    def _refuse_meta(self) -> None:
+        if self.xx.is_meta:
+            raise InputError(
+                "The statistic is on the meta device and holds no numbers; load a state_dict "
+                "into it first."
+            )
 
     def _hold(self, name: str, value: Any, dtype: torch.dtype = torch.float64) -> None:
         # buffers made in inference mode could not be changed outside of it
