@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import torch
 from sklearn.base import clone
@@ -37,7 +35,7 @@ def estimators():
 def networks():
     """Name, settings and fitted module around the same small network."""
     for name, settings in models.LAST_LAYERS.items():
-        yield name, LastLayerPNML(network(), **settings).fit(inputs())
+        yield name, LastLayerPNML(network().double(), **settings).fit(inputs(120).double())
 
 
 def probe(record):
@@ -49,9 +47,10 @@ def probe(record):
             record_model(record, f"files/{name}", model, rows)
     for name, _ in networks():
         path = record.files / f"{name}.pnml"
-        module = record.case(f"files/{name}/load", lambda p=path: load(p, model=network()))
+        module = record.case(f"files/{name}/load", lambda p=path: load(p, model=network().double()))
         if module is not None:
-            record_last_layer(record, f"files/{name}", module, 3 * inputs(9, seed=2))
+            new = 3 * inputs(9, seed=2).double()
+            record_last_layer(record, f"files/{name}", module, new)
     head = record.case("files/head/load", lambda: load(record.files / "head.pnml"))
     record.case("files/head/regret", lambda: head(torch.linspace(-1, 1, 24).reshape(2, 12)))
     watch = RegretMonitor.load(record.files / "monitor.pnml")
@@ -69,9 +68,9 @@ def write(folder):
         save(model, folder / f"{name}.pnml")
     for name, module in networks():
         save(module, folder / f"{name}.pnml")
-    net = copy.deepcopy(network())
+    net = network()
     with torch.no_grad():
-        features = net[:2](inputs())
+        features = net[:2](inputs(120))
     head = LastLayerPNML.from_embeddings(net[2].weight, net[2].bias, features)
     save(head, folder / "head.pnml")
     watch = RegretMonitor(np.linspace(0.01, 3, 50), pool=60, within=500, seed=9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import walk_packages
 
 from benchmarks.carried_over.names import PACKAGES
 
@@ -21,17 +22,26 @@ class Gone:
 
 
 def found(module, name):
-    """A name from the packages that are public, from where it was, or something that is Gone."""
-    for package in (*PACKAGES, module, f"{module}.{name}"):
-        try:
-            home = import_module(package)
-        except ModuleNotFoundError:
-            continue
-        if package == f"{module}.{name}":
-            return home
-        if package not in PACKAGES or name in home.__all__:
-            try:
-                return getattr(home, name)
-            except AttributeError:
-                continue
-    return Gone(f"{module}.{name}")
+    """A name from where it was, else from the same sub-package, else from what is public."""
+    family = ".".join(module.split(".")[:2])
+    for home in (module, *inside(family), *PACKAGES):
+        thing = look(home, name)
+        if thing is not None:
+            return thing
+    return look(f"{module}.{name}") or Gone(f"{module}.{name}")
+
+
+def look(home, name=None):
+    """A module, or a name in it, or None."""
+    try:
+        module = import_module(home)
+    except ModuleNotFoundError:
+        return None
+    return module if name is None else getattr(module, name, None)
+
+
+def inside(package):
+    """Names of all modules below a package, where it is one."""
+    home = look(package)
+    paths = getattr(home, "__path__", [])
+    return [module.name for module in walk_packages(paths, f"{package}.")]

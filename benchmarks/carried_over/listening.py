@@ -19,6 +19,9 @@ _RAISES = pytest.raises
 # Tests of these words provoke a sentence; the others are of no use here.
 WORDS = ("raises(", "refused(", "refused_after(", "assert_one_sentence(", "warns(")
 
+# Several seconds each, for sentences that other tests provoke too.
+SLOW = ("test_a_changed_byte_anywhere_is_noticed", "test_a_file_without_permission_is_refused")
+
 
 def say(text):
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rsplit(" (", 1)[0]
@@ -54,6 +57,8 @@ def pytest_collection_modifyitems(items):
 
 
 def provokes(item):
+    if "installed" in item.fixturenames or item.originalname in SLOW:
+        return False
     text = inspect.getsource(item.function)
     return any(word in text for word in WORDS)
 

@@ -47,13 +47,15 @@ def is_numbers(value):
 
 def as_parts(value):
     """Name → part of a value that has parts, else None."""
+    if isinstance(value, type):
+        return None
     if hasattr(value, "to_pydict"):
         return value.to_pydict()
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         return {str(c): value[c].to_numpy() for c in value.columns}
     if isinstance(value, Mapping):
         return {str(name): part for name, part in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if dataclasses.is_dataclass(value):
         names = [f.name for f in dataclasses.fields(value) if not f.name.startswith("_")]
         return {name: getattr(value, name) for name in names}
     if hasattr(value, "_asdict"):
