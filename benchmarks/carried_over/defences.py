@@ -183,7 +183,6 @@ def evaluation(record, net, x, y):
                 "clean_defended",
                 "transferred_accuracy",
                 "gain",
-                "verdict",
                 "sweep",
                 "left_out",
                 "static_inputs",
@@ -194,6 +193,7 @@ def evaluation(record, net, x, y):
         for side in ("static", "defended"):
             for i, outcome in enumerate(getattr(report, side)):
                 record_outcome(record, f"{key}/{side}/{i}", outcome)
+        record.case(f"{key}/verdict", lambda r=report: timeless(r.verdict))
         for call in ("summary", "table", "rows"):
             record.case(f"{key}/{call}", lambda c=call, r=report: timeless(getattr(r, c)()))
         record.case(f"{key}/write", lambda r=report: written(r, record.scratch / "defence.json"))
@@ -207,6 +207,9 @@ def record_outcome(record, key, outcome):
 
 
 TIMES = ("seconds", "cost")
+SECONDS = re.compile(
+    r"\b[\d.]+(?= ?(?:s\b|times|×|plain passes))|(?<=\"seconds\": )[\d.]+|(?<=\"cost\": )[\d.]+"
+)
 
 
 def timeless(said):
@@ -216,7 +219,7 @@ def timeless(said):
     if isinstance(said, dict):
         return {name: timeless(part) for name, part in said.items() if name not in TIMES}
     if isinstance(said, str):
-        return re.sub(r"[\d.]+(?= ?(s\b|times|×|\|$))", "#", said, flags=re.MULTILINE)
+        return SECONDS.sub("#", said)
     return said
 
 

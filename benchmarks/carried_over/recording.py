@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 TEMPORARY = re.compile(r"(?:/[\w.+-]+)*/(?:probe|pytest)-[\w.+-]*")
+UNFINISHED = re.compile(r"\.pnml-[0-9a-f]+\.tmp")
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 
 
 def plain(text):
-    """A text without temporary folders and addresses in memory."""
-    return ADDRESS.sub("0x…", TEMPORARY.sub("<tmp>", text))
+    """A text without temporary folders and files, and addresses in memory."""
+    return ADDRESS.sub("0x…", UNFINISHED.sub(".pnml-….tmp", TEMPORARY.sub("<tmp>", text)))
 
 
 def raised(error):

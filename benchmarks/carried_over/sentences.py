@@ -70,8 +70,7 @@ def probe(record):
     folder = record.scratch / "pytest-sentences"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(record.old / "tests", folder / "tests")
-    shutil.copytree(record.old / "docs", folder / "docs")
-    for path in (folder / "tests").rglob("*.py"):
+    for path in needed(folder / "tests"):
         path.write_text(redirected(path.read_text(encoding="utf-8")), encoding="utf-8")
     (folder / "pytest.ini").write_text(
         "[pytest]\npythonpath = tests\naddopts = --import-mode=importlib\n"
@@ -83,6 +82,12 @@ def probe(record):
     for line in heard.read_text(encoding="utf-8").splitlines():
         said = json.loads(line)
         record.text(f"sentences/{said['key']}", said["text"])
+
+
+def needed(tests):
+    """The test files, and what they import from beside them."""
+    files = [*tests.glob("*.py"), *tests.rglob("conftest.py"), *(tests / name for name in FILES)]
+    return sorted(set(files))
 
 
 def run(folder, heard):
