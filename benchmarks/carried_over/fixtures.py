@@ -3,7 +3,7 @@
 Run from the root of this repository; nothing but version 0.1 may write them:
 
     git archive b850802 src | tar -x -C /tmp/pnml-0.1
-    PYTHONPATH=/tmp/pnml-0.1/src:. python -m benchmarks.carried_over.fixtures tests/io/format_1
+    PYTHONPATH=/tmp/pnml-0.1/src:. python -m benchmarks.carried_over.fixtures tests/models/format_1
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import onnxruntime
 import pandas as pd
 import torch
@@ -15,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import onnx
 from benchmarks.carried_over import models
 from benchmarks.carried_over.rows import amounts, classes, convolutions, images, new_rows
 from pnml import PNMLClassifier, PNMLRegressor, export_onnx

@@ -197,7 +197,9 @@ def checked_rows(estimator: Any, X: Any) -> Any:
     inputs = estimator.learner_.inputs
     if inputs.members or inputs.table:
         check_table(estimator, X, reset=False)
-        return [checked_rows(member, X) for member in estimator.estimators_] if inputs.members else X
+        return (
+            [checked_rows(member, X) for member in estimator.estimators_] if inputs.members else X
+        )
     rows = check_rows(estimator, X)
     check_values(estimator, rows, inputs)
     return X if inputs.names and hasattr(X, "columns") else rows

@@ -92,9 +92,7 @@ class KernelRidge:
         for start in range(0, len(X), step):
             part = slice(start, start + step)
             rows = np.asarray(X[part], dtype=float)
-            c, prior = self.matrix.components(
-                self.kernel(rows, self.X), self.kernel.diagonal(rows)
-            )
+            c, prior = self.matrix.components(self.kernel(rows, self.X), self.kernel.diagonal(rows))
             mean[part] = self.y_mean + c @ (self.z / (self.matrix.h2 + alpha))
             leverage[part] = self.matrix.leverage(c, prior, alpha)
         return mean, leverage

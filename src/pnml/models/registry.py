@@ -7,7 +7,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-
 from pnml.errors import InputError
 from pnml.models.classifiers import CLASSIFIER_PARTS, CLASSIFIERS
 from pnml.models.codec import Codec
