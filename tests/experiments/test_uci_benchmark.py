@@ -15,9 +15,9 @@ from sklearn.tree import DecisionTreeRegressor
 pytest.importorskip("matplotlib")
 
 from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.selection import penalties
 from pnml.core.statistic.factor import Factor
 from pnml.estimators.regressor import PNMLRegressor
-from pnml.estimators.selection import penalties
 from pnml_experiments import (
     uci_benchmark,
     uci_crossover,

@@ -25,8 +25,8 @@ from pnml.core.leave_one_out import (
     leave_one_out,
     pooled,
 )
+from pnml.core.selection import penalties, select
 from pnml.core.statistic.factor import Factor
-from pnml.estimators.selection import penalties, select
 
 # From a spectrum, rows (n, d), a penalty and a noise variance to the labels of the rows.
 Says = Callable[[Spectrum, FloatArray, float, float], Normal]

@@ -22,9 +22,9 @@ from pnml.core.distributions.normal import Normal, Predictive
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
 from pnml.estimators.kernel import KernelPNMLRegressor
-from pnml.estimators.least_squares import Method, Rows, solve
 from pnml.estimators.luckiness import LpNMLRegressor
 from pnml.estimators.regressor import PNMLRegressor
+from pnml.learners.least_squares import Method, Rows, solve
 
 COVERAGE = 0.9
 # Widths of a kernel that are tried, over that of 1 / (d · variance).

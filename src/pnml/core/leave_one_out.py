@@ -14,6 +14,7 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.trust import DEFAULT_LEVEL, Reference
 
 # The noise is never taken to be smaller than a thousandth of the spread of the targets. Eq. (V4).
 NOISE_FLOOR = 1e-6
@@ -257,13 +258,14 @@ class LeaveOneOut:
             spread = np.average((self.log_losses - self.log_loss) ** 2, weights=self.weights)
         return float(np.sqrt(spread / self.weights.sum()))
 
-    def threshold(self, level: float) -> float:
+    @property
+    def reference(self) -> Reference:
+        """The regrets that those of new rows are compared with."""
+        return Reference(self.regrets, self.weights)
+
+    def threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Regret that this share of the finite regrets does not pass; −inf where none is finite."""
-        finite = np.isfinite(self.regrets) & (self.weights > 0)
-        if not bool(np.any(finite)):
-            return -np.inf
-        regrets, weights = self.regrets[finite], self.weights[finite]
-        return float(np.quantile(regrets, level, method="inverted_cdf", weights=weights))
+        return self.reference.thresholds(level).regret
 
 
 def leave_one_out(

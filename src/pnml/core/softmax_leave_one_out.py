@@ -12,6 +12,7 @@ from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import Folds
+from pnml.core.trust import DEFAULT_LEVEL, Reference
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,18 @@ class LabelsLeftOut:
         """Mean log-loss over the rows, in nats."""
         return float(self.weights @ self.log_losses / self.weights.sum())
 
-    def threshold(self, level: float) -> float:
+    @property
+    def reference(self) -> Reference:
+        """The regrets and leverages that those of new rows are compared with. Eq. (F8)."""
+        return Reference(self.regrets, self.weights, self.leverages)
+
+    def threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Regret that this share of the rows of finite leverage does not pass; −inf without any."""
-        return self._quantile(self.regrets, level)
+        return self.reference.thresholds(level).regret
 
-    def leverage_threshold(self, level: float) -> float:
+    def leverage_threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Leverage that this share of the rows of finite leverage does not pass. Eq. (F8)."""
-        return self._quantile(self.leverages, level)
-
-    def _quantile(self, values: FloatArray, level: float) -> float:
-        usual = np.isfinite(self.leverages) & (self.weights > 0)
-        if not bool(np.any(usual)):
-            return -np.inf
-        weights = self.weights[usual]
-        return float(np.quantile(values[usual], level, method="inverted_cdf", weights=weights))
+        return self.reference.thresholds(level).leverage
 
 
 def leave_labels_out(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +17,17 @@ from pnml.models.schema import Anything, Array, Count, Either, Names, Spec, Text
 _SOMETIMES = frozenset({"feature_names_in_", "_sample"})
 
 ANYTHING = Anything()
+# What scikit-learn itself keeps of the columns of rows.
+COLUMNS = frozenset({"n_features_in_", "feature_names_in_"})
 
 
 def no_check(values: Mapping[str, Any]) -> None:
     """Accept all values: kinds and sizes have been compared already."""
+
+
+def as_stored(made: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Attributes of an object whose fitted state is stored under their own names."""
+    return state
 
 
 @dataclass(frozen=True)
@@ -33,11 +40,21 @@ class Codec:
     sums: Sums = ()  # sizes that must be equal where both are known
     build: Callable[..., Any] | None = None  # in place of the constructor
     check: Callable[[Mapping[str, Any]], None] = no_check  # raises where fields clash
+    stored_as: str = ""  # name in the file, where it is not that of the class
+    state_of: Callable[[Any], Mapping[str, Any]] = vars  # fitted state of an object, as in a file
+    restored: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] = as_stored  # and back
+    attributes: frozenset[str] | None = None  # those of a fitted object; None: the state's
 
     @property
     def name(self) -> str:
         """The name that stands in the file."""
-        return self.cls.__name__
+        return self.stored_as or self.cls.__name__
+
+    @property
+    def expected(self) -> set[str]:
+        """Attributes that an object to be saved may have."""
+        fitted = set(self.state) if self.attributes is None else self.attributes | COLUMNS
+        return set(self.params) | fitted
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -70,6 +87,7 @@ def value(
     cls: type,
     build: Callable[..., Any] | None = None,
     check: Callable[[Mapping[str, Any]], None] = no_check,
+    stored_as: str = "",
     **special: Spec,
 ) -> Codec:
     """Codec of a frozen value, derived from the type hints of its fields.
@@ -79,7 +97,7 @@ def value(
     """
     hints = field_hints(build or cls)
     specs = {name: special.get(name) or spec_of(hint) for name, hint in hints.items()}
-    return Codec(cls, specs, sums=sums_of(hints), build=build, check=check)
+    return Codec(cls, specs, sums=sums_of(hints), build=build, check=check, stored_as=stored_as)
 
 
 def unfitted(cls: type) -> Codec:
@@ -87,15 +105,40 @@ def unfitted(cls: type) -> Codec:
     return Codec(cls, dict.fromkeys(inspect.signature(cls).parameters, ANYTHING))
 
 
+@dataclass(frozen=True)
+class Conversion:
+    """Between the attributes of a fitted estimator and its state in a file of format 1."""
+
+    attributes: frozenset[str]  # that the estimator has once it is fitted
+    store: Callable[[Any], dict[str, Any]]  # estimator → state
+    restore: Callable[[Any, Mapping[str, Any]], dict[str, Any]]  # → attributes
+
+
 def estimator(
     cls: type,
     state: dict[str, Spec],
     check: Callable[[Mapping[str, Any]], None] = no_check,
+    convert: Conversion | None = None,
 ) -> Codec:
     """Codec of an estimator: any parameters, these attributes and scikit-learn's own."""
     params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)
     columns: dict[str, Spec] = {"n_features_in_": Count("d"), "feature_names_in_": Names("d")}
-    return Codec(cls, params, columns | state, sums=(("w", "d+2"),), check=check)
+    codec = Codec(cls, params, columns | state, sums=(("w", "d+2"),), check=check)
+    if convert is None:
+        return codec
+    given = convert
+
+    def state_of(model: Any) -> dict[str, Any]:
+        held: dict[str, Any] = vars(model)
+        if "n_features_in_" not in held:
+            return held  # not fitted
+        return {name: held[name] for name in COLUMNS if name in held} | given.store(model)
+
+    def restored(made: Any, stored: Mapping[str, Any]) -> dict[str, Any]:
+        columns = {name: stored[name] for name in COLUMNS if name in stored}
+        return columns | given.restore(made, stored)
+
+    return replace(codec, state_of=state_of, restored=restored, attributes=given.attributes)
 
 
 def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:

@@ -57,7 +57,7 @@ class _Reader:
         codec.check(params | state)
         made = codec.make(params)
         if state:
-            vars(made).update(state)
+            vars(made).update(codec.restored(made, state))
         self._objects.append(made)
         if not codec.state:
             self._sizes[id(made)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}

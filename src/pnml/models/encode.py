@@ -142,14 +142,14 @@ class _Writer:
         return {"array": key}
 
     def _object(self, value: Any, codec: Codec) -> dict[str, Any]:
-        held = vars(value)
-        strange = set(held) - set(codec.params) - set(codec.state) if codec.state else ()
+        strange = set(vars(value)) - codec.expected if codec.state else ()
         if strange:
             raise InputError(
                 f"This {codec.name} has an attribute {min(strange)!r} that a model file does not "
                 "hold; delete it before saving."
             )
         params = {name: self.value(getattr(value, name), name) for name in codec.params}
+        held = codec.state_of(value) if codec.state else {}
         state = {name: self.value(held[name], name) for name in codec.state if name in held}
         described = {"class": codec.name, "params": params} | ({"state": state} if state else {})
         self.objects.append(described)

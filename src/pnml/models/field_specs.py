@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -18,7 +19,7 @@ _UNIONS = (Union, types.UnionType)
 def field_hints(source: Callable[..., Any]) -> dict[str, Any]:
     """Type hints of the fields of a dataclass, or of the arguments of a function."""
     hints = get_type_hints(source, include_extras=True)
-    names = getattr(source, "__dataclass_fields__", hints)
+    names = {field.name for field in fields(source)} if is_dataclass(source) else set(hints)
     return {name: hint for name, hint in hints.items() if name in names and name != "return"}
 
 

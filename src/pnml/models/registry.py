@@ -5,39 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from types import NoneType
 from typing import Any
 
-import numpy as np
-
-from pnml.core.conformal import RidgeFolds
-from pnml.core.geometry.spectrum import Spectrum
-from pnml.core.leave_one_out import LeaveOneOut
-from pnml.core.norm_ball.ball import Ball
-from pnml.core.statistic.factor import Factor
-from pnml.core.statistic.gram import Gram
-from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
-from pnml.estimators.conformal import ConformalRegressor
-from pnml.estimators.difficulty import RegretDifficulty
-from pnml.estimators.kernel import KernelPNMLRegressor
-from pnml.estimators.lasso import LassoSolution
-from pnml.estimators.least_squares import Solution
-from pnml.estimators.luckiness import LpNMLRegressor
-from pnml.estimators.norm_ball import NormBallRegressor
-from pnml.estimators.regressor import PNMLRegressor
-from pnml.estimators.universal import UniversalRegressor
 from pnml.models.classifiers import CLASSIFIER_PARTS, CLASSIFIERS
-from pnml.models.codec import Codec, array, estimator
+from pnml.models.codec import Codec
 from pnml.models.kernels import KERNELS
-from pnml.models.schema import (
-    Either,
-    Fitted,
-    ManyOf,
-    OneOf,
-    Row,
-    Spec,
-)
+from pnml.models.regressors import REGRESSORS
 from pnml.models.trees import GROWN_BY, TREE_PARTS, TREES
 from pnml.models.values import VALUES
 
@@ -46,58 +20,7 @@ from pnml.models.values import VALUES
 SHARED_SIZES = frozenset("dkrw")
 
 
-_FLOAT = OneOf((float, np.float64))
-_INT = OneOf((int,))
-_BOOL = OneOf((bool,))
-_CHOSEN = OneOf((float, NoneType))  # None where leave-one-out is to choose
-
-_LOO: dict[str, Spec] = {"_loo": OneOf((LeaveOneOut,))}
-_LEAST_SQUARES: dict[str, Spec] = {
-    "_asked": Row((_CHOSEN, _CHOSEN, _BOOL)),
-    "_statistic": OneOf((Factor, Gram)),
-    "_sample": OneOf((RowSample,)),
-    "_solution": OneOf((Solution, LassoSolution, NoneType)),
-}
-_NORM_BALL: dict[str, Spec] = _LOO | {
-    "spectrum_": OneOf((Spectrum,)),
-    "_ball": OneOf((Ball,)),
-    "radius_": _FLOAT,
-    "coef_": array("d"),
-    "intercept_": _FLOAT,
-    "noise_variance_": _FLOAT,
-}
-_KERNEL: dict[str, Spec] = _LOO | {
-    "X_fit_": array("n", "d"),
-    "gamma_": _FLOAT,
-    "alpha_": _FLOAT,
-    "noise_variance_": _FLOAT,
-    "_h2": array("r"),
-    "_U": array("n", "r"),
-    "_z": array("r"),
-    "_column_means": array("n"),
-    "_grand_mean": _FLOAT,
-    "_y_mean": _FLOAT,
-    "_intercept_share": _FLOAT,
-}
-_UNIVERSAL: dict[str, Spec] = _LOO | {
-    "estimators_": ManyOf(list, Fitted()),
-    "named_estimators_": ManyOf(dict, Fitted()),
-}
-_CONFORMAL: dict[str, Spec] = {
-    "estimator_": Fitted(),
-    "_calibration": Either((array("n"), OneOf((RidgeFolds,)))),
-}
-_ESTIMATORS = [
-    estimator(PNMLRegressor, _LEAST_SQUARES),
-    estimator(LpNMLRegressor, _LEAST_SQUARES),
-    estimator(NormBallRegressor, _NORM_BALL),
-    estimator(KernelPNMLRegressor, _KERNEL),
-    estimator(UniversalRegressor, _UNIVERSAL),
-    estimator(ConformalRegressor, _CONFORMAL),
-    estimator(RegretDifficulty, {"estimator_": Fitted()}),
-    *CLASSIFIERS,
-    *TREES,
-]
+_ESTIMATORS = [*REGRESSORS, *CLASSIFIERS, *TREES]
 # Models of tables need pyarrow, which the rest does without.
 _TABLES = import_module("pnml.models.table_models") if find_spec("pyarrow") else None
 _TABLE_NAMES = {"NumberColumn", "CategoryColumn", "Encoder", "TableModel"}

@@ -17,13 +17,13 @@ from pnml.core.lasso.luckiness import L1Fit
 from pnml.core.lasso.path import Start
 from pnml.core.leave_one_out import LeaveOneOut, Path
 from pnml.core.norm_ball.ball import Ball
+from pnml.core.selection import Choice
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
-from pnml.estimators.lasso import LassoSolution
-from pnml.estimators.least_squares import LUCKY, ORDINARY, Solution
-from pnml.estimators.selection import Choice
+from pnml.learners.lasso import Lasso
+from pnml.learners.least_squares import LUCKY, ORDINARY, LeastSquares
 from pnml.models.codec import value
 from pnml.models.schema import Same
 
@@ -61,11 +61,11 @@ VALUES = [
     value(Path),
     value(LeaveOneOut),
     value(Choice),
-    value(Solution, method=Same(tuple(NAMED.values()))),
+    value(LeastSquares, stored_as="Solution", method=Same(tuple(NAMED.values()))),
     value(ActiveSet, build=_active_set),
     value(Start, check=_check_start),
     value(L1Fit),
-    value(LassoSolution),
+    value(Lasso, stored_as="LassoSolution"),
     value(Ball),
     value(RidgeFolds),
 ]

@@ -12,7 +12,7 @@ from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.gram_classifier import fitted_inside
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.regressor import StreamingRegressor
 
 
 def check_adds(estimator: Any) -> None:
@@ -25,7 +25,7 @@ def check_adds(estimator: Any) -> None:
         fitted_inside(estimator)
         return
     name = type(estimator).__name__
-    if isinstance(estimator, LeastSquaresMixin):
+    if isinstance(estimator, StreamingRegressor):
         if hasattr(estimator, "fit_gram"):
             estimator._settings()  # refuses here what would be refused after the pass
             return

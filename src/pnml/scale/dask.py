@@ -13,11 +13,11 @@ from sklearn.base import clone
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, Path
+from pnml.core.selection import penalties
 from pnml.core.statistic.exact_sum import GramSum, merged
 from pnml.core.statistic.folds import KFold, k_fold
 from pnml.errors import InputError
-from pnml.estimators.selection import penalties
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.regressor import StreamingRegressor
 from pnml.scale.adding import check_adds, fitted
 from pnml.scale.blocks import counted
 from pnml.scale.partitions import Partitions, compute, delayed, partitions, refuse_odd_columns
@@ -112,7 +112,7 @@ def k_fold_dask(
     >>> choice.alpha, choice.estimator.alpha_, choice.k_fold.squares.shape
     (1.0, 1.0, (5, 2))
     """
-    if not isinstance(estimator, LeastSquaresMixin):
+    if not isinstance(estimator, StreamingRegressor):
         raise InputError(
             f"{type(estimator).__name__} has no penalty that squared errors could choose; use "
             'PNMLRegressor or LpNMLRegressor with penalty="l2".'
@@ -143,7 +143,7 @@ def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Partitions:
     """Rows that the estimator can learn from part by part, as far as can be told by now."""
     check_adds(estimator)
     rows = partitions(X, y, sample_weight)
-    if isinstance(estimator, LeastSquaresMixin):
+    if isinstance(estimator, StreamingRegressor):
         refuse_odd_columns(rows.template)
     return rows
 

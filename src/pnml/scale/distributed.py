@@ -13,7 +13,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.statistic.gram import Gram, lost_together
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.regressor import StreamingRegressor
 from pnml.nn.last_layer import LastLayerPNML
 from pnml.nn.processes import Processes
 from pnml.nn.shared import warn_if_same
@@ -68,7 +68,7 @@ def _counted_here(counted: Any) -> _Counted:
     """What this process knows of its rows; None where there are none."""
     if isinstance(counted, Gram):
         return (counted if counted.rows else None), None
-    if not isinstance(counted, LeastSquaresMixin) or not hasattr(counted, "fit_gram"):
+    if not isinstance(counted, StreamingRegressor) or not hasattr(counted, "fit_gram"):
         raise InputError(
             f"{type(counted).__name__} does not add up over processes; pass a PNMLRegressor, an "
             'LpNMLRegressor with penalty="l2", a LastLayerPNML or a Gram.'

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from pnml.core.statistic.exact_sum import GramSum
 from pnml.errors import InputError
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.regressor import StreamingRegressor
 from pnml.estimators.validation import check_training_rows, check_weights
 from pnml.scale.adding import check_adds, fitted, statistic
 
@@ -41,7 +41,7 @@ class SlidingWindow:
     """
 
     def __init__(self, estimator: Any, *, batches: int) -> None:
-        if not isinstance(estimator, LeastSquaresMixin):
+        if not isinstance(estimator, StreamingRegressor):
             raise InputError(
                 f"estimator is a {type(estimator).__name__}, but windows slide over the sums of "
                 'PNMLRegressor or LpNMLRegressor with penalty="l2"; pass one of them.'

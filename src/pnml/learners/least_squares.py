@@ -1,10 +1,11 @@
-"""From rows or a stream to a fitted least-squares learner."""
+"""Least squares: ordinary, ridge and ℓ2 luckiness, from rows or from a statistic of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,11 +14,14 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Predictive
 from pnml.core.geometry import attribution
 from pnml.core.geometry.spectrum import Spectrum
-from pnml.core.leave_one_out import NOISE_FLOOR, Learner, folds_of
+from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut, folds_of
+from pnml.core.leave_one_out import Learner as FoldRule
+from pnml.core.selection import Choice, select
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.forgetting import warn_if_worn
 from pnml.core.statistic.gram import Gram
-from pnml.estimators.selection import Choice, select
+from pnml.core.trust import Evidence, Reference
+from pnml.learners.protocol import Inputs
 
 # Share of the targets' squares that is left where rows are interpolated: a stream, which finds
 # it as a difference, cannot see much less.
@@ -41,9 +45,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Method:
-    """A learner: how its folds are judged, and what it says of new rows."""
+    """How folds are judged, and what is said of new rows."""
 
-    folds: Learner
+    folds: FoldRule
     predictive: Callable[[Spectrum, FloatArray, float, float], Predictive]
 
 
@@ -52,12 +56,24 @@ LUCKY = Method(leave_one_out.LUCKINESS, luckiness.predictive)
 
 
 @dataclass(frozen=True)
-class Solution:
-    """A fitted learner: the geometry, and the penalty and noise chosen on it."""
+class LeastSquares:
+    """Fitted least squares: the geometry, and the penalty and noise chosen on it."""
 
     method: Method
     spectrum: Spectrum
     choice: Choice
+
+    inputs: ClassVar[Inputs] = Inputs(shows_nonfinite=True)
+
+    @property
+    def loo(self) -> LeaveOneOut:
+        """Training rows, each judged by the others."""
+        return self.choice.loo
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets of training rows, each left out."""
+        return self.choice.loo.reference
 
     @property
     def slopes(self) -> FloatArray:
@@ -66,7 +82,7 @@ class Solution:
 
     @cached_property
     def geometry(self) -> Spectrum:
-        """The spectrum as new rows are best judged by it."""
+        """The spectrum with the directions that rows lack, where a penalty makes that safe."""
         return self.spectrum.completed(self.choice.alpha)
 
     def predictive(self, X: FloatArray) -> Predictive:
@@ -75,9 +91,27 @@ class Solution:
             self.geometry, X, self.choice.alpha, self.choice.noise_variance
         )
 
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Predicted labels of rows; those of pNML are the ridge fit."""
+        if self.method is ORDINARY:
+            return self.spectrum.fitted(X, self.choice.alpha)
+        return self.predictive(X).mean
+
+    def leverage(self, X: FloatArray) -> FloatArray:
+        """How much each row would pull its own prediction. Eq. (S2)."""
+        leverage: FloatArray = self.geometry.leverage(X, self.choice.alpha)
+        return leverage
+
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats."""
+        """Regret of rows, in nats; that of pNML is log(1 + leverage). Eq. (R1)."""
+        if self.method is ORDINARY:
+            regret: FloatArray = gaussian.regret(self.leverage(X))
+            return regret
         return self.predictive(X).regret
+
+    def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
+        """The regret alone; it is infinite outside the training span at penalty 0."""
+        return Evidence(self.regret(X) if regret is None else regret)
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in the leverage of rows."""
@@ -92,7 +126,7 @@ def solve(
     noise_variance: float | None,
     *,
     intercept: bool,
-) -> Solution:
+) -> LeastSquares:
     """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
     unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
     if isinstance(statistic, Factor):
@@ -117,4 +151,4 @@ def solve(
     if isinstance(statistic, Gram):
         spectrum.warn_if_lossy(choice.alpha, rows.X)
         warn_if_worn(statistic, spectrum, choice.alpha)
-    return Solution(method, spectrum, choice)
+    return LeastSquares(method, spectrum, choice)

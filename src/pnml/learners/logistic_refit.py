@@ -1,4 +1,4 @@
-"""The genie as a logistic regression that is trained again for every label of every row."""
+"""A classifier whose genie is a logistic regression trained again for every label of a row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,13 @@ from pnml.core.arrays import FloatArray
 from pnml.core.logistic import LogisticModel, Refits, refit, refit_left_out
 from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
+from pnml.core.trust import Evidence, Reference
 from pnml.errors import ConditionWarning, InputError
-from pnml.estimators.genies import LeftOutSample, Training, sampled_rows
-from pnml.estimators.wrapped import LastStep, last_of, ridge_of
+from pnml.learners.feature_geometry import FeatureGeometry
+from pnml.learners.finite import like_input
+from pnml.learners.last_step import LastStep, last_of, ridge_of
+from pnml.learners.one_step import LeftOutSample, Training, sampled_rows
+from pnml.learners.protocol import Inputs
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,11 @@ class LogisticPNML(LabelsLeftOut):
 
 
 @dataclass(frozen=True)
-class Refitted:
+class LogisticRefit:
     """The genie trains the logistic regression again with the row and its label. Eq. (H8)."""
 
+    classifier: Any  # fitted
+    geometry: FeatureGeometry
     model: LogisticModel
     leverages: Annotated[FloatArray, "s"]  # of the sampled rows, among the other rows
     tol: float  # largest error of a regret
@@ -60,19 +66,53 @@ class Refitted:
             )
 
     @classmethod
-    def of(cls, training: Training) -> Self:
-        """The genie of a fitted logistic regression."""
+    def of(cls, training: Training) -> LogisticRefit:
+        """The learner of a fitted logistic regression."""
         rows = sampled_rows(training.weights)
-        return cls(_trained(training), training.leverages[rows], training.tol)
+        leverages = training.geometry.left_out(training.step.values, training.weights)
+        return cls(
+            training.classifier,
+            training.geometry,
+            _trained(training),
+            leverages[rows],
+            training.tol,
+        )
 
-    def predictive(self, step: LastStep, leverage: FloatArray) -> Categorical:
+    @property
+    def inputs(self) -> Inputs:
+        """Rows as the classifier takes them."""
+        return LastStep.inputs(self.classifier)
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets and leverages of training rows, each left out."""
+        return self.loo.reference
+
+    def predictive(self, X: Any) -> Categorical:
         """Probabilities and regrets; the leverage has no part in them."""
-        found = self._refits(step)
+        found = self._refits(LastStep.of(self.classifier, X))
         return Categorical(softmax.log_softmax(found.log_genie), found.regret)
 
-    def regret(self, step: LastStep, leverage: FloatArray) -> FloatArray:
+    def leverage(self, X: Any) -> FloatArray:
+        """Leverage of rows as the last step sees them."""
+        return self.geometry.leverage(LastStep.of(self.classifier, X).values)
+
+    def regret(self, X: Any) -> FloatArray:
         """Regrets alone, at the same price."""
-        return self._refits(step).regret
+        step = LastStep.of(self.classifier, X)
+        rows = self.geometry.rows(step.values)
+        regret: FloatArray = like_input(self._refits(step).regret, rows)
+        return regret
+
+    def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
+        """The regret, by refits where it is not known yet, and the leverage. Eq. (F8)."""
+        step = LastStep.of(self.classifier, X)
+        found = self._refits(step).regret if regret is None else regret
+        return Evidence(found, self.geometry.leverage(step.values))
+
+    def explain(self, X: Any) -> FloatArray:
+        """Share of each feature in the leverage of rows, though the regret is not made of it."""
+        return self.geometry.explain(LastStep.of(self.classifier, X).values)
 
     @cached_property
     def loo(self) -> LogisticPNML:

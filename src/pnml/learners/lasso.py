@@ -1,8 +1,9 @@
-"""The ℓ1 learner behind LpNMLRegressor: lasso fit, penalty and noise."""
+"""ℓ1 luckiness: lasso fit, penalty and noise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from pnml.core.lasso.leave_one_out import L1Folds
 from pnml.core.lasso.luckiness import L1Fit
 from pnml.core.lasso.path import lasso
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut, Path
+from pnml.core.selection import Choice, some_rows
 from pnml.core.statistic.factor import Factor
+from pnml.core.trust import Evidence, Reference
 from pnml.errors import InputError
-from pnml.estimators.selection import Choice, some_rows
+from pnml.learners.protocol import Inputs, rises_with
 
 # Penalties run from the one that empties the model to a share of the median feature's own.
 _PENALTIES, _MOST_PENALTIES, _SMALLEST_PENALTY = 16, 40, 1e-3
@@ -28,12 +31,24 @@ _PATH_ROWS, _SUMMARY_ROWS = 40, 200
 
 
 @dataclass(frozen=True)
-class LassoSolution:
-    """A fitted ℓ1 learner."""
+class Lasso:
+    """Fitted ℓ1 luckiness."""
 
     spectrum: Spectrum
     fit: L1Fit
     choice: Choice
+
+    inputs: ClassVar[Inputs] = Inputs()  # a slope of 0 would hide a NaN
+
+    @property
+    def loo(self) -> LeaveOneOut:
+        """Training rows, each judged by the others."""
+        return self.choice.loo
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets of training rows, each left out."""
+        return self.choice.loo.reference
 
     @property
     def slopes(self) -> FloatArray:
@@ -49,6 +64,18 @@ class LassoSolution:
         """Regret of rows, in nats: shorter walks than the whole distribution needs."""
         rows = np.asarray(X, dtype=float)
         return self.fit.regret(rows, np.array([self.choice.noise_variance]))[:, 0]
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Predicted labels of rows."""
+        return self.predictive(X).mean
+
+    def leverage(self, X: FloatArray) -> FloatArray:
+        """exp(regret) − 1 of rows."""
+        return rises_with(self.regret(X))
+
+    def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
+        """The regret alone."""
+        return Evidence(self.regret(X) if regret is None else regret)
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in exp(regret) − 1 of rows."""
@@ -83,7 +110,7 @@ def solve_lasso(
     noise_variance: float | None,
     *,
     intercept: bool,
-) -> LassoSolution:
+) -> Lasso:
     """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
     if alpha == 0:
         raise InputError(
@@ -100,7 +127,7 @@ def solve_lasso(
     omega = 1 / (1 + spectrum.intercept_share)
     y_mean = float(spectrum.y_mean[0])
     fit = L1Fit.of(gram, moment, alpha, spectrum.center, y_mean, omega)
-    return LassoSolution(spectrum, fit, _summarise(rows, fit, alpha, noise_variance, path))
+    return Lasso(spectrum, fit, _summarise(rows, fit, alpha, noise_variance, path))
 
 
 def _choose(rows: _Centred, noise_variance: float | None, interpolates: bool) -> tuple[Path, float]:
