@@ -19,6 +19,7 @@ from pnml.errors import InputError
 from pnml.estimators.base import ClassifierBase
 from pnml.estimators.gram_classifier import fitted_inside, sampled_step, without_targets
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
+from pnml.estimators.registry import register
 from pnml.estimators.validation import (
     check_flag,
     check_training_rows,
@@ -176,7 +177,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         return self
 
     @property
-    def classes_(self) -> npt.NDArray[Any]:  # type: ignore[override]
+    def classes_(self) -> npt.NDArray[Any]:
         """The labels, in the order of the columns of ``predict_proba``."""
         classes: npt.NDArray[Any] = self.estimator_.classes_
         return classes
@@ -246,3 +247,22 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
                 '"auto"; pass alpha="auto" to have it follow the classifier.'
             )
         return kind
+
+
+register(
+    "logistic",
+    lambda: PNMLClassifier(LogisticRegression(max_iter=1000)),
+    task="classification",
+    about="logistic regression",
+    weighs=True,
+    place=8,
+)
+register(
+    "refit",
+    lambda: PNMLClassifier(LogisticRegression(max_iter=1000), method="refit"),
+    task="classification",
+    about="logistic regression, trained again for every label",
+    rows=2_000,
+    weighs=True,
+    place=9,
+)

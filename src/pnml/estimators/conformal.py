@@ -16,6 +16,7 @@ from pnml.core.distributions.normal import check_coverage
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.trust import DEFAULT_LEVEL, Reference
 from pnml.errors import InputError
+from pnml.estimators.registry import register
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import (
     check_number_or_loo,
@@ -216,3 +217,12 @@ def _refuse_unfit_for_jackknife(estimator: Any) -> None:
             'method="jackknife+" needs a penalty fixed beforehand, but the estimator has '
             'alpha="loo", which would void the guarantee; pass a number or use method="split".'
         )
+
+
+register(
+    "conformal",
+    lambda: ConformalRegressor(PNMLRegressor(alpha="loo"), random_state=0),
+    task="regression",
+    about="guaranteed coverage",
+    place=7,
+)

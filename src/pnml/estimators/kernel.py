@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase
+from pnml.estimators.registry import register
 from pnml.estimators.validation import (
     check_flag,
     check_number_or_loo,
@@ -138,3 +139,13 @@ class KernelPNMLRegressor(RegressorBase):
                 'pass gamma="scale" to have it follow the spread of X.'
             )
         return float(self.gamma)
+
+
+register(
+    "kernel",
+    KernelPNMLRegressor,
+    task="regression",
+    about="smooth, not linear",
+    rows=2_000,
+    place=5,
+)

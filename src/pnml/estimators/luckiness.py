@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram, sample_rows
 from pnml.errors import InputError
+from pnml.estimators.registry import register
 from pnml.estimators.regressor import StreamingRegressor
 from pnml.estimators.validation import check_training_rows, refuse_too_little
 from pnml.learners.lasso import solve_lasso
@@ -136,3 +137,22 @@ class LpNMLRegressor(StreamingRegressor):
                 f"penalty is {self.penalty!r}, which is not known here; "
                 'pass penalty="l2" or penalty="l1".'
             )
+
+
+register(
+    "lpnml",
+    LpNMLRegressor,
+    task="regression",
+    about="luckiness, small slopes",
+    streams=True,
+    weighs=True,
+    place=1,
+)
+register(
+    "lpnml-l1",
+    lambda: LpNMLRegressor(penalty="l1"),
+    task="regression",
+    about="luckiness, few slopes",
+    rows=2_000,
+    place=3,
+)

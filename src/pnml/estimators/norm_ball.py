@@ -10,6 +10,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase, checked_rows
+from pnml.estimators.registry import register
 from pnml.estimators.validation import (
     check_flag,
     check_number_or_loo,
@@ -121,3 +122,13 @@ def _check_radius(radius: Any) -> float | None:
             '"min-norm"; pass radius="min-norm" for the norm of the least-squares fit.'
         )
     return float(radius)
+
+
+register(
+    "norm-ball",
+    lambda: NormBallRegressor(fit_intercept=True),
+    task="regression",
+    about="more columns than rows",
+    rows=2_000,
+    place=4,
+)

@@ -14,6 +14,7 @@ from pnml.core.statistic.forgetting import without
 from pnml.core.statistic.gram import Gram, sample_rows
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase
+from pnml.estimators.registry import register
 from pnml.estimators.validation import (
     check_flag,
     check_number_or_loo,
@@ -232,3 +233,23 @@ class PNMLRegressor(StreamingRegressor):
         1.25
         """
         return self._forget_rows(X, y, sample_weight)
+
+
+register(
+    "pnml",
+    lambda: PNMLRegressor(alpha="loo"),
+    task="regression",
+    about="ridge regression",
+    streams=True,
+    weighs=True,
+    place=0,
+)
+register(
+    "ols",
+    PNMLRegressor,
+    task="regression",
+    about="least squares, no penalty",
+    streams=True,
+    weighs=True,
+    place=2,
+)

@@ -15,6 +15,7 @@ from pnml.core.leaves.partition import Partition
 from pnml.errors import InputError
 from pnml.estimators.base import ClassifierBase
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
+from pnml.estimators.registry import register
 from pnml.estimators.tree_growing import (
     check_frozen,
     check_training_values,
@@ -151,3 +152,12 @@ class PNMLTreeClassifier(MetaEstimatorMixin, ClassifierBase):
                 "number of at least 0, for instance prior=0.0."
             )
         return float(self.prior)
+
+
+register(
+    "tree-classifier",
+    PNMLTreeClassifier,
+    task="classification",
+    about="a tree or forest, counts in its leaves",
+    weighs=True,
+)

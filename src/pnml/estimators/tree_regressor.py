@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.core.leaves.partition import Partition
 from pnml.core.leaves.values import ValueLeaves
 from pnml.estimators.base import RegressorBase
+from pnml.estimators.registry import register
 from pnml.estimators.tree_growing import (
     check_frozen,
     check_training_values,
@@ -145,3 +146,12 @@ class PNMLTreeRegressor(MetaEstimatorMixin, RegressorBase):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_gaps(self)
         return tags
+
+
+register(
+    "tree-regressor",
+    PNMLTreeRegressor,
+    task="regression",
+    about="a tree or forest, means in its leaves",
+    weighs=True,
+)

@@ -12,6 +12,7 @@ from pnml.core.distributions.normal import Normal
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase
 from pnml.estimators.luckiness import LpNMLRegressor
+from pnml.estimators.registry import register
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import check_training_rows
 from pnml.learners.union import Union, unite
@@ -106,3 +107,13 @@ def _refuse_other_than_gaussian(name: str, estimator: Any, row: FloatArray) -> N
             "Gaussian, which the exact envelope needs; use PNMLRegressor, KernelPNMLRegressor or "
             'LpNMLRegressor(penalty="l2").'
         )
+
+
+register(
+    "universal",
+    UniversalRegressor,
+    task="regression",
+    about="several combined",
+    rows=2_000,
+    place=6,
+)

@@ -15,6 +15,7 @@ from pnml.errors import InputError
 from pnml.estimators.base import ClassifierBase
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.labels import check_labels, positions
+from pnml.estimators.registry import register
 from pnml.estimators.validation import check_weights
 from pnml.estimators.wrapped import check_table
 from pnml.learners.label_union import LabelUnion
@@ -154,3 +155,13 @@ def _refuse_other_classes(members: list[tuple[str, Any]], fitted: list[Any]) -> 
                 f"{members[0][0]!r} knows {fitted[0].classes_.tolist()}; fit all of them to the "
                 "same classes."
             )
+
+
+register(
+    "universal-classifier",
+    UniversalClassifier,
+    task="classification",
+    about="logistic regressions of several strengths combined",
+    rows=2_000,
+    weighs=True,
+)

@@ -129,7 +129,7 @@ def estimator(
     given = convert
 
     def state_of(model: Any) -> dict[str, Any]:
-        held = vars(model)
+        held: dict[str, Any] = vars(model)
         if "n_features_in_" not in held:
             return held  # not fitted
         return {name: held[name] for name in COLUMNS if name in held} | given.store(model)

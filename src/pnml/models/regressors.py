@@ -154,10 +154,11 @@ def _union_state(model: UniversalRegressor) -> dict[str, Any]:
 
 
 def _union(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-    members = state["estimators_"]
-    if not members or not all(hasattr(type(member), "learner_") for member in members):
+    members = [getattr(member, "learner_", None) for member in state["estimators_"]]
+    learners = tuple(member for member in members if member is not None)
+    if not learners or len(learners) < len(members):
         raise InputError("the classes of a UniversalRegressor are not fitted learners")
-    value = Union(tuple(member.learner_ for member in members), state["_loo"])
+    value = Union(learners, state["_loo"])
     names = ("estimators_", "named_estimators_")
     return {"learner_": value} | {name: state[name] for name in names}
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from pnml.core.trust import DEFAULT_LEVEL, check_level
 from pnml.errors import InputError
 from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
-from pnml.plots.source import check_level, judged, name_of
+from pnml.plots.source import judged, name_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,7 +34,8 @@ class RegretDisplay:
     Parameters
     ----------
     training : array-like of shape (n,)
-        Leave-one-out regrets of the training rows, in nats.
+        Leave-one-out regrets of the training rows, in nats; of trees grown on these rows, the
+        regrets that ``trusted`` compares with.
     new : array-like of shape (m,)
         Regrets of new rows, in nats.
     threshold : float, optional
@@ -44,6 +46,8 @@ class RegretDisplay:
         How many copies of each training row to count.
     name : str, optional
         Leads the labels in the legend.
+    trusted : array-like of shape (m,), optional
+        Verdicts on the new rows, one by one.
 
     Attributes
     ----------
@@ -75,6 +79,7 @@ class RegretDisplay:
         level: float | None = None,
         training_weights: npt.ArrayLike | None = None,
         name: str | None = None,
+        trusted: npt.ArrayLike | None = None,
     ) -> None:
         self.training = training
         self.new = new
@@ -82,6 +87,7 @@ class RegretDisplay:
         self.level = level
         self.training_weights = training_weights
         self.name = name
+        self.trusted = trusted
 
     @classmethod
     def from_estimator(
@@ -90,7 +96,7 @@ class RegretDisplay:
         X: Any,
         y: Any = None,
         *,
-        level: float = 0.99,
+        level: float = DEFAULT_LEVEL,
         name: str | None = None,
         ax: Axes | None = None,
         plot_training: bool = True,
@@ -125,6 +131,7 @@ class RegretDisplay:
             level=level,
             training_weights=found.weights,
             name=name_of(estimator) if name is None else name,
+            trusted=found.trusted,
         )
         return display.plot(
             ax,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.trust import DEFAULT_LEVEL
 from pnml.tables.encoder import CategoryColumn, NumberColumn
 from pnml.tables.learners import LEARNERS, ridge_in
 from pnml.tables.model import TableModel
@@ -33,7 +34,7 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
         yield "classes", f"{len(model.classes)}: {shown}"
     ridge = ridge_in(model.estimator)
     if ridge is not None:
-        yield "penalty", f"{ridge.alpha_:.4g}"
+        yield "penalty", f"{ridge.alpha:.4g}"
     noise = getattr(model.estimator, "noise_variance_", None)
     if noise is not None:
         yield "noise", f"{np.sqrt(noise):.4g} (standard deviation)"
@@ -77,14 +78,15 @@ def left_out(model: TableModel) -> list[str]:
 
 def singular_values(model: TableModel) -> FloatArray:
     """Singular values of the training rows; none for learners without one spectrum."""
-    spectrum = getattr(ridge_in(model.estimator) or model.estimator, "spectrum_", None)
+    ridge = ridge_in(model.estimator)
+    spectrum = ridge.spectrum if ridge else getattr(model.estimator, "spectrum_", None)
     return np.zeros(0) if spectrum is None else np.sqrt(spectrum.h2)
 
 
 def penalty(model: TableModel) -> float:
     """The penalty in use, 0 where there is none."""
     ridge = ridge_in(model.estimator)
-    return 0.0 if ridge is None else float(ridge.alpha_)
+    return 0.0 if ridge is None else float(ridge.alpha)
 
 
 def _remark(column: NumberColumn | CategoryColumn) -> str:
@@ -97,7 +99,7 @@ def _remark(column: NumberColumn | CategoryColumn) -> str:
     return f"mean {column.fill:.4g}, spread {column.scale:.4g}{some_missing}"
 
 
-def document(model: TableModel, level: float = 0.99) -> dict[str, Any]:
+def document(model: TableModel, level: float = DEFAULT_LEVEL) -> dict[str, Any]:
     """The same for machines."""
     return {
         "task": model.target.task,

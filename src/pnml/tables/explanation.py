@@ -47,8 +47,7 @@ class Because:
         ridge = ridge_in(self._estimator)
         if ridge is None:
             return None
-        spectrum = ridge.spectrum_.completed(ridge.alpha_)
-        return Groups.of(spectrum, ridge.alpha_, self._members)
+        return Groups.of(ridge.geometry, ridge.alpha, self._members)
 
     def drivers(self, encoded: Encoded) -> Drivers:
         """The three columns that matter most to each row."""
