@@ -19,7 +19,7 @@ from pnml.adversarial.hunting import Hunt
 from pnml.adversarial.ledger import Ledger
 from pnml.adversarial.libraries import fab, square
 from pnml.errors import InputError
-from pnml.nn.refit.checkpoint import fingerprint
+from pnml.runtime.fingerprint import refit_fingerprint as fingerprint
 
 # A function that attacks: (model, inputs, labels, radius, settings) → outcome.
 AttackOf = Callable[..., Attacked]

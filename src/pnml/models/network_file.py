@@ -1,4 +1,4 @@
-"""A network's last layer, taken apart for a file and put together again around the network."""
+"""A LastLayerPNML as the contents of a file, and back again around its network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pnml.nn.head import linear_module
 
 
 def take_apart(module: LastLayerPNML) -> StoredLayer:
-    """All that a file holds of a fitted module: no weights, except where all of it is a head.
+    """The stored form of a fitted module: without weights, unless the network is only a head.
 
     >>> m = LastLayerPNML.from_embeddings(torch.eye(3), None, torch.eye(3).repeat(9, 1))
     >>> again = put_together(take_apart(m))
@@ -44,7 +44,7 @@ def take_apart(module: LastLayerPNML) -> StoredLayer:
 
 
 def put_together(stored: StoredLayer, model: Any = None, layer: Any = None) -> LastLayerPNML:
-    """The module again, around a network given as to LastLayerPNML, or around its own head."""
+    """The module around a network, given as for LastLayerPNML, or around its stored head."""
     if model is None and layer is None:
         model = _head(stored)
     module = LastLayerPNML(model, layer, **stored.settings)
@@ -55,7 +55,7 @@ def put_together(stored: StoredLayer, model: Any = None, layer: Any = None) -> L
 
 
 def _is_whole(model: Any) -> bool:
-    """Whether a network is nothing but a linear layer, so that the file can hold it."""
+    """Whether a network is only a linear layer, so that the file can hold it."""
     return type(model) is nn.Linear and set(model.state_dict()) <= {"weight", "bias"}
 
 
@@ -66,17 +66,17 @@ def _head(stored: StoredLayer) -> nn.Linear:
             "that too, as in pnml.load(path, model=network)."
         )
     dtype = getattr(torch, stored.head_dtype)
-    found = {name: torch.from_numpy(array).to(dtype) for name, array in stored.head.items()}
-    return linear_module(found["weight"], found.get("bias"))
+    weights = {name: torch.from_numpy(array).to(dtype) for name, array in stored.head.items()}
+    return linear_module(weights["weight"], weights.get("bias"))
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON holds it: numbers of any make become float64."""
+    """A setting as a JSON value: numbers of any type become floats."""
     return value if value is None or isinstance(value, bool | str) else float(value)
 
 
 def _array(tensor: Tensor) -> npt.NDArray[Any]:
-    """A tensor as an array of a kind that files hold, its rows one after the other."""
+    """A tensor as a contiguous array of a dtype that files hold."""
     value = tensor.detach().cpu().contiguous()
     short = value.is_floating_point() and value.dtype not in (torch.float32, torch.float64)
     array: npt.NDArray[Any] = (value.float() if short else value).numpy()

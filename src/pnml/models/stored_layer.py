@@ -1,4 +1,4 @@
-"""What a file holds of a network's last layer, checked; it is read without PyTorch."""
+"""The stored form of a network's last layer, checked and read without PyTorch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 KEY = "last_layer"  # of the document
 SETTINGS = {"task", "alpha", "normalize", "bias_column", "scale"}
 PARTS = {"settings", "task", "outputs", "scale", "head"}
-# Letters are lengths: c of the counts, w of the counted rows, m of the sample.
+# Letters are lengths: c of the counts, w of the rows, m of the sample.
 STATISTIC = {
     "counts": ("c",),
     "xx": ("w", "w"),
@@ -36,51 +36,51 @@ class StoredLayer:
     """Settings and statistic of a LastLayerPNML, and its head where that is the whole network."""
 
     settings: dict[str, Any]  # the arguments of LastLayerPNML
-    task: str  # what it is; "auto" has been decided
+    task: str  # with "auto" resolved
     outputs: int
     scale: float | None  # in use; None for the network's own probabilities
     statistic: Arrays
-    head: Arrays  # weight and perhaps bias; empty where the network is not in the file
+    head: Arrays  # weight and perhaps bias; empty if the network is not in the file
     head_dtype: str | None = None
 
     @classmethod
     def of(cls, document: Mapping[str, Any], tensors: Arrays) -> StoredLayer:
-        """What a document and arrays say, if all of it fits together."""
-        told = document.get(KEY)
-        if type(told) is not dict or set(told) != PARTS:
+        """The stored layer of a document and arrays; raises if they do not fit together."""
+        header = document.get(KEY)
+        if type(header) is not dict or set(header) != PARTS:
             raise InputError(f"its entry {KEY!r} does not have the keys {', '.join(sorted(PARTS))}")
-        _check_told(told)
+        _check_header(header)
         statistic = _named(tensors, "statistic.")
         features = _check_statistic(statistic)
         head = _named(tensors, "head.")
-        if (told["head"] is not None) != bool(head):
+        if (header["head"] is not None) != bool(head):
             raise InputError("its head has arrays but no dtype, or a dtype but no arrays")
         if head:
-            _check_head(head, (told["outputs"], features))
+            _check_head(head, (header["outputs"], features))
         spare = set(tensors) - {f"statistic.{n}" for n in statistic} - {f"head.{n}" for n in head}
         if spare:
             raise InputError(f"nothing in its description uses the array {min(spare)!r}")
         return cls(
-            told["settings"],
-            told["task"],
-            told["outputs"],
-            told["scale"],
+            header["settings"],
+            header["task"],
+            header["outputs"],
+            header["scale"],
             statistic,
             head,
-            told["head"],
+            header["head"],
         )
 
     @property
     def document(self) -> dict[str, Any]:
-        """What the header of the file says."""
-        told = {
+        """The header of the file."""
+        header = {
             "settings": self.settings,
             "task": self.task,
             "outputs": self.outputs,
             "scale": self.scale,
             "head": self.head_dtype,
         }
-        return {KEY: told}
+        return {KEY: header}
 
     @property
     def tensors(self) -> Arrays:
@@ -92,7 +92,7 @@ class StoredLayer:
 
     @property
     def rows(self) -> int:
-        """How many training rows were counted."""
+        """Number of training rows."""
         return int(self.statistic["counts"][0])
 
     @property
@@ -102,17 +102,17 @@ class StoredLayer:
 
     @property
     def bias(self) -> bool:
-        """Whether a column of ones stands beside them."""
+        """Whether the rows have a column of ones."""
         return bool(self.statistic["counts"][2])
 
     @property
     def features(self) -> int:
-        """How many features the last layer sees."""
+        """Number of features that the last layer takes."""
         return len(self.statistic["xx"]) - self.bias
 
     @property
     def sampled(self) -> int:
-        """How many training rows are kept for the thresholds."""
+        """Number of training rows kept for the thresholds."""
         return len(self.statistic["sample_keys"])
 
 
@@ -124,21 +124,22 @@ def _named(tensors: Arrays, prefix: str) -> Arrays:
     }
 
 
-def _check_told(told: Mapping[str, Any]) -> None:
-    settings = told["settings"]
+def _check_header(header: Mapping[str, Any]) -> None:
+    settings = header["settings"]
     if type(settings) is not dict or set(settings) != SETTINGS:
         raise InputError(f"its settings are not {', '.join(sorted(SETTINGS))}")
     for name, value in settings.items():
         if type(value) not in (str, float, bool, NoneType):
             raise InputError(f"its setting {name!r} is neither a number nor a word")
-    if type(told["task"]) is not str or type(told["outputs"]) is not int or told["outputs"] < 1:
+    task, outputs, scale = header["task"], header["outputs"], header["scale"]
+    if type(task) is not str or type(outputs) is not int or outputs < 1:
         raise InputError("it does not say how many outputs of what task the network has")
-    if type(told["scale"]) not in (float, NoneType) or told["head"] not in (None, *_HEAD_DTYPES):
+    if type(scale) not in (float, NoneType) or header["head"] not in (None, *_HEAD_DTYPES):
         raise InputError("its scale is no number or its head of no known dtype")
 
 
 def _check_statistic(statistic: Arrays) -> int:
-    """How many features were counted, by arrays that fit together and hold finite numbers."""
+    """Number of features; raises if the arrays do not fit together or are not finite."""
     if set(statistic) != set(STATISTIC):
         clash = min(set(statistic) ^ set(STATISTIC))
         raise InputError(f"it lacks the array 'statistic.{clash}', or has it for no reason")
