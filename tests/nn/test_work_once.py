@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pnml.nn import LastLayerPNML
-from pnml.nn.scorer import Judge
+from pnml.nn.scorer import Scorer
 from pnml.ood import Gram, RegretDetector, with_pnml
 
 
@@ -29,8 +29,8 @@ class Counter:
 @pytest.fixture
 def references(monkeypatch):
     """How often the regrets of left-out training rows are computed."""
-    counter = Counter(Judge.sample_regrets)
-    monkeypatch.setattr(Judge, "sample_regrets", counter)
+    counter = Counter(Scorer.sample_regrets)
+    monkeypatch.setattr(Scorer, "sample_regrets", counter)
     return counter
 
 

@@ -15,7 +15,7 @@ from pnml.adversarial.attack_result import Attacked
 from pnml.adversarial.intervals import BoolArray
 from pnml.adversarial.ledger import Ledger, restored, stored
 from pnml.core.arrays import FloatArray
-from pnml.nn.refit.checkpoint import fingerprint
+from pnml.runtime.fingerprint import refit_fingerprint as fingerprint
 
 # rows (k,) → what an attack makes of them
 Attack = Callable[[Tensor], Attacked]

@@ -19,7 +19,7 @@ from pnml.adversarial.external import fab, square
 from pnml.adversarial.ledger import Ledger
 from pnml.adversarial.report import SweepRow
 from pnml.errors import InputError
-from pnml.nn.refit.checkpoint import fingerprint
+from pnml.runtime.fingerprint import refit_fingerprint as fingerprint
 
 # A function that attacks: (model, inputs, labels, radius, settings) → outcome.
 AttackOf = Callable[..., Attacked]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import cast
 
-from pnml.nn.progress import tracked
+from pnml.runtime.progress import tracked
 
 # What is shown: a function of (done, total); a bar or none; None is a bar on a terminal.
 Progress = Callable[[int, int], object] | bool | None

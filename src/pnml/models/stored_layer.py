@@ -18,7 +18,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 KEY = "last_layer"  # of the document
 SETTINGS = {"task", "alpha", "normalize", "bias_column", "scale"}
 PARTS = {"settings", "task", "outputs", "scale", "head"}
-# Letters are lengths: c of the counts, w of the counted rows, m of the sample.
+# Letters are lengths: c of the counts, w of the rows, m of the sample.
 STATISTIC = {
     "counts": ("c",),
     "xx": ("w", "w"),
@@ -40,7 +40,7 @@ class StoredLayer:
     outputs: int
     scale: float | None  # in use; None for the network's own probabilities
     statistic: Arrays
-    head: Arrays  # weight and perhaps bias; empty where the network is not in the file
+    head: Arrays  # weight and perhaps bias; empty if the network is not in the file
     head_dtype: str | None = None
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The training features of a network as a geometry: leverage of new rows, and of those left out."""
+"""Leverage of new rows, and of training rows left out, from the statistic of the features."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from torch import Tensor
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.softmax_leave_one_out import left_out_leverages
-from pnml.nn.feature_statistic import Counted
+from pnml.nn.feature_statistic import FeatureStatistic
 
-# Share of the rows' total energy that is the penalty where none is asked for. Eq. (F11).
+# The default penalty, as a share of the rows' total energy. Eq. (F11).
 SHARE = 1e-8
-# A penalty of at least this share clears the round-off of the statistic, about 1e-15 of it.
+# A penalty of at least this share exceeds the round-off of the statistic, about 1e-15 of it.
 _CLEAR = 1e-9
 
 
 def whitening(xx: FloatArray, alpha: float) -> FloatArray:
-    """Upper triangle (w, w) that takes rows to coordinates whose squares add up to their leverage.
+    """Upper triangle (w, w) that maps rows to coordinates whose squares sum to their leverage.
 
-    It is the inverse of the Cholesky factor of XᵀX + αI, for a penalty that clears the round-off.
+    It is the inverse of the Cholesky factor of XᵀX + αI, for a penalty above the round-off.
 
     >>> np.array([[2.0, 4.0]]) @ whitening(np.diag([3.0, 15.0]), 1.0)
     array([[1., 1.]])
@@ -38,69 +38,69 @@ def whitening(xx: FloatArray, alpha: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Rows that were counted, and a penalty."""
+    """A statistic and a ridge penalty."""
 
-    counted: Counted
+    statistic: FeatureStatistic
     alpha: float
 
     @classmethod
-    def of(cls, counted: Counted, alpha: float | None) -> Geometry:
-        """Geometry at a penalty; None takes a share of the energy of the rows. Eq. (F11)."""
-        return cls(counted, SHARE * counted.shown if alpha is None else alpha)
+    def of(cls, statistic: FeatureStatistic, alpha: float | None) -> Geometry:
+        """Geometry at a penalty; None is a share of the rows' total energy. Eq. (F11)."""
+        return cls(statistic, SHARE * statistic.total_energy if alpha is None else alpha)
 
     def leverage(self, rows: FloatArray, norms: FloatArray) -> FloatArray:
         """Leverage (n,) of rows of features with these norms. Eq. (S2)."""
         if self._whitening is None:
-            found: FloatArray = self._complete.leverage(rows, self.alpha)
+            leverage: FloatArray = self._complete.leverage(rows, self.alpha)
         else:
             white = dtrmm(1.0, self._whitening, rows.T, trans_a=1).T  # half of a full product
-            found = np.vecdot(white, white)
-        return np.where(norms == 0, np.inf, found) if self._directions_only else found
+            leverage = np.vecdot(white, white)
+        return np.where(norms == 0, np.inf, leverage) if self._directions_only else leverage
 
     def leverage_of_tensor(self, rows: Tensor, norms: Tensor) -> Tensor:
         """The same with gradients, on the device of the rows."""
         if self._whitening is None:
-            found: Tensor = self._complete.leverage(rows, self.alpha)
+            leverage: Tensor = self._complete.leverage(rows, self.alpha)
         else:
             white = rows @ self._whitening_on(rows.device)
-            found = torch.linalg.vecdot(white, white)
-        return found.masked_fill(norms == 0, torch.inf) if self._directions_only else found
+            leverage = torch.linalg.vecdot(white, white)
+        return leverage.masked_fill(norms == 0, torch.inf) if self._directions_only else leverage
 
     @property
     def typical_norm(self) -> float:
-        """Root mean square of the norms of all features counted."""
-        return float(np.sqrt(self.counted.energy / self.counted.rows))
+        """Root mean square of the norms of all training features."""
+        return float(np.sqrt(self.statistic.energy / self.statistic.rows))
 
     @property
     def sample(self) -> FloatArray:
         """The rows in the sample, (m, width)."""
-        return self.counted.sample.rows[:, :-1]
+        return self.statistic.sample.rows[:, :-1]
 
     @property
     def sample_norms(self) -> FloatArray:
-        """The norms of their features, (m,)."""
-        return self.counted.sample.rows[:, -1]
+        """Norms (m,) of the features of the sampled rows."""
+        return self.statistic.sample.rows[:, -1]
 
     @cached_property
     def left_out(self) -> FloatArray:
         """Leverage (m,) that each row of the sample would have without itself. Eq. (F6)."""
         if self._whitening is None:
             ones = np.ones(len(self.sample))
-            found = left_out_leverages(self._spectrum, self.sample, ones, self.alpha)
+            leverage = left_out_leverages(self._spectrum, self.sample, ones, self.alpha)
             nowhere = self._directions_only & (self.sample_norms == 0)
-            return np.where(nowhere, np.inf, found)
+            return np.where(nowhere, np.inf, leverage)
         h = self.leverage(self.sample, self.sample_norms)
         return np.divide(h, 1 - h, out=h, where=np.isfinite(h))
 
     @property
     def _directions_only(self) -> bool:
-        """Whether features that are all zero are like none in training: they have no direction."""
-        return self.counted.form.normalize and not self.counted.form.bias
+        """Whether rows are directions only, so that a row of zeros is unlike every training row."""
+        return self.statistic.form.normalize and not self.statistic.form.bias
 
     @cached_property
     def _spectrum(self) -> Spectrum:
-        """The rows taken apart, where it must be told which directions they have."""
-        return Spectrum.of_gram(self.counted.gram, intercept=False, unit_columns=self.alpha == 0)
+        """Eigenvectors of the statistic, for penalties too small for `whitening`."""
+        return Spectrum.of_gram(self.statistic.gram, intercept=False, unit_columns=self.alpha == 0)
 
     @cached_property
     def _complete(self) -> Spectrum:
@@ -108,13 +108,13 @@ class Geometry:
 
     @cached_property
     def _whitening(self) -> FloatArray | None:
-        """None where the penalty does not clear the round-off."""
-        clear = 0 < _CLEAR * self.counted.shown <= self.alpha
-        return whitening(self.counted.xx, self.alpha) if clear else None
+        """None where the penalty is within the round-off."""
+        clear = 0 < _CLEAR * self.statistic.total_energy <= self.alpha
+        return whitening(self.statistic.xx, self.alpha) if clear else None
 
     def _whitening_on(self, device: torch.device) -> Tensor:
         if device not in self._copies:
-            with torch.inference_mode(False):  # it serves gradients later
+            with torch.inference_mode(False):  # gradients flow through it later
                 self._copies[device] = torch.tensor(self._whitening, device=device)
         return self._copies[device]
 

@@ -1,4 +1,4 @@
-"""Features as the statistic counts them: unit norm, and a one for the bias where asked for."""
+"""Rows of the statistic: features of unit norm, with a column of ones for the bias if asked."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class RowForm:
 
     @property
     def width(self) -> int:
-        """Columns of the rows."""
+        """Number of columns of the rows."""
         return self.features + self.bias
 
     def write(self, features: npt.NDArray[np.floating], out: FloatArray) -> FloatArray:
-        """Put the rows of features into out (n, width); norms (n,) of the features come back."""
+        """Write the rows of features into out (n, width); return the norms (n,) of the features."""
         norms = np.empty(len(features))
         step = max(1, _BLOCK_NUMBERS // max(self.width, 1))
         for start in range(0, len(features), step):
@@ -42,7 +42,7 @@ class RowForm:
             if given.dtype != np.float64 or not self.normalize:
                 np.copyto(block, given)
                 given = block
-            with np.errstate(over="ignore", invalid="ignore"):  # the norms tell
+            with np.errstate(over="ignore", invalid="ignore"):  # the norms show it
                 norms[part] = np.sqrt(np.vecdot(given, given))
                 if self.normalize:
                     size = norms[part, None]
@@ -53,7 +53,7 @@ class RowForm:
         return norms
 
     def of_tensor(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and norms of features, with their gradient and on their device."""
+        """Rows and norms of features, with gradients and on the same device."""
         rows = features.double()
         norms = torch.linalg.vector_norm(rows, dim=1)
         if self.normalize:
@@ -64,7 +64,7 @@ class RowForm:
 
 
 def numpy_rows(features: Tensor) -> npt.NDArray[np.floating]:
-    """Features as an array that shares their memory where it can; every float dtype is kept exact.
+    """Features as an array that shares their memory where possible; no digit is lost.
 
     >>> numpy_rows(torch.ones(2, 3, dtype=torch.bfloat16)).dtype
     dtype('float32')

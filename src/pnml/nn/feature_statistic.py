@@ -1,4 +1,4 @@
-"""Training features → statistic: batches of any size, one large product at a time."""
+"""Statistic of training features, built from batches of any size in large products."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from pnml.core.statistic.row_sample import RowSample, sample_size
 from pnml.errors import InputError
 from pnml.nn.feature_rows import RowForm
 
-# Rows wait in a block of about this many numbers, 1 MiB, for a product while still in cache.
+# Rows are collected in a block of about this many numbers, 1 MiB, which stays in cache.
 _BLOCK_NUMBERS = 2**17
 # Rows in the sample: enough for a quantile, few enough to travel with the weights.
 _MOST_SAMPLED = 2048
-# By how much more rows enter the sample than stay, where their number is known beforehand.
+# Rows that enter the sample for each one that stays, where their total is known beforehand.
 _MARGIN = 1.25
 
 
 @dataclass(frozen=True)
-class Counted:
-    """All that is remembered of training features. Counts add. Eq. (F10)."""
+class FeatureStatistic:
+    """All that is remembered of training features; statistics of two sets add. Eq. (F10)."""
 
     form: RowForm
     rows: int
-    xx: FloatArray  # (w, w)  Σ xxᵀ about the origin, for features are not centred
+    xx: FloatArray  # (w, w)  Σ xxᵀ about the origin: features are not centred
     energy: float  # Σ of the squared norms of the features
     sample: RowSample  # columns: row, norm of its features
 
     @classmethod
-    def nothing(cls, form: RowForm) -> Counted:
-        """No rows yet: the neutral element of +."""
+    def empty(cls, form: RowForm) -> FeatureStatistic:
+        """The statistic of no rows: the neutral element of +."""
         size = min(sample_size(form.width), _MOST_SAMPLED)
         sample = RowSample(np.zeros(0), np.zeros((0, form.width + 1)), size)
         return cls(form, 0, np.zeros((form.width, form.width)), 0.0, sample)
 
     @property
-    def shown(self) -> float:
-        """Energy of all rows together, the trace of their statistic."""
+    def total_energy(self) -> float:
+        """Σ of the squared norms of the rows: the trace of `xx`."""
         return float(np.trace(self.xx))
 
     @property
@@ -62,14 +62,14 @@ class Counted:
             sample=none,
         )
 
-    def __add__(self, other: Counted) -> Counted:
-        """Count the rows of both."""
+    def __add__(self, other: FeatureStatistic) -> FeatureStatistic:
+        """The statistic of the rows of both."""
         if self.form != other.form:
             raise InputError(
                 f"Rows of {other.form} cannot be counted with rows of {self.form}; use the same "
                 "network and the same settings for both."
             )
-        return Counted(
+        return FeatureStatistic(
             self.form,
             self.rows + other.rows,
             self.xx + other.xx,
@@ -78,21 +78,21 @@ class Counted:
         )
 
 
-class Counting:
-    """Counted rows in the making, the same whatever the size of the batches they come in."""
+class StatisticBuilder:
+    """Accumulates a statistic batch by batch; the size of the batches makes no difference."""
 
-    def __init__(self, start: Counted, coming: int = 0) -> None:
+    def __init__(self, start: FeatureStatistic, coming: int = 0) -> None:
         form = start.form
         self._form, self._rows = form, start.rows
-        self._xx = np.array(start.xx, order="F")  # the upper triangle counts
+        self._xx = np.array(start.xx, order="F")  # only the upper triangle is used
         self._energy = start.energy
         self._reservoir = Reservoir(start.sample, coming)
         self._block = np.empty((max(64, _BLOCK_NUMBERS // form.width), form.width))
         self._norms = np.empty(len(self._block))
-        self._waiting = 0
+        self._waiting = 0  # rows in the block
 
     def add(self, features: npt.NDArray[np.floating], name: str) -> None:
-        """Count features (n, d); `name` says in a refusal where they came from."""
+        """Add features (n, d); `name` says in an error message where they came from."""
         done = 0
         while done < len(features):
             room = slice(self._waiting, self._waiting + len(features) - done)
@@ -105,18 +105,18 @@ class Counting:
             if self._waiting == len(self._block):
                 self._flush()
 
-    def total(self) -> Counted:
-        """All rows so far."""
+    def total(self) -> FeatureStatistic:
+        """The statistic of all rows so far."""
         if self._waiting:
             self._flush()
         upper = np.triu(self._xx)
         xx = upper + np.triu(upper, 1).T
-        return Counted(self._form, self._rows, xx, self._energy, self._reservoir.sample())
+        return FeatureStatistic(self._form, self._rows, xx, self._energy, self._reservoir.sample())
 
     def _flush(self) -> None:
         rows, norms = self._block[: self._waiting], self._norms[: self._waiting]
         self._reservoir.add(rows, norms, self._rows)
-        # XᵀX added in place: one symmetric product, at half the price of another
+        # XᵀX is added in place by a symmetric product, which costs half of a general one
         self._xx = dsyrk(1.0, rows.T, beta=1.0, c=self._xx, overwrite_c=1)
         self._energy += float(norms @ norms)
         self._rows += len(rows)
@@ -124,9 +124,9 @@ class Counting:
 
 
 class Reservoir:
-    """A uniform sample of rows with their norms, with room to let rows in before others go.
+    """A uniform sample of rows with their norms, in a buffer twice its size.
 
-    Where it is known that so many rows are `coming`, those that will not stay need not enter.
+    If the number of rows that are `coming` is known, rows that cannot stay do not enter.
     """
 
     def __init__(self, start: RowSample, coming: int) -> None:
@@ -135,14 +135,14 @@ class Reservoir:
         self._rows = np.empty((2 * start.size, start.rows.shape[1]))
         self._keys[: self._used], self._rows[: self._used] = start.keys, start.rows
         enough = _MARGIN * start.size / max(coming, 1)
-        self._below = min(start.threshold, enough)  # rows with keys from here up are let go
-        self._chance: np.random.Generator | None = None
+        self._below = min(start.threshold, enough)  # rows with keys from here up are discarded
+        self._random: np.random.Generator | None = None
 
     def add(self, rows: FloatArray, norms: FloatArray, seen: int) -> None:
-        """Let rows (n, w) with norms (n,) in by chance, after `seen` others. Eq. (G4)."""
-        if self._chance is None:  # it depends on the rows alone, so the same stream samples alike
-            self._chance = np.random.default_rng([seen, *norms[:4].view(np.uint64)])
-        keys = self._chance.random(len(rows))
+        """Sample from rows (n, w) with norms (n,) that come after `seen` others. Eq. (G4)."""
+        if self._random is None:  # seeded by the rows: the same stream gives the same sample
+            self._random = np.random.default_rng([seen, *norms[:4].view(np.uint64)])
+        keys = self._random.random(len(rows))
         entering = (keys < self._below).nonzero()[0]
         while len(entering):
             now = entering[: len(self._keys) - self._used]
@@ -152,18 +152,18 @@ class Reservoir:
             self._used = room.stop
             entering = entering[len(now) :]
             if self._used == len(self._keys):
-                self._let_go()
+                self._discard()
                 entering = entering[keys[entering] < self._below]
 
     def sample(self) -> RowSample:
-        """The sample as it is now."""
+        """The sample of all rows so far."""
         order = np.argsort(self._keys[: self._used])
-        order = order[self._keys[order] < self._below]  # rows from before, too
+        order = order[self._keys[order] < self._below]  # this applies to rows of `start` too
         bound = self._below if len(order) <= self._size else float(self._keys[order[self._size]])
         first = order[: self._size]
         return RowSample(self._keys[first], self._rows[first], self._size, bound)
 
-    def _let_go(self) -> None:
+    def _discard(self) -> None:
         """Keep the rows with the smallest keys."""
         kept = self.sample()
         self._used, self._below = len(kept.keys), kept.bound
@@ -171,10 +171,10 @@ class Reservoir:
 
 
 def _refuse_nonfinite(norms: FloatArray, name: str, before: int) -> None:
-    usual = np.isfinite(norms)
-    if not usual.all():
+    finite = np.isfinite(norms)
+    if not finite.all():
         raise InputError(
             f"{name} gives features that are NaN or infinite, first in row "
-            f"{before + int(np.argmin(usual))}; check those inputs, or run the network in a wider "
+            f"{before + int(np.argmin(finite))}; check those inputs, or run the network in a wider "
             "dtype."
         )

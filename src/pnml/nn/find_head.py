@@ -1,4 +1,4 @@
-"""Finding the last layer of a network, from a name, a module, or one forward pass."""
+"""Find the last layer of a network: by name, by module, by width, or in one forward pass."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from pnml.errors import InputError
 from pnml.nn.batches import call, tensors_in
-from pnml.nn.eval_mode import HookedNetwork, Network, PairNetwork, as_in_use, unwrapped
+from pnml.nn.eval_mode import as_in_use, unwrapped
+from pnml.nn.features_and_logits import HookedNetwork, Network, PairNetwork
 from pnml.nn.head import CallableHead, LinearHead
 
-_SAY = 'pass layer="name", a module, or two functions layer=(features, head)'
+_REMEDY = 'pass layer="name", a module, or two functions layer=(features, head)'
 
 
-def told(model: Any, layer: Any) -> Network | None:
-    """The network as the user has said; None where the layer is still to be found."""
+def split_as_named(model: Any, layer: Any) -> Network | None:
+    """The network split at the layer the user named; None if the layer is still to be found."""
     if isinstance(layer, tuple | list):
         return _pair(layer, model)
     if not isinstance(model, nn.Module):
@@ -42,11 +43,11 @@ def told(model: Any, layer: Any) -> Network | None:
                 f"The layer {_brief(layer)} is not a part of the model; {_known(model)}."
             )
         return _named(model, name)
-    raise InputError(f"layer is {layer!r}, which names no layer; {_SAY}.")
+    raise InputError(f"layer is {layer!r}, which names no layer; {_REMEDY}.")
 
 
-def found_by_width(model: nn.Module, width: int) -> Network:
-    """The one linear layer that takes features of this width, where no input is at hand."""
+def split_by_width(model: nn.Module, width: int) -> Network:
+    """The network split at its only linear layer that takes features of this width."""
     model = unwrapped(model)
     fitting = [
         name
@@ -61,19 +62,24 @@ def found_by_width(model: nn.Module, width: int) -> Network:
     return _named(model, fitting[0])
 
 
-def found_by_running(
+def found_by_running(model: nn.Module, given: Any) -> HookedNetwork:
+    """The network split at its last layer, from one forward pass of an input."""
+    return split_by_running(model, given)[0]
+
+
+def split_by_running(
     model: nn.Module, given: Any
 ) -> tuple[HookedNetwork, tuple[Tensor, Tensor] | None]:
-    """The network split at its last layer, from one forward pass of an input.
+    """The network split at its last layer, and features and logits of the input.
 
     The last layer is the linear layer, or convolution of one pixel, whose output the model
-    returns; where the model does something to its output first, the last one with an output of
-    that size. Features and logits of the input come along where that layer ran last of all, and
-    once, as in nearly every network; None where the input has to run again.
+    returns. If the model transforms that output first, it is the layer that runs last among those
+    with an output of the returned size. Features and logits are None, and the input has to run
+    again, if that layer did not run exactly once or another linear layer ran after it.
     """
     model = unwrapped(model)
     last = _LastRun()
-    runs, returned = _watched(model, given, last)
+    runs, returned = _recorded(model, given, last)
     network = _named(model, _head_name(runs, returned))
     ran_once = [run.name for run in runs].count(network.name) == 1
     if last.name != network.name or not ran_once or last.tensors is None:
@@ -88,7 +94,7 @@ def _head_name(runs: list[_Run], returned: list[Tensor]) -> str:
     places = {place.at for place in kept}
     ends = [run for run in runs if run.gives.at in places]
     taken = {run.takes.at for run in ends}
-    ends = [run for run in ends if run.gives.at not in taken]  # that other layer comes later
+    ends = [run for run in ends if run.gives.at not in taken]  # another layer uses its output
     names = list(dict.fromkeys(run.name for run in ends))
     if len(names) > 1:
         quoted = " and ".join(f'"{name}"' for name in names)
@@ -100,7 +106,7 @@ def _head_name(runs: list[_Run], returned: list[Tensor]) -> str:
 
 
 def is_head(module: nn.Module) -> bool:
-    """Whether a module is linear in its features, one position at a time."""
+    """Whether a module is linear in its features, position by position."""
     if not isinstance(module, nn.Conv2d):
         return isinstance(module, nn.Linear)
     steps = {*module.kernel_size, *module.stride, module.groups}
@@ -108,24 +114,24 @@ def is_head(module: nn.Module) -> bool:
 
 
 def _last_of_that_size(runs: list[_Run], returned: list[Tensor]) -> str:
-    """The layer that runs last of those whose output the model may have turned into its own."""
+    """The layer that runs last among those whose output has a size that the model returns."""
     if returned:
-        alike = [run.name for run in runs if any(run.is_like(one) for one in returned)]
-    else:  # what the model returns holds no tensor that can be seen
+        alike = [run.name for run in runs if any(run.is_like(tensor) for tensor in returned)]
+    else:  # the model returns no tensor that can be found
         alike = [run.name for run in runs if run.axis == -1]
     if not alike and any(run.axis == -1 for run in runs):
-        shapes = " and ".join(str(tuple(one.shape)) for one in returned)
+        shapes = " and ".join(str(tuple(tensor.shape)) for tensor in returned)
         raise InputError(
             f"The model returns the shape {shapes}, which no linear layer in it gives, so its "
-            f"head is not a layer that can be seen; {_SAY}."
+            f"head is not a layer that can be seen; {_REMEDY}."
         )
     if not alike:
-        raise InputError(f"No linear layer ran in a forward pass of the model; {_SAY}.")
+        raise InputError(f"No linear layer ran in a forward pass of the model; {_REMEDY}.")
     return alike[-1]
 
 
 class _Place:
-    """Where in memory a tensor is; the place is not used again as long as this is there."""
+    """Address of a tensor's storage, which is not reused as long as this object lives."""
 
     def __init__(self, tensor: Tensor) -> None:
         self._weak = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
@@ -137,43 +143,45 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Run:
+    """One run of a layer that could be the head."""
+
     name: str
     takes: _Place  # of its input
-    gives: _Place
+    gives: _Place  # of its output
     shape: torch.Size  # of its output
-    axis: int  # that has the classes
+    axis: int  # of the classes
 
     def is_like(self, returned: Tensor) -> bool:
-        """Whether a tensor has the classes of this output on the same axis, or all its numbers."""
+        """Whether a tensor has as many classes on the same axis, or as many numbers in all."""
         classes = returned.shape[self.axis] if returned.ndim >= -self.axis else None
         return classes == self.shape[self.axis] or returned.numel() == self.shape.numel()
 
 
 @dataclass
 class _LastRun:
-    """What the layer that ran last took and gave; of earlier ones nothing is kept in memory."""
+    """Input and output of the layer that ran last; those of earlier layers are not kept."""
 
     name: str | None = None
     tensors: tuple[Tensor, Tensor] | None = None
 
 
-def _watched(model: nn.Module, given: Any, last: _LastRun) -> tuple[list[_Run], list[Tensor]]:
-    """Layers that could be heads in the order they ran, and what the model returned."""
+def _recorded(model: nn.Module, given: Any, last: _LastRun) -> tuple[list[_Run], list[Tensor]]:
+    """Runs of layers that could be the head, in order, and the tensors the model returned."""
     runs: list[_Run] = []
 
-    def watching(name: str) -> Callable[..., None]:
-        def watch(module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> None:
+    def recording(name: str) -> Callable[..., None]:
+        def record(module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> None:
             features = args[0] if args else kwargs["input"]
             axis = -1 if isinstance(module, nn.Linear) else -3
             runs.append(_Run(name, _Place(features), _Place(output), output.shape, axis))
             last.name, last.tensors = name, (features, output)
 
-        return watch
+        return record
 
     with as_in_use([model]), ExitStack() as stack:
         for name, part in model.named_modules():
             if is_head(part):
-                handle = part.register_forward_hook(watching(name), with_kwargs=True)
+                handle = part.register_forward_hook(recording(name), with_kwargs=True)
                 stack.callback(handle.remove)
         returned = list(tensors_in(call(model, given)))
     return runs, returned
@@ -212,7 +220,7 @@ def _brief(module: nn.Module) -> str:
 def _known(model: nn.Module) -> str:
     names = [name for name, part in model.named_modules() if isinstance(part, nn.Linear) and name]
     if not names:
-        return "it has no linear layers, so " + _SAY
+        return "it has no linear layers, so " + _REMEDY
     shown = ", ".join(f'"{name}"' for name in names[-4:])
     more = "among its linear layers are" if len(names) > 4 else "its linear layers are"
     return f"{more} {shown}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-# A number, or one for each row, (n, 1).
+from pnml.errors import InputError
+
+# A number, or an array (n, 1) with one for each row.
 Factor = float | Tensor
 
 
@@ -23,14 +26,14 @@ class ScaledLogits(Protocol):
 
 
 class Head(Protocol):
-    """What makes logits of features."""
+    """Computes logits from features."""
 
     def own_logits(self, features: Tensor) -> Tensor:
         """Logits (..., C) as the network itself gives them."""
         ...
 
     def outputs(self, width: int) -> int:
-        """How many logits there are, of features of this width."""
+        """Number of logits, for features of this width."""
         ...
 
     def in_double(self, device: torch.device) -> ScaledLogits:
@@ -40,23 +43,23 @@ class Head(Protocol):
 
 @dataclass(frozen=True)
 class LinearHead:
-    """A linear layer, or a convolution that looks at one pixel at a time."""
+    """A linear layer, or a convolution with a kernel of one pixel."""
 
     module: nn.Linear | nn.Conv2d
 
     @property
     def width(self) -> int:
-        """Features that the layer takes."""
+        """Number of features that the layer takes."""
         return int(self.module.weight.shape[1])
 
     def outputs(self, width: int) -> int:
-        """Logits that the layer gives."""
+        """Number of logits that the layer gives."""
         return int(self.module.weight.shape[0])
 
     def own_logits(self, features: Tensor) -> Tensor:
         """Logits (..., C) as the layer itself gives them."""
-        found: Tensor = self.module(features.to(self.module.weight.dtype))
-        return found
+        logits: Tensor = self.module(features.to(self.module.weight.dtype))
+        return logits
 
     def in_double(self, device: torch.device) -> ScaledLogits:
         """One product for all factors: the layer is linear but for its bias."""
@@ -71,7 +74,7 @@ class LinearHead:
         return logits
 
     def classes_last(self, values: Tensor) -> Tensor:
-        """What the layer takes or gives, with features or classes on the last axis."""
+        """Input or output of the layer, with features or classes moved to the last axis."""
         return values.movedim(-3, -1) if isinstance(self.module, nn.Conv2d) else values
 
 
@@ -88,8 +91,20 @@ def linear_module(weight: Tensor, bias: Tensor | None) -> nn.Linear:
     return module
 
 
+def check_shapes(weight: Tensor, bias: Any) -> None:
+    """Raise unless the shapes of weight (C, d) and bias (C,) fit; a bias of None always does."""
+    if weight.ndim != 2 or (bias is not None and np.shape(bias) != weight.shape[:1]):
+        raise InputError(
+            f"The weight has shape {tuple(weight.shape)} and the bias {np.shape(bias)}, but a "
+            "head of C classes and d features has (C, d) and (C,); pass them so."
+        )
+
+
 class CallableHead:
-    """Any function from features to logits; it computes as it did on the features it last saw."""
+    """Any function from features to logits.
+
+    It gets features in the dtype and on the device of those it last saw.
+    """
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         self.function = function
@@ -97,7 +112,7 @@ class CallableHead:
         self._like = next(iter(parameters), torch.empty(0)).new_empty(0)  # its dtype and device
 
     def outputs(self, width: int) -> int:
-        """Logits that the function gives of one row of zeros."""
+        """Number of logits that the function gives for a row of zeros."""
         with torch.no_grad():
             row = torch.zeros(1, width, dtype=torch.float64)
             return self.in_double(row.device)(row, 1.0)[0].shape[-1]

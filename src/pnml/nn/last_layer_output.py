@@ -1,4 +1,4 @@
-"""What a network with pNML on its last layer says of each input."""
+"""Output of a network with pNML on its last layer."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from pnml.nn.tasks import MULTICLASS, MULTILABEL, REGRESSION, Task
 class LastLayerOutput:
     """The network's own outputs beside their leverage, regret and pNML probabilities.
 
-    Leading axes are those of the inputs: (B,), or (B, T) where the head judges each position.
-    What is ours is in float64: regrets of confident rows differ below the round-off of float32.
+    Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position.
+    Leverage, regret and probabilities are in float64: regrets of confident rows differ below the
+    round-off of float32.
 
     >>> logits, leverage = torch.tensor([[2.0, 0.0]]), torch.tensor([0.5])
     >>> out = LastLayerOutput(logits, torch.ones(1, 3), leverage, torch.tensor([0.1]), MULTICLASS)
@@ -28,8 +29,8 @@ class LastLayerOutput:
     array([0.22])
     """
 
-    logits: Tensor  # (..., C)  as the network gave them
-    features: Tensor  # (..., d)  what its last layer saw
+    logits: Tensor  # (..., C)  of the network itself
+    features: Tensor  # (..., d)  input of the last layer
     leverage: Tensor  # (...)
     regret: Tensor  # (...)  nats
     task: Task = field(default=MULTICLASS, repr=False)
@@ -38,13 +39,13 @@ class LastLayerOutput:
     def log_prob(self) -> Tensor | None:
         """Log of the pNML probabilities (..., C), from the network's own logits. Eq. (F4).
 
-        For independent yes-or-no labels that of yes; None for a regression head.
+        For independent yes-or-no labels, the log-probability of yes; None for a regression head.
         """
         if self.task.log_prob is None:
             return None
         rows = self.logits.reshape(-1, self.logits.shape[-1])
-        found: Tensor = self.task.log_prob(rows, self.leverage.reshape(-1))
-        return found.reshape(self.logits.shape)
+        log_prob: Tensor = self.task.log_prob(rows, self.leverage.reshape(-1))
+        return log_prob.reshape(self.logits.shape)
 
     @property
     def probs(self) -> Tensor | None:

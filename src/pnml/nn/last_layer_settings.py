@@ -1,21 +1,18 @@
-"""What a user asks of the last layer, checked."""
+"""Arguments of LastLayerPNML, checked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
-
-import numpy as np
 
 from pnml.errors import InputError
 from pnml.nn.feature_rows import RowForm
 from pnml.nn.tasks import REGRESSION, TASKS, Task
+from pnml.runtime.checks import is_number
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The arguments of LastLayerPNML; "auto" is still "auto"."""
+    """The arguments of LastLayerPNML, with "auto" not yet resolved."""
 
     task: str
     alpha: float | str
@@ -32,12 +29,12 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, bool) and value != "auto":
                 raise InputError(f'{name} is {value!r}; pass True, False or "auto".')
-        if self.alpha != "auto" and not _is_number(self.alpha, 0.0):
+        if self.alpha != "auto" and not is_number(self.alpha, 0.0):
             raise InputError(
                 f"alpha is {self.alpha!r}, but it must be a finite number of at least 0; pass "
                 'alpha="auto" to leave it to the features.'
             )
-        positive = _is_number(self.scale, 0.0) and self.scale != 0
+        positive = is_number(self.scale, 0.0) and self.scale != 0
         if self.scale is not None and self.scale != "auto" and not positive:
             raise InputError(
                 f"scale is {self.scale!r}, but it multiplies unit features; pass a positive "
@@ -45,7 +42,7 @@ class Settings:
             )
 
     def form(self, features: int, task: Task) -> RowForm:
-        """How rows are made; a regression head is linear in the features as they are."""
+        """Form of the rows; a regression head is linear in the features without normalisation."""
         raw = task is REGRESSION
         normalize = not raw if self.normalize == "auto" else bool(self.normalize)
         bias = raw if self.bias_column == "auto" else bool(self.bias_column)
@@ -53,10 +50,5 @@ class Settings:
 
     @property
     def penalty(self) -> float | None:
-        """The penalty asked for; None where it is to follow the features."""
+        """The penalty; None if it follows from the features."""
         return None if self.alpha == "auto" else float(self.alpha)
-
-
-def _is_number(value: Any, least: float) -> bool:
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    return real and bool(np.isfinite(float(value))) and float(value) >= least

@@ -1,4 +1,4 @@
-"""The statistic of a network's features in buffers, which travel with the network's weights."""
+"""The statistic of a network's features as buffers, saved and moved with its weights."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from pnml.core.arrays import FloatArray
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 from pnml.nn.feature_rows import RowForm
-from pnml.nn.feature_statistic import Counted
+from pnml.nn.feature_statistic import FeatureStatistic
 
 
-class FeatureStatistic(nn.Module):
-    """Buffers that hold what was counted, always in float64, and the scale chosen from it."""
+class StatisticBuffers(nn.Module):
+    """A FeatureStatistic as buffers, always in float64, and the scale chosen from it."""
 
     counts: Tensor  # (3,)  rows, whether normalised, whether with a bias
     xx: Tensor  # (w, w)
     energy: Tensor  # ()
     sample_keys: Tensor  # (m,)
     sample_rows: Tensor  # (m, w + 1)
-    sample_bound: Tensor  # (2,)  most rows of the sample, and the key from which rows were let go
-    scale: Tensor  # ()  NaN where none was chosen yet
+    sample_bound: Tensor  # (2,)  size of the sample, and the smallest discarded key
+    scale: Tensor  # ()  NaN where none is stored
 
     def __init__(self) -> None:
         super().__init__()
-        self.revision = 0  # of what was counted
+        self.revision = 0  # increases whenever the statistic changes
 
         def hold(name: str, value: FloatArray) -> None:
             self.register_buffer(name, torch.tensor(value, dtype=torch.float64))
@@ -45,12 +45,12 @@ class FeatureStatistic(nn.Module):
 
     @property
     def fitted(self) -> bool:
-        """Whether any row was counted."""
+        """Whether the buffers hold a statistic."""
         return self.xx.shape[0] > 0
 
     @property
-    def counted(self) -> Counted:
-        """What is in the buffers."""
+    def counted(self) -> FeatureStatistic:
+        """The statistic in the buffers."""
         self._refuse_meta()
         rows, normalize, bias = self.counts.tolist()
         size, bound = self.sample_bound.tolist()
@@ -58,7 +58,7 @@ class FeatureStatistic(nn.Module):
             part.cpu().numpy() for part in (self.xx, self.sample_keys, self.sample_rows)
         )
         form = RowForm(len(xx) - bias, bool(normalize), bool(bias))
-        return Counted(
+        return FeatureStatistic(
             form, rows, xx, float(self.energy), RowSample(keys, sample, int(size), bound)
         )
 
@@ -69,13 +69,13 @@ class FeatureStatistic(nn.Module):
         scale = float(self.scale)
         return None if math.isnan(scale) else scale
 
-    def store(self, counted: Counted) -> None:
-        """Put what was counted into the buffers."""
-        form, sample = counted.form, counted.sample
-        self._hold("counts", [counted.rows, form.normalize, form.bias], torch.int64)
+    def store(self, statistic: FeatureStatistic) -> None:
+        """Replace the statistic in the buffers; the scale is unset."""
+        form, sample = statistic.form, statistic.sample
+        self._hold("counts", [statistic.rows, form.normalize, form.bias], torch.int64)
         values = {
-            "xx": counted.xx,
-            "energy": np.array(counted.energy),
+            "xx": statistic.xx,
+            "energy": np.array(statistic.energy),
             "sample_keys": sample.keys,
             "sample_rows": sample.rows,
             "sample_bound": np.array([sample.size, sample.bound]),
@@ -86,7 +86,7 @@ class FeatureStatistic(nn.Module):
         self.revision += 1
 
     def keep_scale(self, scale: float) -> None:
-        """Remember the scale that was chosen for what was counted."""
+        """Store the scale chosen for this statistic."""
         self._hold("scale", scale)
 
     def _refuse_meta(self) -> None:
@@ -97,12 +97,12 @@ class FeatureStatistic(nn.Module):
             )
 
     def _hold(self, name: str, value: Any, dtype: torch.dtype = torch.float64) -> None:
-        # buffers made in inference mode could not be changed outside of it
+        # a buffer made in inference mode could not be changed outside of it
         with torch.inference_mode(False):
             setattr(self, name, torch.as_tensor(value, dtype=dtype, device=self.xx.device))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Follow the network to another device, not to another dtype."""
+        """Move to another device with the network, but keep the dtype."""
         before = dict(self.named_buffers(recurse=False))
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name, value in before.items():
@@ -114,7 +114,7 @@ class FeatureStatistic(nn.Module):
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
     ) -> None:
-        """Take buffers of any size, so that a module that was never fitted can load them."""
+        """Load buffers of any size, so that a module that was never fitted can load them."""
         for name, here in list(self.named_buffers(recurse=False)):
             there = state_dict.get(prefix + name)
             if isinstance(there, Tensor) and there.shape != here.shape:

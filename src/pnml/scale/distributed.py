@@ -14,9 +14,8 @@ from pnml.core.statistic.gram import Gram, lost_together
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 from pnml.estimators.regressor import StreamingRegressor
-from pnml.nn.distributed import Processes
+from pnml.nn.distributed import Processes, warn_if_same
 from pnml.nn.last_layer import LastLayerPNML
-from pnml.nn.shared import warn_if_same
 
 
 def all_reduce(counted: Any, group: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""The last layers of a network that have weights, and where to cut the network before them."""
+"""Cut a network before its last layers with weights."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pnml.nn.eval_mode import as_in_use
 
 @dataclass(frozen=True)
 class Cut:
-    """A network in two: a front that stays, and a tail of which some weights are trained."""
+    """A network in two parts: a front that stays fixed, and a tail with weights to train."""
 
-    front: Callable[..., Any]  # input → what the tail takes
+    front: Callable[..., Any]  # input → input of the tail
     tail: nn.Module
     tunable: dict[str, nn.Parameter]  # by their names in the tail
 
@@ -27,8 +27,8 @@ class Cut:
 def cut_model(model: nn.Module, layers: int | str, given: Any) -> Cut:
     """A model cut before its last layers.
 
-    A chain of modules is cut where those layers begin, so that the front runs once only. Any
-    other model is all tail, and of it only those layers are trained.
+    A chain of modules is cut where these layers begin, so that the front runs only once. Any
+    other model is tail as a whole, and only these layers of it are trained.
     """
     weights = _last_weights(model, layers, given)
     links = list(_links(model))
@@ -39,14 +39,14 @@ def cut_model(model: nn.Module, layers: int | str, given: Any) -> Cut:
     return Cut(front, tail, _by_name(tail, weights))
 
 
-def cut_pair(front: Callable[..., Any], tail: Any, layers: int | str, taken: Any) -> Cut:
-    """Two functions as the user has cut them; layers are counted in the second, a module."""
+def cut_pair(front: Callable[..., Any], tail: Any, layers: int | str, tail_input: Any) -> Cut:
+    """The cut that the user gave as two functions; layers are counted in the second, a module."""
     if not isinstance(tail, nn.Module):
         raise InputError(
             f"The second of layer=(front, tail) is a {type(tail).__name__}, but its weights are "
             "to be trained; pass a torch module."
         )
-    return Cut(front, tail, _by_name(tail, _last_weights(tail, layers, taken)))
+    return Cut(front, tail, _by_name(tail, _last_weights(tail, layers, tail_input)))
 
 
 def _last_weights(module: nn.Module, layers: int | str, given: Any) -> list[nn.Parameter]:
@@ -62,8 +62,8 @@ def _last_weights(module: nn.Module, layers: int | str, given: Any) -> list[nn.P
             f"layers is {layers}, but only {len(ran)} layers with weights ran; pass at most that, "
             'or layers="all".'
         )
-    chosen = ran[len(ran) - int(layers) :]
-    return [weight for part in chosen for weight in _with_silent_parts(part, set(ran))]
+    last = ran[len(ran) - int(layers) :]
+    return [weight for part in last for weight in _with_silent_parts(part, set(ran))]
 
 
 def _in_order(module: nn.Module, given: Any) -> list[nn.Module]:
@@ -84,13 +84,13 @@ def _in_order(module: nn.Module, given: Any) -> list[nn.Module]:
 
 
 def _own(part: nn.Module) -> list[nn.Parameter]:
-    """Weights of a module itself that may be trained; batch normalisation is frozen."""
+    """Trainable weights of the module itself; batch normalisation is frozen."""
     own = [] if isinstance(part, _BatchNorm) else part.parameters(recurse=False)
     return [weight for weight in own if weight.is_floating_point()]
 
 
 def _with_silent_parts(part: nn.Module, ran: set[nn.Module]) -> Iterator[nn.Parameter]:
-    """Weights of a module and of those inside it that never run but lend it theirs."""
+    """Weights of a module, and of modules inside it that never run themselves."""
     yield from _own(part)
     for inner in part.children():
         if inner not in ran and not any(deep in ran for deep in inner.modules()):
@@ -98,7 +98,7 @@ def _with_silent_parts(part: nn.Module, ran: set[nn.Module]) -> Iterator[nn.Para
 
 
 def _links(model: nn.Module) -> Iterator[nn.Module]:
-    """The modules of a chain; a model that is none is its only link."""
+    """The modules of a chain; any other model is a chain of one."""
     if type(model) is not nn.Sequential:
         yield model
         return

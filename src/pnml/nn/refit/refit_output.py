@@ -1,4 +1,4 @@
-"""What a network says of each input when its last layers are trained once for every label."""
+"""Output of a network whose last layers are refitted for every label."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from pnml.nn.refit.labels import class_labels
 
 @dataclass(frozen=True)
 class Genies:
-    """What the refits of some rows gave."""
+    """Results of the refits of some rows."""
 
     log_genie: FloatArray  # (n, C)  of each label, by the model trained with that label
     regret: FloatArray  # (n,)  nats
-    error: FloatArray  # (n,)  of the regret; NaN where nothing is known of it
+    error: FloatArray  # (n,)  of the regret; NaN if unknown
     converged: npt.NDArray[np.bool_]  # (n,)
 
     @classmethod
     def uncertified(cls, log_genie: FloatArray) -> Genies:
-        """Genies that carry no word on how far they are from the best ones.
+        """Genies without a bound on their error.
 
         >>> Genies.uncertified(np.log([[0.8, 0.3]])).regret.round(4)
         array([0.0953])
         """
         n = len(log_genie)
-        # genies that were not trained to the end may add up to a little less than 1
+        # genies that did not converge may sum to a little less than 1
         regret = np.maximum(logsumexp(log_genie, axis=1), 0.0)
         return cls(log_genie, regret, np.full(n, np.nan), np.zeros(n, dtype=bool))
 
     @classmethod
     def joined(cls, parts: list[Genies], classes: int) -> Genies:
         """The rows of all parts, in order."""
-        nothing = cls(np.zeros((0, classes)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
+        empty = cls(np.zeros((0, classes)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
         names = ("log_genie", "regret", "error", "converged")
-        every = [nothing, *parts]
+        every = [empty, *parts]
         return cls(*(np.concatenate([getattr(part, name) for part in every]) for name in names))
 
 
@@ -50,8 +50,8 @@ class Genies:
 class RefitOutput:
     """The network's own outputs beside the genies of all labels, their regret and probabilities.
 
-    Leading axes are those of the inputs: (B,), or (B, T) where the head judges each position.
-    What is ours is in float64.
+    Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position.
+    Everything but logits and features is in float64.
 
     >>> ten = torch.tensor([[0.9, 0.2]]).double().log()
     >>> one = torch.zeros(1).double()
@@ -62,12 +62,12 @@ class RefitOutput:
     array([0.201])
     """
 
-    logits: Tensor  # (..., C)  as the network gave them
-    features: Tensor  # (..., d)  what its last layer saw
+    logits: Tensor  # (..., C)  of the network itself
+    features: Tensor  # (..., d)  input of the last layer
     log_genie: Tensor  # (..., C)  log-probability of each label after training with that label
     regret: Tensor  # (...)  nats
-    error: Tensor  # (...)  how far the regret may be off, in nats; NaN after fine-tuning
-    converged: Tensor  # (...)  whether that is within the tolerance asked for
+    error: Tensor  # (...)  bound on the error of the regret, in nats; NaN after fine-tuning
+    converged: Tensor  # (...)  whether the error is within the tolerance
 
     @classmethod
     def of(cls, logits: Tensor, features: Tensor, genies: Genies) -> RefitOutput:
@@ -88,7 +88,7 @@ class RefitOutput:
 
     @cached_property
     def log_prob(self) -> Tensor:
-        """Log of the pNML probabilities (..., C): the genies over their sum."""
+        """Log of the pNML probabilities (..., C): the genies divided by their sum."""
         return torch.log_softmax(self.log_genie, dim=-1)
 
     @property
@@ -104,5 +104,5 @@ class RefitOutput:
     def log_loss(self, labels: Tensor) -> Tensor:
         """Log-loss (...) in nats of the pNML probabilities, for labels (...) counted from 0."""
         classes = self.logits.shape[-1]
-        found = class_labels(labels, self.regret.shape, classes, "The output")
-        return -self.log_prob.gather(-1, found.to(self.log_prob.device)[..., None]).squeeze(-1)
+        indices = class_labels(labels, self.regret.shape, classes, "The output")
+        return -self.log_prob.gather(-1, indices.to(self.log_prob.device)[..., None]).squeeze(-1)

@@ -1,21 +1,18 @@
-"""What a user asks of a refit, checked."""
+"""Arguments of RefitLastLayerPNML and of fine-tuning, checked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any
-
-import numpy as np
 
 from pnml.errors import InputError
+from pnml.runtime.checks import check_number, check_whole
 
 
 @dataclass(frozen=True)
 class FineTuning:
-    """How the last layers are trained once more for every label: SGD as in the thesis.
+    """Settings of the SGD that trains the last layers for every label, as in the thesis.
 
-    The order of the rows is drawn from the seed, and is the same for all labels and inputs.
+    The seed fixes the order of the rows, which is the same for all labels and inputs.
 
     >>> FineTuning(epochs=2).learning_rate
     0.001
@@ -30,9 +27,9 @@ class FineTuning:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 0), ("batch_size", 1), ("seed", 0)):
-            _refuse(name, getattr(self, name), Integral, least, "a whole number")
+            check_whole(name, getattr(self, name), least)
         for name in ("learning_rate", "momentum", "weight_decay"):
-            _refuse(name, getattr(self, name), Real, 0, "a finite number")
+            check_number(name, getattr(self, name), 0)
 
 
 @dataclass(frozen=True)
@@ -47,13 +44,13 @@ class RefitSettings:
 
     def __post_init__(self) -> None:
         if self.layers != "all":
-            _refuse("layers", self.layers, Integral, 1, 'a whole number, or "all",')
+            check_whole("layers", self.layers, 1, 'a whole number, or "all",')
         if self.alpha != "auto":
-            _refuse("alpha", self.alpha, Real, 0, 'a finite number, or "auto",')
-        _refuse("tol", self.tol, Real, 0, "a finite number")
+            check_number("alpha", self.alpha, 0, 'a finite number, or "auto",')
+        check_number("tol", self.tol, 0)
         if self.tol == 0:
             raise InputError("tol is 0, which no training reaches; pass a number such as 1e-4.")
-        _refuse("sample", self.sample, Integral, 1, "a whole number")
+        check_whole("sample", self.sample, 1)
         if self.tuning is not None and not isinstance(self.tuning, FineTuning):
             raise InputError(
                 f"tuning is a {type(self.tuning).__name__}; pass a pnml.nn.FineTuning, or None for "
@@ -69,11 +66,3 @@ class RefitSettings:
     def tuned(self) -> bool:
         """Whether layers are fine-tuned by SGD; otherwise the last one is refitted exactly."""
         return self.layers != 1 or self.tuning is not None
-
-
-def _refuse(name: str, value: Any, kind: type, least: float, needed: str) -> None:
-    right = isinstance(value, kind) and not isinstance(value, bool)
-    if not right or not np.isfinite(float(value)) or value < least:
-        raise InputError(
-            f"{name} is {value!r}, but it must be {needed} of at least {least}; pass such a value."
-        )

@@ -1,4 +1,4 @@
-"""Training rows with their labels, kept whole: a refit needs them all."""
+"""Training rows with their labels, all kept in memory: a refit needs every one."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pnml.errors import InputError
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What the part of a network that is refitted takes, and the labels that go with it."""
+    """Inputs of the refitted part of a network, and their labels."""
 
     rows: Tensor  # (n, ...)
     labels: Tensor  # (n,)
     classes: int
 
 
-class Gathering:
-    """Training rows in the making, batch by batch."""
+class TrainingRowsBuilder:
+    """Collects training rows batch by batch."""
 
     def __init__(self) -> None:
         self._rows: list[Tensor] = []
@@ -28,7 +28,7 @@ class Gathering:
         self._classes = 0
 
     def add(self, rows: Tensor, labels: Tensor, classes: int, name: str) -> None:
-        """Keep rows (n, ...) and labels (n,); `name` says in a refusal where they came from."""
+        """Add rows (n, ...) and labels (n,); error messages call them `name`."""
         refuse_nonfinite(rows, name)
         if self._rows and rows.shape[1:] != self._rows[0].shape[1:]:
             raise InputError(
@@ -40,7 +40,7 @@ class Gathering:
         self._classes = classes
 
     def total(self) -> TrainingRows:
-        """All rows so far, if they can teach anything."""
+        """All rows so far; raises if there are none, or fewer than two classes."""
         if not self._rows or sum(map(len, self._rows)) == 0:
             raise InputError(
                 "There is nothing to fit, since not one training row came; pass a loader or "
@@ -55,7 +55,7 @@ class Gathering:
 
 
 def refuse_nonfinite(rows: Tensor, name: str) -> None:
-    """Say which row is not finite, if one is."""
+    """Raise if a row is not finite, naming the first."""
     finite = torch.isfinite(rows.flatten(1) if rows.ndim > 1 else rows[:, None]).all(dim=1)
     if not bool(finite.all()):
         raise InputError(
