@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from pnml.adversarial import AdversarialPNML, Attacked, targeted_apgd
+from pnml.adversarial import AdversarialPNML, AttackResult, targeted_apgd
 from pnml_experiments.adversarial_attacks import INTERVAL, Held, percent, pgd_to_the_end
 from pnml_experiments.adversarial_subjects import Points
 from pnml_experiments.experiment import Progress, Scale
@@ -150,7 +150,7 @@ def attacked(model: nn.Module, points: Points) -> Held:
 
 def standing(model: nn.Module, x: Tensor, points: Points) -> Held:
     """Which inputs the model names rightly."""
-    found: Held = (~Attacked.of(model, x, points.y, rows_at_once=4096).fooled).numpy()
+    found: Held = (~AttackResult.of(model, x, points.y, rows_at_once=4096).fooled).numpy()
     return found
 
 
