@@ -97,14 +97,14 @@ def test_attacks_stay_within_radius_and_range_and_raise_the_loss(network, points
 
 @pytest.mark.parametrize("strength", [0.0, 0.1])
 def test_what_training_attacks_lowers_the_lead(network, points, strength):
-    from pnml.adversarial.losses import lead
+    from pnml.adversarial.losses import label_margin
     from pnml_experiments.ch6_adversarial.adversarial_training import seen_through
 
     model, y = seen_through(network, strength), network(points.x).argmax(dim=1)
     recipe = Recipe(strength, 6, 1, steps=3)
     moved = pushed(model, points.x, y, recipe, torch.Generator().manual_seed(0))
     assert (moved - points.x).abs().max() <= 0.3 + 1e-6
-    assert (lead(model(moved), y) < lead(model(points.x), y)).all()
+    assert (label_margin(model(moved), y) < label_margin(model(points.x), y)).all()
 
 
 def test_tuning_goes_on_where_it_was_interrupted(network, points, out, monkeypatch):

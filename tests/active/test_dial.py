@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 import oracle
 from pnml.active import dial_scores, dial_select, dial_select_batch
-from pnml.active.candidates import Candidates
 from pnml.active.dial_kernels import NumpyKernel
-from pnml.active.dial_search import Scorer
-from pnml.active.layered import least_worst
+from pnml.active.dial_search import Candidates, Scorer, least_worst
 
 
 def ranked(scores, n):

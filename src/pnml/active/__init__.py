@@ -1,7 +1,7 @@
-"""Active learning: which unlabelled rows to have labelled, for the sake of given targets.
+"""Active learning: which unlabelled rows to label to predict given targets best.
 
-``dial_scores`` and its selections need log-probabilities of several models alone; PyTorch and
-libraries of active learning are loaded when something that needs them is asked for.
+``dial_scores`` and the selections need only log-probabilities of several models; PyTorch and
+active-learning libraries are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Accuracy against the number of labels, of several strategies over the same seeds."""
+"""Results of learning curves: accuracy against the number of labels, by strategy and seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from pnml.active.candidates import IntArray
+from pnml.active.checks import IntArray
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.metrics import Estimate
@@ -27,25 +27,25 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class LearningCurves:
-    """What every strategy had reached after every round, for every seed.
+    """Accuracy of every strategy after every round, for every seed.
 
-    Intervals are Student's over seeds, at 95 %; one seed has none (NaN).
+    Intervals are Student's at 95 % over seeds; a single seed has none (NaN).
 
     Attributes
     ----------
     seeds : tuple of int
     labels : ndarray (R,)
-        Labels paid for, those at the start among them.
+        Labels paid for, including those at the start.
     accuracy : dict of ndarray (S, R)
-        Strategy → share of test rows that are classified rightly.
+        Strategy → share of test rows that are classified correctly.
     strange : dict of ndarray (S, R)
-        Strategy → how many of the picks so far were out of distribution.
+        Strategy → number of picks so far that were out of distribution.
 
     Examples
     --------
-    >>> found = {"DIAL": np.array([[0.5, 0.8], [0.6, 0.9]]), "random": np.full((2, 2), 0.5)}
-    >>> none = dict.fromkeys(found, np.zeros((2, 2), int))
-    >>> curves = LearningCurves((0, 1), np.array([10, 20]), found, none)
+    >>> accuracy = {"DIAL": np.array([[0.5, 0.8], [0.6, 0.9]]), "random": np.full((2, 2), 0.5)}
+    >>> none = dict.fromkeys(accuracy, np.zeros((2, 2), int))
+    >>> curves = LearningCurves((0, 1), np.array([10, 20]), accuracy, none)
     >>> curves.labels_to_reach([0.55, 0.7])["DIAL"][1].value
     20.0
     """
@@ -65,36 +65,36 @@ class LearningCurves:
         return band_of(self.strange[self._known(strategy)] / picks)
 
     def labels_to_reach(self, levels: Sequence[float]) -> dict[str, list[Estimate]]:
-        """Labels after which the mean accuracy is first at least so high, by strategy. Eq. (I25).
+        """Labels after which the mean accuracy first reaches each level, by strategy. Eq. (I25).
 
-        The interval is where the ends of the interval of the mean first are. What does not happen
-        within the labels paid for is infinite.
+        The ends of the interval are where the ends of the accuracy's interval reach the level. A
+        level that is not reached gives infinity.
         """
         return {name: [self._reached(name, level) for level in levels] for name in self.accuracy}
 
     def mean_accuracy(self) -> dict[str, Estimate]:
-        """Accuracy on average over all rounds, by strategy: the area under the curve."""
-        return {name: _estimate(found.mean(axis=1)) for name, found in self.accuracy.items()}
+        """Mean accuracy over all rounds, by strategy: the area under the curve."""
+        return {name: _estimate(values.mean(axis=1)) for name, values in self.accuracy.items()}
 
     def gain_over(self, strategy: str) -> dict[str, Estimate]:
-        """How far others are above a strategy, on average over all rounds, paired by seed."""
+        """Mean gain of the other strategies over one, over all rounds, paired by seed."""
         base = self.accuracy[self._known(strategy)].mean(axis=1)
         return {
-            name: _estimate(found.mean(axis=1) - base)
-            for name, found in self.accuracy.items()
+            name: _estimate(values.mean(axis=1) - base)
+            for name, values in self.accuracy.items()
             if name != strategy
         }
 
     def _reached(self, name: str, level: float) -> Estimate:
         band = self.band(name)
-        found = (self._first(values, level) for values in (band.mean, band.high, band.low))
-        return Estimate(*found)
+        parts = (band.mean, band.high, band.low)
+        return Estimate(*(self._first(values, level) for values in parts))
 
     def _first(self, values: FloatArray, level: float) -> float:
         if np.isnan(values).any():
             return float("nan")
-        there = np.flatnonzero(values >= level)
-        return float(self.labels[there[0]]) if len(there) else float("inf")
+        rounds = np.flatnonzero(values >= level)
+        return float(self.labels[rounds[0]]) if len(rounds) else float("inf")
 
     def _known(self, strategy: str) -> str:
         if strategy not in self.accuracy:
@@ -114,10 +114,10 @@ def band_of(values: FloatArray) -> Band:
     mean = values.mean(axis=0)
     if S < 2:
         return Band(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
-    reach = stdtrit(S - 1, (1 + _CONFIDENCE) / 2) * values.std(axis=0, ddof=1) / np.sqrt(S)
-    return Band(mean, mean - reach, mean + reach)
+    half_width = stdtrit(S - 1, (1 + _CONFIDENCE) / 2) * values.std(axis=0, ddof=1) / np.sqrt(S)
+    return Band(mean, mean - half_width, mean + half_width)
 
 
 def _estimate(values: FloatArray) -> Estimate:
-    """Mean of one number for each seed."""
+    """Mean over seeds of one number for each."""
     return Estimate(*(float(part[0]) for part in band_of(values[:, None])))

@@ -1,4 +1,4 @@
-"""The inner loop of DIAL: for each pair of a candidate's label and a target's, who fits both."""
+"""The inner loop of DIAL: the best model for each pair of a candidate's and a target's label."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 
-LANES = 128  # targets at a time: what is gone over again and again stays in cache
-_LINE = 64  # bytes that memory is read by
-# Below this many sums the compiled loop, which has to be loaded first, saves nothing.
+LANES = 128  # targets of a block, so that it stays in cache
+_LINE = 64  # bytes of a cache line
+# Below this many sums, loading the compiled loop takes longer than it saves.
 _WORTH_COMPILING = 2**26
-# A block of about this many numbers stays in cache between sum and maximum.
+# Numbers of a block that stays in cache between sum and maximum.
 _BLOCK_NUMBERS = 2**15
 
 
 class Kernel(Protocol):
-    """What adds, for one class c of the targets, the probabilities of the winners. Eq. (I1).
+    """Adds the probabilities of the winning models for one class of the targets. Eq. (I1).
 
-    Rows and blocks are made ready once and used often; a kernel takes those it made itself.
+    Rows and blocks are prepared once and used often; a kernel accepts only its own.
     """
 
-    bytes_per_weight: int  # of what is held of one weight of a row
-    bytes_per_target: int  # of what is held of one number of a block
+    bytes_per_weight: int  # held for one weight of a row
+    bytes_per_target: int  # held for one number of a block
 
     def rows(self, a: FloatArray) -> Any:
-        """Weights (R, M) of candidates."""
+        """Prepare weights (R, M) of candidates."""
         ...
 
     def block(self, b: FloatArray) -> Any:
-        """Log-probabilities (M, L) of one class of at most LANES targets."""
+        """Prepare log-probabilities (M, L) of one class of at most LANES targets."""
         ...
 
     def add(self, rows: Any, block: Any, out: FloatArray) -> None:
@@ -44,7 +44,7 @@ class Kernel(Protocol):
 
 
 def aligned(shape: tuple[int, ...]) -> FloatArray:
-    """An array to be filled that begins where a line of memory does; loads then cut no line.
+    """An empty array that starts at a cache line, so that loads do not cross lines.
 
     >>> aligned((3, 5)).ctypes.data % 64
     0
@@ -69,27 +69,27 @@ class NumpyKernel:
     bytes_per_target = 16
 
     def rows(self, a: FloatArray) -> FloatArray:
-        """The weights as they are."""
+        """The weights unchanged."""
         return a
 
     def block(self, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Log-probabilities (L, M), models beside each other, and probabilities (M, L)."""
+        """Log-probabilities (L, M), contiguous over models, and probabilities (M, L)."""
         return np.ascontiguousarray(b.T), np.exp(b)
 
     def add(self, rows: FloatArray, block: tuple[FloatArray, FloatArray], out: FloatArray) -> None:
-        """Add p of the winners to out (R, L)."""
+        """Add the probabilities of the winners to out (R, L)."""
         targets, p = block
         lanes = np.arange(len(targets))
         step = max(1, _BLOCK_NUMBERS // targets.size)
         totals = np.empty((min(step, len(rows)), *targets.shape))
         for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            sums = np.add(some[:, None, :], targets, out=totals[: len(some)])
-            out[start : start + step] += p[sums.argmax(axis=-1), lanes]  # the first of equals
+            part = rows[start : start + step]
+            sums = np.add(part[:, None, :], targets, out=totals[: len(part)])
+            out[start : start + step] += p[sums.argmax(axis=-1), lanes]  # ties go to the first
 
 
 def fastest_kernel(sums: int) -> Kernel:
-    """The compiled kernel where numba is installed and there is enough to do; both agree exactly.
+    """The compiled kernel if numba is installed and the work is large; both agree exactly.
 
     >>> type(fastest_kernel(1000)).__name__
     'NumpyKernel'

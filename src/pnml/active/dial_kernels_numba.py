@@ -1,4 +1,4 @@
-"""The inner loop of DIAL compiled by numba. Imported only where numba is installed."""
+"""The inner loop of DIAL compiled by numba; imported only if numba is installed."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from pnml.core.arrays import FloatArray
 
 Keys = npt.NDArray[np.int32]
 
-_ROWS = 4  # candidates at once: a number of the targets that was loaded serves them all
-_REACH = 16.0  # nats below the largest that a key still tells apart
+_ROWS = 4  # candidates together: each number of the targets is loaded once for all of them
+_REACH = 16.0  # nats below the largest that a key resolves
 _LEAST = np.int32(-(2**31))
-_DOUBTS = LANES // 8  # beyond these it is faster to go over all targets again than over some
+_DOUBTS = LANES // 8  # with more doubts it is faster to redo all targets
 
 
 @dataclass(frozen=True)
 class _Keyed:
-    """Numbers, and beside them keys that need a third of the work to compare. Eq. (I13)."""
+    """Numbers with integer keys that are three times as fast to compare. Eq. (I13)."""
 
-    count: int  # rows or targets that are meant; what follows is there to fill up
+    count: int  # rows or targets; the others are padding
     numbers: FloatArray
     keys: Keys
     p: FloatArray
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function compiled, and kept on disk where numba finds a place for it."""
+    """The compiled function, cached on disk if numba can write there."""
     try:
         kept: Callable[..., Any] = numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # neither the folder of this file nor that of the user can be written
+    except RuntimeError:  # neither the folder of this file nor the user's cache is writable
         kept = numba.njit(nogil=True)(function)
     return kept
 
@@ -50,27 +50,27 @@ class NumbaKernel:
     array([[0.3]])
     """
 
-    # weights, filled up, with keys; log-probabilities, probabilities and keys of a block
+    # padded weights with keys; log-probabilities, probabilities and keys of a block
     bytes_per_weight = 12
     bytes_per_target = 20
 
     def rows(self, a: FloatArray) -> _Keyed:
-        """Weights (R, M) with their keys, filled up to a multiple of rows done at once."""
-        filled = np.concatenate([a, a[:1].repeat(-len(a) % _ROWS, axis=0)])
-        return _Keyed(len(a), filled, _keys(filled, axis=1), filled[:0, 0])
+        """Weights (R, M) with their keys, padded to a multiple of _ROWS."""
+        padded = np.concatenate([a, a[:1].repeat(-len(a) % _ROWS, axis=0)])
+        return _Keyed(len(a), padded, _keys(padded, axis=1), padded[:0, 0])
 
     def block(self, b: FloatArray) -> _Keyed:
-        """Log-probabilities (M, L), L <= LANES: row after row, each with room for LANES numbers."""
+        """Log-probabilities (M, L), L <= LANES, with every row padded to LANES numbers."""
         M, L = b.shape
         numbers, p, keys = aligned((M, LANES)), aligned((M, LANES)), np.zeros((M, LANES), np.int32)
         numbers[:, :L] = b
         np.exp(b, out=p[:, :L])
         keys[:, :L] = _keys(b, axis=0)
-        keys += np.arange(M - 1, -1, -1, dtype=np.int32)[:, None]  # of equals the first m is larger
+        keys += np.arange(M - 1, -1, -1, dtype=np.int32)[:, None]  # ties go to the first m
         return _Keyed(L, numbers.ravel(), keys.ravel(), p.ravel())
 
     def add(self, rows: _Keyed, block: _Keyed, out: FloatArray) -> None:
-        """Add p of the winners to out (R, L)."""
+        """Add the probabilities of the winners to out (R, L)."""
         R, L = out.shape
         bits, units = _grid(rows.keys.shape[1])
         room = out
@@ -83,16 +83,16 @@ class NumbaKernel:
 
 
 def _grid(models: int) -> tuple[int, float]:
-    """Bits of a key that name the model, and steps in which a nat is counted in the others."""
+    """Bits of a key for the model, and steps per nat in the other bits."""
     bits = max(1, (models - 1).bit_length())
     return bits, 2.0 ** (31 - bits) / (2 * _REACH)
 
 
 def _keys(x: FloatArray, axis: int) -> Keys:
-    """How far numbers are below the largest along the axis of models, in steps. Eq. (I13)."""
+    """Distances of numbers below the largest along the axis of models, in steps. Eq. (I13)."""
     bits, units = _grid(x.shape[axis])
     with np.errstate(invalid="ignore"):
-        below = x - x.max(axis=axis, keepdims=True)  # NaN where all are -inf, which are doubts
+        below = x - x.max(axis=axis, keepdims=True)  # NaN if all are -inf, which counts as doubt
     np.fmax(below, -_REACH, out=below)
     below *= units
     steps: Keys = np.rint(below, out=below).astype(np.int32)
@@ -112,7 +112,7 @@ def _better(total: float, p: float, best: float, won: float) -> tuple[float, flo
 
 @_compiled
 def _add_all(a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray) -> None:
-    """All targets for one row of weights, by the numbers themselves."""
+    """All targets for one row of weights, without keys."""
     S, L = LANES, len(out)
     best, won = np.empty(S), np.empty(S)
     for k in range(L):
@@ -151,11 +151,10 @@ def _add_winners(
     bits: int,
     sure: int,
 ) -> None:
-    """Four candidates and three m at a time, so that what is loaded once is used often.
+    """Four candidates and three models at a time, so that loaded numbers are used often.
 
-    Distances in memory are constants, or the compiler would look out for rows that overlap each
-    time it begins some: row m of b and p begins at m S; in s come the largest keys of the four
-    candidates, then the second largest.
+    Strides are constants, so that the compiler needs no checks for overlapping rows: row m of b
+    and p starts at m S; s holds the largest keys of the four candidates, then the second largest.
     """
     S, L, M = LANES, out.shape[1], a.shape[1]
     s = np.empty(2 * _ROWS * S, np.int32)
@@ -209,7 +208,7 @@ def _add_certain(
     bits: int,
     sure: int,
 ) -> None:
-    """Take the winner that the key names where its lead is beyond rounding, else find it again."""
+    """Take the winner given by the key if its lead exceeds rounding, or search for it again."""
     M, L, doubts, name = len(a), len(out), 0, (1 << bits) - 1
     for k in range(L):
         doubts += _in_doubt(best[k] >> bits, second[k] >> bits, sure)

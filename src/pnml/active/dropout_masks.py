@@ -1,4 +1,4 @@
-"""Dropout that is the same for all rows: one mask of units for each model. Eq. (I10)."""
+"""Dropout masks that all rows share: one mask for each model. Eq. (I10)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pnml.core.arrays import FloatArray
 _UNITS = (nn.Dropout, nn.AlphaDropout)
 _CHANNELS = (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.FeatureAlphaDropout)
 _SELU = (nn.AlphaDropout, nn.FeatureAlphaDropout)
-# What a dropped unit of a SELU network is set to: the limit of SELU at minus infinity.
+# Value of a dropped unit of a SELU network: the limit of SELU at minus infinity.
 _SATURATION = -1.0507009873554805 * 1.6732632423543772
 
 
 def dropouts_of(network: nn.Module) -> list[nn.Module]:
-    """The dropout modules of a network that drop anything, in the order it holds them.
+    """The dropout modules of a network with p > 0, in the order of `network.modules()`.
 
     >>> len(dropouts_of(nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.0), nn.Linear(2, 2))))
     1
@@ -34,7 +34,7 @@ def dropouts_of(network: nn.Module) -> list[nn.Module]:
 
 
 class Masks:
-    """Which units are dropped: a function of seed, model, module and call, not of the batch."""
+    """Masks as a function of seed, model, module and call, but not of the batch."""
 
     def __init__(self, dropouts: list[nn.Module], seed: int) -> None:
         self.dropouts = dropouts
@@ -44,7 +44,7 @@ class Masks:
 
     @property
     def calls(self) -> int:
-        """How often a dropout module ran in the pass so far."""
+        """Number of calls of dropout modules in the current pass."""
         return self._calls.total()
 
     def begin(self, model: int) -> None:
@@ -54,12 +54,12 @@ class Masks:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Dropout modules, which do nothing in eval mode, drop units while this lasts."""
+        """Context in which dropout modules, inactive in eval mode, apply the masks."""
         with ExitStack() as stack:
             for number, module in enumerate(self.dropouts):
                 handle = module.register_forward_hook(self._hook(number))
                 stack.callback(handle.remove)
-            # the fused layers of transformers run no dropout modules
+            # fused transformer layers skip dropout modules
             fused = torch.backends.mha.get_fastpath_enabled()
             stack.callback(torch.backends.mha.set_fastpath_enabled, fused)
             torch.backends.mha.set_fastpath_enabled(False)
@@ -76,12 +76,12 @@ class Masks:
         return drop
 
     def _uniform(self, place: tuple[int, int], shape: tuple[int, ...]) -> FloatArray:
-        # numbers are drawn in order, so longer sequences begin with those of shorter ones
+        # draws are sequential, so a longer sequence starts with the mask of a shorter one
         return np.random.default_rng([self.seed, self.model, *place]).random(shape)
 
 
 def _mask_shape(module: nn.Module, values: Tensor) -> tuple[int, ...]:
-    """One number for each unit, or for each channel, of a row."""
+    """Shape of a mask: one number for each unit, or for each channel, of a row."""
     units = tuple(values.shape[1:])
     if isinstance(module, _CHANNELS):
         return units[:1] + (1,) * (len(units) - 1)
@@ -89,7 +89,7 @@ def _mask_shape(module: nn.Module, values: Tensor) -> tuple[int, ...]:
 
 
 def _dropped(module: Any, values: Tensor, kept: Tensor) -> Tensor:
-    """Values (B, ...) without the units that are not kept, as the module does it in training."""
+    """Values (B, ...) with units dropped as the module does in training."""
     p = float(module.p)
     if not isinstance(module, _SELU):
         return values * (kept.to(values.dtype) / (1 - p) if p < 1 else 0.0)

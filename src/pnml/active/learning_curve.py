@@ -1,4 +1,4 @@
-"""Learning curves: how accurate a model gets, label by label, when a strategy picks the rows."""
+"""Learning curves: accuracy of a model after each round of labels that a strategy picks."""
 
 from __future__ import annotations
 
@@ -6,28 +6,45 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from pnml.active.candidates import IntArray
-from pnml.active.checks import as_array, check_count, check_seed
-from pnml.active.curve_log import Forgetful, LineLog, Log, fingerprint
+from pnml.active.checks import IntArray, as_array
 from pnml.active.curve_results import LearningCurves
-from pnml.active.progress import Progress, reporting
-from pnml.active.strategies import Round, Strategy, chosen
-from pnml.active.trained import dropout_models, features_of, predicted
+from pnml.active.ensemble import dropout_models, features_of, predicted_labels
+from pnml.active.strategies import Round, Strategy, strategies_of
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
+from pnml.runtime.checks import check_count, check_seed
+from pnml.runtime.fingerprint import fingerprint
+from pnml.runtime.journal import Journal, JournalKind
+from pnml.runtime.progress import Progress, reporting
 
 STRATEGIES = ("random", "core-set", "BALD", "EPIG", "DIAL")
-# What a seed is split into.
+# Streams of random numbers of a seed.
 _START, _CANDIDATES, _TARGETS, _TRAINING = range(4)
+_JOURNAL = JournalKind(
+    unwritable="{path} cannot be written ({reason}); name a file in a folder that is there.",
+    foreign="{path} holds something else than the rounds of a learning curve; name another file.",
+    other=(
+        "{path} holds rounds of a run with other data or settings; name another file, or delete "
+        "this one."
+    ),
+)
 
 Train = Callable[[Any, Any, int], Any]  # inputs, labels, seed → model
-# model, temperature, seed → what gives log-probabilities (M, n, C) of inputs
+# model, temperature, seed → function from inputs to log-probabilities (M, n, C)
 Models = Callable[[Any, float, int], Callable[[Any], FloatArray]]
+
+
+class Log(Protocol):
+    """A store of computed values under keys, such as a `Journal`."""
+
+    def piece(self, key: str, compute: Callable[[], Any]) -> Any:
+        """The value under this key, computed if it is not known; a plain JSON value."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +53,7 @@ class _Task:
 
     train: Train
     inputs: Any  # the pool; rows from `known` on are out of distribution
-    labels: Any  # of the known rows
+    labels: Any  # of the rows before `known`
     test: Any
     test_labels: npt.NDArray[Any]
     models: Models
@@ -72,46 +89,47 @@ def active_learning_curve(
     stamp: str = "",
     progress: Progress = None,
 ) -> LearningCurves:
-    """Accuracy of a model after every round of labels that each strategy asks for.
+    """Accuracy of a model after every round of labels that each strategy picks.
 
-    In a round the model is trained from scratch on the labels so far and tested; then the
-    strategy picks `step` of a few candidates from the pool. Everything random is a function of the
-    seed and the round alone, so that strategies begin with the same labels, see the same
-    candidates (but for those they have bought), the same targets and the same dropout masks.
+    In each round the model is trained from scratch on the labels so far and tested; then the
+    strategy picks `step` rows from a sample of candidates. All random numbers depend on the seed
+    and the round only, so all strategies start with the same labels and see the same candidates
+    (except those already labelled), targets and dropout masks.
 
     Parameters
     ----------
     train : callable
         From inputs, labels and a seed to a trained model: a PyTorch network that gives logits, or
-        anything with ``predict``. It must take its randomness from the seed.
+        an object with ``predict``. Its random numbers must depend on the seed only.
     x, y : arrays or tensors (n, ...) and (n,)
-        The pool and its labels, which are looked up when they are bought.
+        The pool and its labels, which are revealed when a row is picked.
     x_test, y_test : arrays or tensors
-        Rows on which accuracy is measured. Targets are drawn from them, without labels.
+        Rows on which accuracy is measured. Targets are sampled from them, without labels.
     x_ood : array or tensor, optional
-        Rows of the pool that are of no class. To pick one costs a label, but it is not trained on.
+        Rows of the pool that belong to no class. Picking one costs a label, but does not help
+        training.
     strategies : sequence of str or Strategy
         Names (random, core-set, entropy, margin, BALD, EPIG, DIAL; "DIAL, batch") or strategies.
     seeds : sequence of int, default=(0, 1, 2)
-        Each is a run of all strategies; all of one before the next.
+        Each seed is a run of all strategies.
     start, stop, step : int, default=10, 100, 1
-        Labels at first, as evenly over classes as can be, at last, and to buy in each round.
+        Labels at the start (balanced over classes), at the end, and in each round.
     candidates, targets : int, default=512
-        How many rows of the pool and of the test rows are drawn for each round.
+        Rows of the pool and of the test rows sampled in each round.
     models : callable, optional
-        From model, temperature and seed to a source of log-probabilities (M, n, C); by default
-        a hundred passes of `MCDropout`.
+        From model, temperature and seed to a function that gives log-probabilities (M, n, C); by
+        default a hundred samples of `MCDropout`.
     features : callable, optional
-        From model and inputs to the features (n, d) of core-set; by default what the last layer of
-        a network sees.
+        From model and inputs to the features (n, d) for core-set; by default the input of a
+        network's last layer.
     log : path, optional
-        File of JSON lines to which every round is written; a run that was interrupted goes on
-        after the last of them, and more strategies, seeds or labels may be asked for.
+        File of JSON lines with every finished round. An interrupted run resumes from it, and more
+        strategies, seeds or labels can be added later.
     stamp : str, optional
-        What else the numbers depend on, such as the settings of `train`: a log with another stamp
-        is refused.
+        Anything else that the results depend on, such as the settings of `train`; a log with
+        another stamp is refused.
     progress : callable, bool or None
-        A function of (done, total) rounds, or whether a bar is shown; None shows one on a terminal.
+        A function of (done, total) rounds, or whether to show a bar; None shows one on a terminal.
 
     Examples
     --------
@@ -138,8 +156,8 @@ def active_learning_curve(
     >>> curves.labels, curves.accuracy["BALD"].shape
     (array([3, 4, 5]), (2, 3))
     """
-    rules = chosen(strategies)
-    sown = tuple(check_seed(seed) for seed in seeds)
+    rules = strategies_of(strategies)
+    checked_seeds = tuple(check_seed(seed) for seed in seeds)
     pool, labels, truth = _checked(x, y, x_test, y_test, x_ood)
     task = _Task(
         train=train,
@@ -155,16 +173,16 @@ def active_learning_curve(
         targets=check_count("targets", targets),
     )
     sizes = _sizes(task, stop)
-    held = _log(log, stamp, task)
-    done: dict[str, list[tuple[FloatArray, IntArray]]] = {rule.name: [] for rule in rules}
-    total = len(sown) * len(rules) * len(sizes)
+    journal = _log(log, stamp, task)
+    runs: dict[str, list[tuple[FloatArray, IntArray]]] = {rule.name: [] for rule in rules}
+    total = len(checked_seeds) * len(rules) * len(sizes)
     with reporting(progress, total, "Learning") as advance:
-        for seed in sown:
+        for seed in checked_seeds:
             for rule in rules:
-                done[rule.name].append(_run(task, rule, seed, len(sizes), held, advance))
-    accuracy = {name: np.stack([found[0] for found in each]) for name, each in done.items()}
-    strange = {name: np.stack([found[1] for found in each]) for name, each in done.items()}
-    return LearningCurves(sown, sizes, accuracy, strange)
+                runs[rule.name].append(_run(task, rule, seed, len(sizes), journal, advance))
+    accuracy = {name: np.stack([run[0] for run in by_seed]) for name, by_seed in runs.items()}
+    strange = {name: np.stack([run[1] for run in by_seed]) for name, by_seed in runs.items()}
+    return LearningCurves(checked_seeds, sizes, accuracy, strange)
 
 
 def _run(
@@ -175,23 +193,23 @@ def _run(
     log: Log,
     advance: Callable[[int], None],
 ) -> tuple[FloatArray, IntArray]:
-    """Accuracy (R,), and picks out of distribution so far (R,), of one strategy and seed."""
+    """Accuracy (R,) and number of picks out of distribution so far (R,), of one run."""
     bought = _first_rows(task, seed)
     accuracy, strange = np.empty(rounds), np.empty(rounds, dtype=np.intp)
     for t in range(rounds):
-        now = _Now(task, seed, t, bought)
+        current = _CurrentRound(task, seed, t, bought)
         strange[t] = np.count_nonzero(bought >= task.known)
-        accuracy[t] = log.piece(f"{seed} {rule.name} {t} accuracy", now.accuracy)
+        accuracy[t] = log.piece(f"{seed} {rule.name} {t} accuracy", current.accuracy)
         if t < rounds - 1:
-            picks = log.piece(f"{seed} {rule.name} {t} picks", partial(now.picks, rule))
+            picks = log.piece(f"{seed} {rule.name} {t} picks", partial(current.picks, rule))
             bought = np.append(bought, np.array(picks, dtype=np.intp))
         advance(1)
     return accuracy, strange
 
 
 @dataclass(frozen=True)
-class _Now:
-    """A round of a run; the model is trained when something is asked for that is not known."""
+class _CurrentRound:
+    """A round of a run; the model is trained only if a result is missing in the log."""
 
     task: _Task
     seed: int
@@ -204,7 +222,7 @@ class _Now:
         return self.task.train(self.task.inputs[rows], self.task.labels[rows], self._training)
 
     def accuracy(self) -> float:
-        labels = predicted(self.model, self.task.test)
+        labels = predicted_labels(self.model, self.task.test)
         return float(np.mean(labels == self.task.test_labels))
 
     def picks(self, rule: Strategy) -> list[int]:
@@ -216,43 +234,43 @@ class _Now:
                 f"The strategy {rule.name} picked {picked.tolist()} of {len(offered)} candidates, "
                 f"but {self.task.step} positions, all different, are needed; return such."
             )
-        found: list[int] = offered[picked].tolist()
-        return found
+        rows: list[int] = offered[picked].tolist()
+        return rows
 
     @property
     def _training(self) -> int:
-        return int(self._chance(_TRAINING).integers(2**31))
+        return int(self._rng(_TRAINING).integers(2**31))
 
     def _round(self, offered: IntArray) -> Round:
         task = self.task
-        asked = self._chance(_TARGETS).permutation(len(task.test))[: task.targets]
+        targets = self._rng(_TARGETS).permutation(len(task.test))[: task.targets]
         return Round(
             candidates=task.inputs[offered],
-            targets=task.test[asked],
+            targets=task.test[targets],
             bought=task.inputs[self.bought],
             models=lambda temperature: task.models(self.model, temperature, self._training),
             features=partial(task.features, self.model),
         )
 
     def _offered(self) -> IntArray:
-        """Rows of the pool; the same for all strategies but for those they have bought."""
-        order = self._chance(_CANDIDATES).permutation(len(self.task.inputs))
+        """Rows of the pool; the same for all strategies, except those already labelled."""
+        order = self._rng(_CANDIDATES).permutation(len(self.task.inputs))
         left = order[~np.isin(order, self.bought)]
         return left[: max(self.task.candidates, self.task.step)]
 
-    def _chance(self, what: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, what, self.number])
+    def _rng(self, stream: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, stream, self.number])
 
 
 def _first_rows(task: _Task, seed: int) -> IntArray:
-    """Known rows, as evenly over classes as can be, in random order."""
+    """Known rows, balanced over classes, in random order."""
     order = np.random.default_rng([seed, _START]).permutation(task.known)
     labels = as_array(task.labels, "labels")[order]
-    turn = np.empty(len(order), dtype=np.intp)  # the how-manieth of its class
+    rank = np.empty(len(order), dtype=np.intp)  # rank within its class
     for label in np.unique(labels):
         of_label = np.flatnonzero(labels == label)
-        turn[of_label] = np.arange(len(of_label))
-    return order[np.argsort(turn, kind="stable")[: task.start]]
+        rank[of_label] = np.arange(len(of_label))
+    return order[np.argsort(rank, kind="stable")[: task.start]]
 
 
 def _sizes(task: _Task, stop: int) -> IntArray:
@@ -267,18 +285,19 @@ def _sizes(task: _Task, stop: int) -> IntArray:
 
 def _log(log: Log | str | Path | None, stamp: str, task: _Task) -> Log:
     if log is None:
-        return Forgetful()
+        return Journal(None, {}, _JOURNAL)
     if not isinstance(log, str | Path):
         return log
     numbers = f"{task.start} {task.step} {task.candidates} {task.targets} {task.known}"
     data = (task.inputs, task.labels, task.test, task.test_labels)
-    return LineLog(Path(log), fingerprint(*data, numbers, stamp))
+    arrays = (as_array(values, "inputs") for values in data)
+    return Journal(log, {"stamp": fingerprint(*arrays, numbers, stamp)}, _JOURNAL)
 
 
 def _checked(
     x: Any, y: Any, x_test: Any, y_test: Any, x_ood: Any
 ) -> tuple[Any, Any, npt.NDArray[Any]]:
-    """The whole pool, the labels of its known rows, and those of the test rows."""
+    """The whole pool, the labels of its known rows, and the test labels."""
     for rows, labels, name in ((x, y, "pool"), (x_test, y_test, "test rows")):
         if not all(hasattr(part, "shape") for part in (rows, labels)):
             raise InputError(

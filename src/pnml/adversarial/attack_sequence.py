@@ -1,4 +1,4 @@
-"""Attack after attack on one network, each on the rows that still hold."""
+"""A sequence of attacks on one network, each on the rows that are still classified correctly."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.attack_result import Attacked
+from pnml.adversarial.attack_problem import AttackProblem, is_random
+from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.intervals import BoolArray
-from pnml.adversarial.ledger import Ledger, restored, stored
 from pnml.core.arrays import FloatArray
-from pnml.runtime.fingerprint import refit_fingerprint as fingerprint
+from pnml.runtime.fingerprint import refit_fingerprint
+from pnml.runtime.journal import Journal
 
-# rows (k,) → what an attack makes of them
-Attack = Callable[[Tensor], Attacked]
+# rows (k,) → the result of an attack on them
+Attack = Callable[[Tensor], AttackResult]
 
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """What one attack left of one network, after all attacks before it.
+    """Robustness of one network after one attack and all attacks before it.
 
     >>> import numpy as np
     >>> tried, held = np.array([True, True, False]), np.array([True, False, False])
-    >>> taken = np.array([np.inf, 40.0, 0.0])
-    >>> outcome = AttackOutcome("square", "static", {}, tried, held, 0.1, taken)
+    >>> queries = np.array([np.inf, 40.0, 0.0])
+    >>> outcome = AttackOutcome("square", "static", {}, tried, held, 0.1, queries)
     >>> round(outcome.accuracy, 2), [round(share, 2) for share in outcome.curve([10, 100])]
     (0.33, [0.67, 0.33])
     """
@@ -36,89 +37,95 @@ class AttackOutcome:
     name: str
     model: str  # "static" or "defence"
     settings: dict[str, Any]
-    tried: BoolArray  # (n,)  rows that this attack was tried on
-    held: BoolArray  # (n,)  rows that held against this attack and all before
+    tried: BoolArray  # (n,)  rows that were attacked
+    held: BoolArray  # (n,)  rows still classified correctly after this attack and all before it
     seconds: float
-    queries: FloatArray | None = None  # (n,)  that a row took to fall; inf where it did not
+    queries: FloatArray | None = None  # (n,)  until the row was misclassified; inf if it was not
 
     @property
     def accuracy(self) -> float:
-        """Share of all rows that hold after this attack."""
+        """Share of all rows that are still classified correctly."""
         return float(self.held.mean())
 
     def curve(self, at: Sequence[float]) -> list[float]:
-        """Share of all rows that hold after so many queries; those that fell before count too."""
+        """Share of all rows still classified correctly after each number of queries."""
         if self.queries is None:
             return [self.accuracy for _ in at]
-        stood = self.held | self.tried
-        return [float((stood & (self.queries > many)).mean()) for many in at]
+        before = self.held | self.tried
+        return [float((before & (self.queries > many)).mean()) for many in at]
 
 
 @dataclass
-class Campaign:
-    """Rows of one network under attack: which still hold, and the worst inputs so far. Eq. (E15).
+class AttackSequence:
+    """Which rows of one network are still correct, and the worst inputs so far. Eq. (E15).
 
-    An attack is tried on rows that hold only, which leaves the worst case as it is.
+    Only rows that are still correct are attacked, which does not change the worst case.
     """
 
-    model: Any
+    problem: AttackProblem
     kind: str  # "static" or "defence"
-    x: Tensor
-    labels: Tensor
-    stamp: str  # what all outcomes depend on beside rows, attack and settings
-    ledger: Ledger
+    stamp: str  # digest of what all outcomes depend on, besides rows, attack and settings
+    journal: Journal
     chunk: int
     seed: int
     advance: Callable[[int], None]
+    clean_regrets: FloatArray | None = None  # (n,)  of a defence
     outcomes: list[AttackOutcome] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        n = len(self.x)
-        self.inputs = self.x.clone()
-        self.held = torch.ones(n, dtype=torch.bool, device=self.x.device)
-        self.margin = torch.full((n,), torch.inf, dtype=torch.float64, device=self.x.device)
+        x = self.problem.x
+        self.inputs = x.clone()
+        self.held = torch.ones(len(x), dtype=torch.bool, device=x.device)
+        self.margin = torch.full((len(x),), torch.inf, dtype=torch.float64, device=x.device)
+        rows = torch.arange(len(x), device=x.device)
+        clean = AttackResult.of_scores(x, self.problem.scores, self.problem.labels)
+        self._update(rows, clean)
+        self.advance(len(x))
+        self._record("clean", {}, rows, 0.0, None)
 
     def run(self, name: str, settings: dict[str, Any], attack: Attack, most: int = 0) -> None:
-        """Try an attack on rows that hold, or on so many of them at most."""
+        """Attack the rows that are still correct, or the first `most` of them."""
         rows = self.held.nonzero()[:, 0]
         rows = rows[:most] if most else rows
-        taken = torch.full_like(self.margin, torch.inf)
-        seconds, counts = 0.0, False
+        queries = torch.full_like(self.margin, torch.inf)
+        seconds, counts_queries = 0.0, False
         for part in torch.split(rows, self.chunk) if len(rows) else ():
-            found, spent = self.piece(name, settings, attack, part)
-            self._note(part, found)
+            result, spent = self.part(name, settings, attack, part)
+            self._update(part, result)
             seconds += spent
-            if found.queries is not None:
-                taken[part], counts = found.queries.to(taken), True
+            if result.queries is not None:
+                queries[part], counts_queries = result.queries.to(queries), True
             self.advance(len(part))
-        self.advance(len(self.x) - len(rows))
-        self._record(name, settings, rows, seconds, taken if counts else None)
+        self.advance(len(self.held) - len(rows))
+        self._record(name, settings, rows, seconds, queries if counts_queries else None)
 
-    def judge(self, name: str, inputs: Tensor, width: int) -> None:
-        """Feed the network inputs (n, ...) that were made for another, or changed by nobody."""
-        begun, rows = time.perf_counter(), self.held.nonzero()[:, 0]
+    def transfer(self, name: str, inputs: Tensor) -> None:
+        """Evaluate the network on inputs (n, ...) that were made for another network."""
+        start, rows = time.perf_counter(), self.held.nonzero()[:, 0]
+        model, labels, size = self.problem.model, self.problem.labels, self.problem.batch_size
         if len(rows):
-            self._note(rows, Attacked.of(self.model, inputs[rows], self.labels[rows], width))
-        self.advance(len(self.x))
-        self._record(name, {}, rows, time.perf_counter() - begun, None)
+            self._update(rows, AttackResult.of(model, inputs[rows], labels[rows], size))
+        self.advance(len(self.held))
+        self._record(name, {}, rows, time.perf_counter() - start, None)
 
-    def piece(
+    def part(
         self, name: str, settings: dict[str, Any], attack: Attack, rows: Tensor
-    ) -> tuple[Attacked, float]:
-        """What an attack makes of some rows, now or in an earlier run, and the seconds it took."""
+    ) -> tuple[AttackResult, float]:
+        """Result of an attack on some rows, from now or from an earlier run, and its seconds."""
+        x, labels, model = self.problem.x, self.problem.labels, self.problem.model
         words = [self.stamp, self.kind, name, json.dumps(settings, sort_keys=True), str(self.seed)]
-        key = fingerprint(words, [values[rows].cpu().numpy() for values in (self.x, self.labels)])
+        key = refit_fingerprint(words, [values[rows].cpu().numpy() for values in (x, labels)])
         about = {"model": self.kind, "attack": name, "settings": settings, "rows": rows.tolist()}
 
         def compute() -> dict[str, Any]:
-            begun = time.perf_counter()
-            if hasattr(self.model, "reseed"):  # chance begins anew, so that parts do not depend
-                self.model.reseed(self.seed)  # on which of them were computed before
-            found = stored(attack(rows))
-            return {**found, "seconds": time.perf_counter() - begun}
+            start = time.perf_counter()
+            if is_random(model):  # then a part does not depend on the parts before it
+                model.reseed(self.seed)  # type: ignore[operator]
+            result = attack(rows).to_json()
+            return {**result, "seconds": time.perf_counter() - start}
 
-        value = self.ledger.piece(key, about, compute)
-        return restored(value, self.x.device), float(value["seconds"])
+        value = self.journal.piece(key, compute, about)
+        return AttackResult.from_json(value, x.device), float(value["seconds"])
 
     def _record(
         self,
@@ -126,26 +133,26 @@ class Campaign:
         settings: dict[str, Any],
         rows: Tensor,
         seconds: float,
-        taken: Tensor | None,
+        queries: Tensor | None,
     ) -> None:
         tried = torch.zeros_like(self.held)
         tried[rows] = True
         flags = (tried.cpu().numpy(), self.held.cpu().numpy().copy())
-        queries = None if taken is None else taken.cpu().numpy()
+        counts = None if queries is None else queries.cpu().numpy()
         self.outcomes.append(
-            AttackOutcome(name, self.kind, settings, *flags, seconds=seconds, queries=queries)
+            AttackOutcome(name, self.kind, settings, *flags, seconds=seconds, queries=counts)
         )
 
-    def _note(self, rows: Tensor, found: Attacked) -> None:
-        worse = found.fooled | (found.margin < self.margin[rows])
-        self.inputs[rows[worse]] = found.inputs[worse].to(self.inputs)
-        self.margin[rows[worse]] = found.margin[worse].double()
-        self.held[rows[found.fooled]] = False
+    def _update(self, rows: Tensor, result: AttackResult) -> None:
+        worse = result.fooled | (result.margin < self.margin[rows])
+        self.inputs[rows[worse]] = result.inputs[worse].to(self.inputs)
+        self.margin[rows[worse]] = result.margin[worse].double()
+        self.held[rows[result.fooled]] = False
 
 
-def weights_of(model: nn.Module) -> str:
-    """Fingerprint of all weights and of how a network is built."""
+def weights_fingerprint(model: nn.Module) -> str:
+    """Fingerprint of the weights and the structure of a network."""
     state = model.state_dict()
     words = [repr(model), *(f"{name} {value.dtype}" for name, value in state.items())]
     flat = (value.detach().cpu().flatten().contiguous() for value in state.values())
-    return fingerprint(words, [value.view(torch.uint8).numpy() for value in flat])
+    return refit_fingerprint(words, [value.view(torch.uint8).numpy() for value in flat])

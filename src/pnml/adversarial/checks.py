@@ -1,9 +1,8 @@
-"""What a user asks of the defence and of an attack on it, checked."""
+"""Checks of the arguments of defences and attacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,14 @@ from torch import Tensor, nn
 
 from pnml.adversarial.refinement import Refinement
 from pnml.errors import InputError
+from pnml.runtime.checks import is_number, is_whole
 
-# Inputs may leave the range by so many roundings: attacks add and subtract before they clip.
+# Rounding errors by which inputs may leave the range: attacks add and subtract before clipping.
 _ROUNDINGS = 16
 
 
-def is_number(value: Any, least: float) -> bool:
-    """Whether this is one finite number of at least so much."""
-    real = isinstance(value, Real | np.floating) and not isinstance(value, bool)
-    return real and bool(np.isfinite(float(value))) and float(value) >= least
-
-
 def check_module(model: Any) -> nn.Module:
-    """A network of PyTorch."""
+    """A PyTorch network."""
     if not isinstance(model, nn.Module):
         raise InputError(
             f"The model is a {type(model).__name__}, but inputs are refined along the gradient of "
@@ -35,14 +29,13 @@ def check_module(model: Any) -> nn.Module:
 
 def check_count(value: Any, name: str) -> int:
     """A whole number of at least 1."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < 1:
+    if not is_whole(value, 1):
         raise InputError(f"{name} is {value!r}; pass a whole number of at least 1.")
     return int(value)
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
-    """The least and the greatest value that an entry of an input can have."""
+    """The least and the greatest value of an input."""
     pair = isinstance(bounds, Sequence | np.ndarray) and len(bounds) == 2
     if not pair or not all(is_number(bound, -np.inf) for bound in bounds):
         raise InputError(
@@ -59,7 +52,7 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
 
 
 def check_length(value: Any, name: str, bounds: tuple[float, float]) -> float:
-    """How far an entry may be moved: at least 0 and at most the whole range."""
+    """A largest change of an entry: at least 0 and at most the whole range."""
     low, high = bounds
     if not is_number(value, 0.0) or float(value) > high - low:
         raise InputError(
@@ -70,7 +63,7 @@ def check_length(value: Any, name: str, bounds: tuple[float, float]) -> float:
 
 
 def refinement_of(strength: Any, steps: Any, step_size: Any, bounds: Any) -> Refinement:
-    """The refinement asked for; steps without a size share the strength equally.
+    """The refinement with these settings; the default step size is strength / steps.
 
     >>> refinement_of(0.1, 4, None, (0, 1)).step_size
     0.025
@@ -84,14 +77,6 @@ def refinement_of(strength: Any, steps: Any, step_size: Any, bounds: Any) -> Ref
             "or None for strength / steps."
         )
     return Refinement(length, count, float(size), *pair)
-
-
-def check_choice(value: Any, name: str, known: Sequence[str]) -> str:
-    """One of a few words."""
-    if not isinstance(value, str) or value not in known:
-        words = ", ".join(f'"{word}"' for word in known)
-        raise InputError(f"{name} is {value!r}, which is none of {words}; pass one of them.")
-    return value
 
 
 def changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

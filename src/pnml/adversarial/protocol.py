@@ -1,153 +1,164 @@
-"""The attacks of an evaluation, in order: on the network alone, and through the defence."""
+"""The attacks of an evaluation, in order: on the network alone, and on the defence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
-from pnml.adversarial.attack_problem import Hunt
-from pnml.adversarial.attack_result import Attacked
-from pnml.adversarial.attack_sequence import Campaign, weights_of
-from pnml.adversarial.attacks import targeted_apgd, untargeted_apgd
+from pnml.adversarial.attack_problem import AttackProblem
+from pnml.adversarial.attack_result import AttackResult
+from pnml.adversarial.attack_sequence import AttackSequence, weights_fingerprint
+from pnml.adversarial.attacks import run_targeted_apgd, run_untargeted_apgd
 from pnml.adversarial.budget import AttackBudget
-from pnml.adversarial.decisions import hop_skip_jump
-from pnml.adversarial.external import fab, square
-from pnml.adversarial.ledger import Ledger
+from pnml.adversarial.external import run_fab, run_hop_skip_jump, run_square
 from pnml.adversarial.report import SweepRow
 from pnml.errors import InputError
-from pnml.runtime.fingerprint import refit_fingerprint as fingerprint
+from pnml.nn.eval_mode import as_in_use
+from pnml.runtime.fingerprint import refit_fingerprint
+from pnml.runtime.journal import Journal
 
-# A function that attacks: (model, inputs, labels, radius, settings) → outcome.
-AttackOf = Callable[..., Attacked]
-# Settings that change how much is held in memory, or what an attacker sees, but no score.
+# (problem, seed, settings) → result
+RunAttack = Callable[..., AttackResult]
+# Settings that change the memory, or the gradient that an attacker sees, but no score.
 _NO_SCORE = ("max_memory", "backward", "softness")
 
 
 @dataclass(frozen=True)
-class Trial:
-    """Rows, a ball and a budget, on which networks are tried."""
+class EvaluationProtocol:
+    """Rows, a ball and a budget with which networks are attacked."""
 
-    hunt: Hunt  # of the network alone
+    problem: AttackProblem  # of the network alone
     budget: AttackBudget
-    ledger: Ledger
+    journal: Journal
     chunk: int
     seed: int
     advance: Callable[[int], None]
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def static(self) -> Campaign:
+    def static(self) -> AttackSequence:
         """The network alone under Auto-PGD, FAB and Square."""
-        b, model = self.budget, self.hunt.model
-        campaign = self.campaign(model, "static", {})
-        campaign.judge("clean", self.hunt.x, self.hunt.width)
-        plain = {"steps": b.steps, "restarts": b.restarts}
-        self.attack(campaign, "apgd-ce", untargeted_apgd, model, plain)
-        aimed = {**plain, "targets": b.targets}
-        self.attack(campaign, "apgd-dlr-targeted", targeted_apgd, model, aimed)
+        b, sequence = self.budget, self._sequence(self.problem, "static", {})
+        untargeted = {"steps": b.steps, "restarts": b.restarts}
+        self._attack(sequence, "apgd-ce", run_untargeted_apgd, untargeted)
+        targeted = {**untargeted, "targets": b.targets}
+        self._attack(sequence, "apgd-dlr-targeted", run_targeted_apgd, targeted)
         if b.fab_steps:
             settings = {"steps": b.fab_steps, "targets": b.targets}
-            self.offered(campaign, "fab", fab, model, settings)
+            self._try_attack(sequence, "fab", run_fab, settings)
         if b.square_queries:
-            self.offered(campaign, "square", square, model, {"queries": b.square_queries})
-        return campaign
+            self._try_attack(sequence, "square", run_square, {"queries": b.square_queries})
+        return sequence
 
-    def defended(self, defence: Any, transferred: Tensor) -> Campaign:
-        """The defence on inputs made for the network alone, and end to end."""
-        b = self.budget
-        campaign = self.campaign(defence, "defence", defence.settings)
-        campaign.judge("clean", self.hunt.x, self.hunt.width)
-        campaign.judge("transferred", transferred, self.hunt.width)
-        plain = {"steps": b.steps, "restarts": b.restarts}
-        aimed = {**plain, "targets": b.targets}
+    def defended(self, defence: Any, transferred: Tensor) -> AttackSequence:
+        """The defence on inputs made for the network alone, and attacked end to end."""
+        b, sequence = self.budget, self._defence_sequence(defence)
+        sequence.transfer("transferred", transferred)
+        untargeted = {"steps": b.steps, "restarts": b.restarts}
+        targeted = {**untargeted, "targets": b.targets}
         if b.quick_steps:
             first = b.backwards[0]
             quick = {"steps": b.quick_steps, "targets": b.targets, "loss": "margin"}
             name = f"apgd-margin-targeted {first} quick"
-            self.attack(campaign, name, targeted_apgd, defence, quick, first)
-        for way in b.backwards:
-            name = f"apgd-dlr-targeted {way}"
-            self.attack(campaign, name, targeted_apgd, defence, aimed, way)
-            self.attack(campaign, f"apgd-ce {way}", untargeted_apgd, defence, plain, way)
+            self._attack(sequence, name, run_targeted_apgd, quick, first)
+        for backward in b.backwards:
+            name = f"apgd-dlr-targeted {backward}"
+            self._attack(sequence, name, run_targeted_apgd, targeted, backward)
+            self._attack(sequence, f"apgd-ce {backward}", run_untargeted_apgd, untargeted, backward)
         if b.square_queries:
-            self.offered(campaign, "square", square, defence, {"queries": b.square_queries})
+            self._try_attack(sequence, "square", run_square, {"queries": b.square_queries})
         if b.hop_queries:
-            settings = {"queries": b.hop_queries, "starts": self.hunt.x}
-            self.offered(campaign, "hop-skip-jump", hop_skip_jump, defence, settings, b.hop_rows)
-        return campaign
+            run, settings = _hop_from_all_rows(sequence.problem), {"queries": b.hop_queries}
+            self._try_attack(sequence, "hop-skip-jump", run, settings, b.hop_rows)
+        return sequence
 
-    def swept(self, defence: Any, strengths: Sequence[float]) -> tuple[SweepRow, ...]:
-        """Accuracies with each strength under the attack by which one is chosen."""
-        b, model = self.budget, self.hunt.model
-        static = self.campaign(model, "static", {})
-        static.judge("clean", self.hunt.x, self.hunt.width)
-        aimed = {"steps": b.sweep_steps, "targets": b.targets}
-        self.attack(static, "apgd-dlr-targeted", targeted_apgd, model, aimed)
+    def sweep(self, defence: Any, strengths: Sequence[float]) -> tuple[SweepRow, ...]:
+        """Accuracies of each strength under the attack that chooses the strength."""
+        b, static = self.budget, self._sequence(self.problem, "static", {})
+        targeted = {"steps": b.sweep_steps, "targets": b.targets}
+        self._attack(static, "apgd-dlr-targeted", run_targeted_apgd, targeted)
         rows = []
         for strength in strengths:
-            tried = defence.with_(strength=strength)
-            campaign = self.campaign(tried, "defence", tried.settings)
-            campaign.judge("clean", self.hunt.x, self.hunt.width)
-            campaign.judge("transferred", static.inputs, self.hunt.width)
-            name, margin = "apgd-margin-targeted identity", {**aimed, "loss": "margin"}
-            self.attack(campaign, name, targeted_apgd, tried, margin, "identity")
-            shares = (outcome.accuracy for outcome in campaign.outcomes)
+            sequence = self._defence_sequence(defence.with_(strength=strength))
+            sequence.transfer("transferred", static.inputs)
+            name, margin = "apgd-margin-targeted identity", {**targeted, "loss": "margin"}
+            self._attack(sequence, name, run_targeted_apgd, margin, "identity")
+            shares = (outcome.accuracy for outcome in sequence.outcomes)
             rows.append(SweepRow(float(strength), *shares))
         return tuple(rows)
 
-    def campaign(self, model: Any, kind: str, settings: dict[str, Any]) -> Campaign:
-        """Nothing has been tried yet."""
-        scores = {name: value for name, value in settings.items() if name not in _NO_SCORE}
-        ball = self.hunt.ball
+    def _defence_sequence(self, defence: Any) -> AttackSequence:
+        """A sequence of attacks on a defence, whose outputs on the clean rows are computed once."""
+        with as_in_use([defence]), torch.no_grad():
+            batches = torch.split(self.problem.x, self.problem.batch_size)
+            outputs = [defence.scores_and_regret(rows) for rows in batches]
+        scores, regrets = (torch.cat(parts) for parts in zip(*outputs, strict=True))
+        problem = replace(self.problem, model=defence, scores=scores)
+        sequence = self._sequence(problem, "defence", defence.settings)
+        sequence.clean_regrets = regrets.double().cpu().numpy()
+        return sequence
+
+    def _sequence(
+        self, problem: AttackProblem, kind: str, settings: dict[str, Any]
+    ) -> AttackSequence:
+        with_score = {name: value for name, value in settings.items() if name not in _NO_SCORE}
         words = [
             version("pnml"),
-            repr(ball),
-            weights_of(self.hunt.model),
-            repr(sorted(scores.items())),
+            repr(problem.ball),
+            weights_fingerprint(self.problem.model),
+            repr(sorted(with_score.items())),
         ]
-        rest = (fingerprint(words, []), self.ledger, self.chunk, self.seed, self.advance)
-        return Campaign(model, kind, self.hunt.x, self.hunt.labels, *rest)
+        rest = (refit_fingerprint(words, []), self.journal, self.chunk, self.seed, self.advance)
+        return AttackSequence(problem, kind, *rest)
 
-    def attack(
+    def _attack(
         self,
-        campaign: Campaign,
+        sequence: AttackSequence,
         name: str,
-        function: AttackOf,
-        model: Any,
+        run: RunAttack,
         settings: dict[str, Any],
-        way: str | None = None,
+        backward: str | None = None,
         most: int = 0,
     ) -> None:
-        """Try an attack, through one derivative of the refinement where it has several."""
-        ball, hunt = self.hunt.ball, self.hunt
-        shared = {"bounds": (ball.low, ball.high), "rows_at_once": hunt.width, "seed": self.seed}
+        """Run an attack, through one derivative of the refinement for a defence."""
+        model: Any = sequence.problem.model
 
-        def found(rows: Tensor) -> Attacked:
-            # made anew for each part, so that chance begins anew too
-            target: nn.Module = model if way is None else model.with_(backward=way)
-            given = hunt.x[rows], hunt.labels[rows], ball.radius
-            return function(target, *given, **shared, **settings)
+        def attack(rows: Tensor) -> AttackResult:
+            # a new copy for each part, whose random draws start at the seed
+            target = model if backward is None else model.with_(backward=backward)
+            return run(sequence.problem.part(rows, target), self.seed, **settings)
 
-        told = {key: value for key, value in settings.items() if not isinstance(value, Tensor)}
-        if way == "soft":
-            told["softness"] = model.settings["softness"]
-        campaign.run(name, told, found, most)
+        recorded = settings
+        if backward == "soft":
+            recorded = {**settings, "softness": model.settings["softness"]}
+        sequence.run(name, recorded, attack, most)
 
-    def offered(
+    def _try_attack(
         self,
-        campaign: Campaign,
+        sequence: AttackSequence,
         name: str,
-        function: AttackOf,
-        model: Any,
+        run: RunAttack,
         settings: dict[str, Any],
         most: int = 0,
     ) -> None:
-        """Try an attack of another package, or say why it was left out."""
+        """Run an attack of another package, or record why it was left out."""
         try:
-            self.attack(campaign, name, function, model, settings, most=most)
+            self._attack(sequence, name, run, settings, most=most)
         except (ModuleNotFoundError, InputError) as error:
-            self.left_out[f"{name} on the {campaign.kind}"] = str(error)
-            self.advance(len(self.hunt.x))
+            self.left_out[f"{name} on the {sequence.kind}"] = str(error)
+            self.advance(len(self.problem.x))
+
+
+def _hop_from_all_rows(problem: AttackProblem) -> RunAttack:
+    """HopSkipJump of some rows that may start from any row of the problem."""
+    rows = torch.arange(len(problem.x), device=problem.x.device)
+
+    def run(part: AttackProblem, seed: int, *, queries: int) -> AttackResult:
+        start_labels = problem.part(rows, part.model).scores.argmax(dim=1)
+        return run_hop_skip_jump(part, seed, queries=queries, starts=(problem.x, start_labels))
+
+    return run

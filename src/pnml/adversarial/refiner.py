@@ -1,4 +1,4 @@
-"""The network inside the defence: its logits, and inputs refined along its gradients."""
+"""Logits of the network inside a defence, and inputs refined along its gradients."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pnml.nn.batches import tensors_in
 
 
 def logits_of(model: nn.Module, x: Tensor) -> Tensor:
-    """What a network says of inputs (n, ...), checked to be logits (n, C)."""
-    given = next(tensors_in(model(x)), None)
-    if given is None or given.ndim != 2 or len(given) != len(x) or given.shape[1] < 2:
-        got = "no tensor" if given is None else f"a tensor of shape {tuple(given.shape)}"
+    """Output of a network for inputs (n, ...), checked to be logits (n, C)."""
+    logits = next(tensors_in(model(x)), None)
+    if logits is None or logits.ndim != 2 or len(logits) != len(x) or logits.shape[1] < 2:
+        got = "no tensor" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
         raise InputError(
             f"The model makes {got} of {len(x)} inputs, but labels are compared; pass a network "
             "with logits (n, C) of at least 2 classes."
         )
-    return given
+    return logits
 
 
 def needs_graph(model: nn.Module, x: Tensor) -> bool:
-    """Whether someone may ask for a derivative by the input or by the weights."""
-    learning = any(weight.requires_grad for weight in model.parameters())
-    return torch.is_grad_enabled() and (x.requires_grad or learning)
+    """Whether a gradient by the input or by the weights may be asked for."""
+    trainable = any(weight.requires_grad for weight in model.parameters())
+    return torch.is_grad_enabled() and (x.requires_grad or trainable)
 
 
-class Inner:
-    """Refined inputs of some rows; the gradients of all labels share one forward pass."""
+class InputRefiner:
+    """Refines rows towards labels; the first step of all labels shares one forward pass."""
 
     def __init__(
         self, model: nn.Module, refinement: Refinement, backward: Backward, x: Tensor
@@ -48,33 +48,33 @@ class Inner:
 
     def refined(self, label: int) -> Tensor:
         """The inputs refined towards one label. Eq. (E1)."""
-        at = self.x
+        point = self.x
         for step in range(self.refinement.steps):
-            leaf, logits = self._run(at) if step else self._shared
+            leaf, logits = self._run(point) if step else self._shared
             gradient = self._gradient(leaf, logits, label)
-            at = self.backward.step(self.refinement, self.x, at, gradient)
-        return at
+            point = self.backward.step(self.refinement, self.x, point, gradient)
+        return point
 
-    def _run(self, at: Tensor) -> tuple[Tensor, Tensor]:
-        """The points as the root of a graph of their own, unless the one outside goes on."""
+    def _run(self, point: Tensor) -> tuple[Tensor, Tensor]:
+        """Points and their logits; the points start a new graph unless gradients flow through."""
         with torch.inference_mode(False), torch.enable_grad():
-            go_on = self._soft and at.requires_grad
-            leaf = at if go_on else at.detach().clone().requires_grad_()
+            connected = self._soft and point.requires_grad
+            leaf = point if connected else point.detach().clone().requires_grad_()
             return leaf, logits_of(self.model, leaf)
 
     def _gradient(self, leaf: Tensor, logits: Tensor, label: int) -> Tensor:
-        """Gradient of the log-odds of the label; rows do not touch each other, so a sum will do."""
+        """Gradient of the log-odds of the label; rows are independent, so their sum is enough."""
         with torch.inference_mode(False), torch.enable_grad():
             labels = torch.full((len(logits),), label, device=logits.device)
             odds = log_odds(logits, labels).sum()
-            found = None
+            gradient = None
             if odds.requires_grad:
-                (found,) = torch.autograd.grad(
+                (gradient,) = torch.autograd.grad(
                     odds, leaf, retain_graph=True, create_graph=self._soft, allow_unused=True
                 )
-        if found is None:
+        if gradient is None:
             raise InputError(
                 "The model's logits have no gradient by its input, along which it is refined; "
                 "pass a network without torch.no_grad, detach or integers inside."
             )
-        return found
+        return gradient

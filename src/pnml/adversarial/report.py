@@ -1,4 +1,4 @@
-"""What an evaluation found: every attack, the worst case, and a verdict in words."""
+"""The report of an evaluation: every attack, the worst case, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pnml.adversarial.intervals import BoolArray, paired_gain, share_held
 from pnml.errors import InputError
 from pnml.metrics.detection_estimates import Estimate
 
-# Where curves of queries are read off.
+# Numbers of queries in the recorded curves.
 _QUERIES = (10, 100, 300, 1000, 3000, 5000, 10000)
 
 
 @dataclass(frozen=True)
 class SweepRow:
-    """Accuracies on held-out inputs with one strength.
+    """Accuracies on held-out inputs at one strength.
 
     >>> SweepRow(strength=0.1, clean=0.99, transferred=0.95, worst=0.6).worst
     0.6
@@ -34,12 +34,12 @@ class SweepRow:
     strength: float
     clean: float
     transferred: float
-    worst: float  # end to end as well
+    worst: float  # under the end-to-end attack too
 
 
 @dataclass(frozen=True)
 class DefenceEvaluation:
-    """A defence and the network in it under the same attacks, row by row.
+    """A defence and its network under the same attacks, row by row.
 
     Made by `evaluate_defence`.
 
@@ -48,7 +48,7 @@ class DefenceEvaluation:
     >>> network = torch.nn.Linear(2, 2, bias=False)
     >>> _ = network.weight.data.copy_(9 * torch.eye(2))
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.5]])
-    >>> found = evaluate_defence(
+    >>> report = evaluate_defence(
     ...     AdversarialPNML(network, strength=0.1),
     ...     x,
     ...     [0, 1, 0],
@@ -56,9 +56,9 @@ class DefenceEvaluation:
     ...     budget=AttackBudget.small(),
     ...     progress=False,
     ... )
-    >>> isinstance(found, DefenceEvaluation), round(found.clean_static.value, 2)
+    >>> isinstance(report, DefenceEvaluation), round(report.clean_static.value, 2)
     (True, 1.0)
-    >>> found.static_worst.tolist()
+    >>> report.static_worst.tolist()
     [True, True, False]
     """
 
@@ -66,7 +66,7 @@ class DefenceEvaluation:
     strength: float
     static: tuple[AttackOutcome, ...]
     defended: tuple[AttackOutcome, ...]
-    static_inputs: Tensor  # (n, ...)  the worst found
+    static_inputs: Tensor  # (n, ...)  the worst inputs
     defended_inputs: Tensor
     sweep: tuple[SweepRow, ...]
     abstention: AbstentionCurve | None
@@ -79,12 +79,12 @@ class DefenceEvaluation:
 
     @property
     def static_worst(self) -> BoolArray:
-        """Rows (n,) that the network alone holds against everything."""
+        """Rows (n,) that the network alone classifies correctly under all attacks."""
         return self.static[-1].held
 
     @property
     def defended_worst(self) -> BoolArray:
-        """Rows (n,) that the defence holds against everything."""
+        """Rows (n,) that the defence classifies correctly under all attacks."""
         return self.defended[-1].held
 
     @cached_property
@@ -114,37 +114,37 @@ class DefenceEvaluation:
 
     @cached_property
     def gain(self) -> Estimate:
-        """Worst-case accuracy of the defence less that of the network, paired. Eq. (E14)."""
-        return paired_gain(self.defended_worst, self.static_worst, **self._again)
+        """Worst-case accuracy of the defence minus that of the network, paired. Eq. (E14)."""
+        return paired_gain(self.defended_worst, self.static_worst, **self._bootstrap)
 
     @property
     def verdict(self) -> str:
-        """What came out, in a sentence or two."""
+        """The result in a few sentences."""
         n, gain = len(self.static_worst), self.gain
-        said = (
+        text = (
             f"End to end the defence (strength {self.strength:g}) holds "
             f"{_percent(self.defended_accuracy)} of {n} inputs at radius {self.radius:g}, against "
             f"{_percent(self.static_accuracy)} of the network alone"
         )
         points = f"{100 * abs(gain.value):.1f} points [{_ends(gain)}]"
         if gain.low > 0:
-            said += f": a gain of {points}, so it helps against an attacker who knows it."
+            text += f": a gain of {points}, so it helps against an attacker who knows it."
         elif gain.high < 0:
-            said += f": a loss, {_signed(gain)} points, so it is no defence against an attacker "
-            said += "who knows it."
+            text += f": a loss, {_signed(gain)} points, so it is no defence against an attacker "
+            text += "who knows it."
         else:
-            said += (
+            text += (
                 f": {_signed(gain)} points, so no gain is shown against an attacker who knows it."
             )
         return (
-            f"{said} Attacks made for the network alone leave the defence "
+            f"{text} Attacks made for the network alone leave the defence "
             f"{_percent(self.transferred_accuracy)}; without attack it is right on "
             f"{_percent(self.clean_defended)}, the network on {_percent(self.clean_static)}; it "
             f"costs {self.cost:.0f} plain passes."
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each attack, of plain values, in the order they were run."""
+        """One record of plain values for each attack, in the order of the attacks."""
         records = []
         for outcome in (*self.static, *self.defended):
             share = self._share(outcome.held)
@@ -166,7 +166,7 @@ class DefenceEvaluation:
         return records
 
     def table(self) -> str:
-        """All attacks in Markdown; accuracies in per cent, after this attack and all before it."""
+        """All attacks in Markdown; accuracies in per cent after each attack and all before it."""
         lines = [
             "| network | attack | tried on | fell | accuracy after it |",
             "|---|---|---|---|---|",
@@ -178,24 +178,24 @@ class DefenceEvaluation:
         return "\n".join(lines)
 
     def summary(self) -> str:
-        """Verdict, table, choice of the strength, detection and what was left out, in Markdown."""
+        """Verdict, table, choice of the strength, detection and skipped attacks, in Markdown."""
         parts = [self.verdict, self.table()]
         if self.sweep:
             parts.append(_sweep_table(self.sweep))
         if self.detection:
-            found = (
+            auroc = (
                 f"{name} {_decimals(kind.metrics.auroc)}" for name, kind in self.detection.items()
             )
-            parts.append("AUROC of the regret, clean against attacked: " + "; ".join(found) + ".")
+            parts.append("AUROC of the regret, clean against attacked: " + "; ".join(auroc) + ".")
         if self.abstention is not None:
             parts.append(self.abstention.table())
         if self.left_out:
-            why = "; ".join(f"{name} ({reason})" for name, reason in self.left_out.items())
-            parts.append(f"Left out: {why}.")
+            reasons = "; ".join(f"{name} ({why})" for name, why in self.left_out.items())
+            parts.append(f"Left out: {reasons}.")
         return "\n\n".join(parts)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """The records of `rows` as JSON lines, and the verdict as the last one."""
+        """Write the records of `rows` as JSON lines, with the verdict as the last one."""
         last = {"verdict": self.verdict, "strength": self.strength, "radius": self.radius}
         last |= {"gain": list(self.gain), "cost": self.cost, "left_out": dict(self.left_out)}
         lines = [json.dumps(record, ensure_ascii=False) for record in (*self.rows(), last)]
@@ -207,11 +207,11 @@ class DefenceEvaluation:
             ) from error
 
     @property
-    def _again(self) -> dict[str, Any]:
+    def _bootstrap(self) -> dict[str, Any]:
         return {"confidence": self.confidence, "resamples": self.resamples, "seed": self.seed}
 
     def _share(self, held: BoolArray) -> Estimate:
-        return share_held(held, **self._again)
+        return share_held(held, **self._bootstrap)
 
 
 def _sweep_table(sweep: tuple[SweepRow, ...]) -> str:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from pnml.adversarial import Attacked, paired_gain, share_held
+from pnml.adversarial import AttackResult, paired_gain, share_held
 from pnml.metrics import Estimate
 from pnml_experiments.ch6_adversarial.adversarial_subjects import NEEDS, Points
 from pnml_experiments.framework.data import data_path
@@ -106,7 +106,7 @@ def kept_inputs(out: Output, key: str, compute: Callable[[], Tensor]) -> Tensor:
     return torch.from_numpy(kept["x"])
 
 
-def held(out: Output, key: str, compute: Callable[[], Attacked]) -> Held:
+def held(out: Output, key: str, compute: Callable[[], AttackResult]) -> Held:
     """Which points an attack leaves standing, found now or in an earlier run."""
     kept = out.piece(key, lambda: (~compute().fooled).int().tolist())
     return np.array(kept, dtype=bool)

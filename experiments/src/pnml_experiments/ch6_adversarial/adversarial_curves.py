@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import nn
 
-from pnml.adversarial import AdversarialPNML, Attacked, pgd, targeted_apgd
+from pnml.adversarial import AdversarialPNML, AttackResult, pgd, targeted_apgd
 from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     INTERVAL,
     RADIUS,
@@ -96,7 +96,7 @@ class Bench:
 
     def of(self, key: str, model: nn.Module, x: object) -> Held:
         """What a model makes of inputs."""
-        return held(self.out, key, lambda: Attacked.of(model, x, self.points.y))  # type: ignore[arg-type]
+        return held(self.out, key, lambda: AttackResult.of(model, x, self.points.y))  # type: ignore[arg-type]
 
     def targeted(self, key: str, model: nn.Module, radius: float) -> Held:
         """What targeted Auto-PGD leaves."""

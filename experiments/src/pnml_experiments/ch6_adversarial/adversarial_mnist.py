@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from pnml.adversarial import (
     AdversarialPNML,
     AttackBudget,
-    Attacked,
+    AttackResult,
     evaluate_defence,
     pgd,
     targeted_apgd,
@@ -126,12 +126,12 @@ class Bench:
         (x, y), key = (self.points.x, self.points.y), f"{name} {strength:g}"
         steps = self.sizes.adaptive * (3 if strength == THESIS else 1)
 
-        def climbed(steps: int, size: float, random: bool) -> Attacked:
+        def climbed(steps: int, size: float, random: bool) -> AttackResult:
             asked = {"steps": steps, "step_size": size, "random_start": random}
             return pgd(defence, x, y, RADIUS, **asked, seed=SEED)  # type: ignore[arg-type]
 
         thesis = {
-            attack: held(self.out, f"{attack} {key}", lambda at=at: Attacked.of(defence, at, y))  # type: ignore[misc]
+            attack: held(self.out, f"{attack} {key}", lambda at=at: AttackResult.of(defence, at, y))  # type: ignore[misc]
             for attack, at in inputs.items()
         }
         through = held(self.out, f"FGSM through {key}", lambda: climbed(1, RADIUS, False))
@@ -189,7 +189,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
 def _plain(network: nn.Module, inputs: Mapping[str, Tensor], each: Defended, bench: Bench) -> Plain:
     """What the network alone holds; the evaluation has attacked it too."""
     standing = {
-        attack: (~Attacked.of(network, at, bench.points.y).fooled).numpy()
+        attack: (~AttackResult.of(network, at, bench.points.y).fooled).numpy()
         for attack, at in inputs.items()
     }
     return Plain(standing, each.evaluation.static_worst & standing["PGD"] & standing["FGSM"])
@@ -205,10 +205,10 @@ def _sweep(network: nn.Module, sizes: Sizes, out: Output) -> tuple[Swept, ...]:
     for strength in sizes.strengths:
         defence = AdversarialPNML(network, strength, backward="identity")
 
-        def judged(x: Tensor, defence: nn.Module = defence) -> Attacked:
-            return Attacked.of(defence, x, apart.y)
+        def judged(x: Tensor, defence: nn.Module = defence) -> AttackResult:
+            return AttackResult.of(defence, x, apart.y)
 
-        def attacked(defence: nn.Module = defence) -> Attacked:
+        def attacked(defence: nn.Module = defence) -> AttackResult:
             return targeted_apgd(defence, apart.x, apart.y, RADIUS, steps=sizes.sweep_steps)
 
         found.append(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from pnml.adversarial import AdversarialPNML, Attacked, targeted_apgd
+from pnml.adversarial import AdversarialPNML, AttackResult, targeted_apgd
 from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     INTERVAL,
     Held,
@@ -155,7 +155,7 @@ def attacked(model: nn.Module, points: Points) -> Held:
 
 def standing(model: nn.Module, x: Tensor, points: Points) -> Held:
     """Which inputs the model names rightly."""
-    found: Held = (~Attacked.of(model, x, points.y, rows_at_once=4096).fooled).numpy()
+    found: Held = (~AttackResult.of(model, x, points.y, rows_at_once=4096).fooled).numpy()
     return found
 
 

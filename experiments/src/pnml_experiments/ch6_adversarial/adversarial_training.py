@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from pnml.adversarial import AdversarialPNML
-from pnml.adversarial.losses import lead
+from pnml.adversarial.losses import label_margin
 from pnml_experiments.framework.output import Arrays, Output
 
 RADIUS = 0.3
@@ -37,12 +37,12 @@ def seen_through(network: nn.Module, strength: float) -> nn.Module:
 
 
 def pushed(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe, draw: torch.Generator) -> Tensor:
-    """Inputs whose label leads by little: a few large steps down the lead, Eq. (E8)."""
+    """Inputs whose label leads by little: a few large steps down the margin, Eq. (E8)."""
     low, high = (x - RADIUS).clamp(min=0), (x + RADIUS).clamp(max=1)
     at = x + torch.empty(x.shape).uniform_(-RADIUS, RADIUS, generator=draw)
     for _ in range(recipe.steps):
         at = at.clamp(low, high).requires_grad_()
-        (gradient,) = torch.autograd.grad(lead(model(at), y).sum(), at)
+        (gradient,) = torch.autograd.grad(label_margin(model(at), y).sum(), at)
         at = at.detach() - recipe.step_size * gradient.sign()
     return at.clamp(low, high)
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 try:
-    with warnings.catch_warnings():  # of what baal itself imports
+    with warnings.catch_warnings():  # from the imports of baal
         warnings.simplefilter("ignore")
         from baal.active.heuristics import AbstractHeuristic
 except ModuleNotFoundError as error:
@@ -22,23 +22,22 @@ from scipy.special import log_softmax
 
 from pnml.active.checks import as_array
 from pnml.active.dial import dial_scores
-from pnml.active.members import as_logs
+from pnml.active.ensemble import as_logs
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 
 
 class DIALHeuristic(AbstractHeuristic):
-    """Rows in order of the regret that their worst label leaves to the targets. Eq. (I3).
+    """Ranks rows by the regret of the targets after their worst label. Eq. (I3).
 
-    Predictions are as in all of baal: (N, C, M), of M models, as probabilities or as logits. The
-    models have to be the same for candidates and targets; dropout as baal runs it draws others for
-    every row, `MCDropout` does not.
+    Predictions have baal's shape (N, C, M) for M models, as probabilities or logits. The models
+    must be the same for candidates and targets: baal's own dropout draws new masks for every row,
+    `MCDropout` does not.
 
     Parameters
     ----------
     targets : callable, optional
-        Gives the predictions (K, C, M) of the targets where none are passed, as in the loop of
-        baal.
+        Gives the predictions (K, C, M) of the targets if none are passed, as in baal's loop.
 
     Examples
     --------
@@ -53,7 +52,7 @@ class DIALHeuristic(AbstractHeuristic):
         self.targets = targets
 
     def compute_score(self, predictions: Any, target_predictions: Any = None) -> FloatArray:
-        """Largest scores (N,) in nats; the less, the more a row is worth."""
+        """Worst-case scores (N,) in nats; the smallest is the best row."""
         if target_predictions is None and self.targets is not None:
             target_predictions = self.targets()
         if target_predictions is None:
@@ -66,13 +65,13 @@ class DIALHeuristic(AbstractHeuristic):
         return worst
 
     def reorder_indices(self, scores: Any) -> npt.NDArray[np.intp]:
-        """Rows, the least score first; of equals the first."""
-        together = np.concatenate(scores) if isinstance(scores, Sequence) else np.asarray(scores)
-        return np.argsort(together, kind="stable")
+        """Rows by score, smallest first; ties go to the first."""
+        joined = np.concatenate(scores) if isinstance(scores, Sequence) else np.asarray(scores)
+        return np.argsort(joined, kind="stable")
 
 
 def _logs(predictions: Any) -> FloatArray:
-    """Log-probabilities (M, N, C) of predictions (N, C, M), which may be logits."""
+    """Log-probabilities (M, N, C) of predictions (N, C, M), probabilities or logits."""
     values = as_array(predictions, "predictions").astype(np.float64)
     if values.ndim != 3:
         raise InputError(

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pnml.active.adapters.picks import chosen
-from pnml.active.candidates import IntArray
+from pnml.active.adapters.picks import picks_of
+from pnml.active.checks import IntArray
 from pnml.active.dial import dial_scores
-from pnml.active.members import as_logs, member_log_probs
+from pnml.active.ensemble import as_logs, member_log_probs
 from pnml.core.arrays import FloatArray
 
 
@@ -22,21 +22,21 @@ def dial_sampling(
     label_paths: int | None = None,
     temperature: float = 1.0,
 ) -> tuple[IntArray, FloatArray]:
-    """Rows of the pool to label, best first, and what each is worth alone, in nats. Eq. (I3).
+    """Rows of the pool to label, best first, and the utility of each in nats. Eq. (I3).
 
     Parameters
     ----------
     learner : Committee or ActiveLearner of modAL
-        The learners of the committee are the models; of a learner, the members of its ensemble.
+        The models are the learners of the committee, or the members of a learner's ensemble.
     X : array (N, d)
         The pool.
     n_instances : int, default=1
-        How many.
+        Number of rows to pick.
     X_eval : array (K, d), optional
-        The rows that will be predicted; the pool by default.
+        The rows to be predicted; the pool by default.
     label_paths : int, optional
-        None takes the best rows, each on its own. A number takes each in view of those before it,
-        and follows so many sequences of their worst labels. Eq. (I5).
+        None picks the best rows independently. A number picks each row given the earlier picks,
+        and follows this many of their worst label sequences. Eq. (I5).
     temperature : float, default=1.0
         Logs of probabilities are divided by it. Eq. (I11).
 
@@ -48,16 +48,16 @@ def dial_sampling(
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(20, random_state=0).fit(X[::9], y[::9])
     >>> learner = SimpleNamespace(estimator=forest)  # ActiveLearner(forest, dial_sampling)
-    >>> index, worth = dial_sampling(learner, X, n_instances=3, X_eval=X[::2])
+    >>> index, utility = dial_sampling(learner, X, n_instances=3, X_eval=X[::2])
     >>> index.shape
     (3,)
     """
     pool = np.asarray(X)
-    both = pool if X_eval is None else np.concatenate([pool, np.asarray(X_eval)])
+    rows = pool if X_eval is None else np.concatenate([pool, np.asarray(X_eval)])
     if hasattr(learner, "vote_proba"):
-        logs = as_logs(learner.vote_proba(both).transpose(1, 0, 2), temperature)
+        logs = as_logs(learner.vote_proba(rows).transpose(1, 0, 2), temperature)
     else:
-        logs = member_log_probs(learner.estimator, both, temperature=temperature)
+        logs = member_log_probs(learner.estimator, rows, temperature=temperature)
     a, b = logs[:, : len(pool)], logs if X_eval is None else logs[:, len(pool) :]
-    index = chosen(a, b, n_instances, label_paths)
+    index = picks_of(a, b, n_instances, label_paths)
     return index, -dial_scores(a[:, index], b, progress=False).max(axis=1)

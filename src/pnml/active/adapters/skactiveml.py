@@ -20,32 +20,38 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from pnml.active.adapters.picks import chosen, worst_cases
-from pnml.active.checks import check_positive, log_probabilities
-from pnml.active.ensemble import tempered
-from pnml.active.members import as_logs, member_log_probs, model_log_probs
+from pnml.active.adapters.picks import picks_of, worst_cases
+from pnml.active.checks import log_probabilities
+from pnml.active.ensemble import (
+    as_logs,
+    member_log_probs,
+    model_log_probs,
+    refuse_other_classes,
+    tempered,
+)
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
+from pnml.runtime.checks import check_positive
 
 
 class DIAL(SingleAnnotatorPoolQueryStrategy):
-    """Rows whose worst label lowers the regret of the rows to be predicted most. Eq. (I3).
+    """Picks rows whose worst label lowers the regret of the target rows most. Eq. (I3).
 
     Parameters
     ----------
     label_paths : int, optional
-        None takes the best rows, each on its own. A number takes each in view of those before it,
-        and follows so many sequences of their worst labels. Eq. (I5).
+        None picks the best rows independently. A number picks each row given the earlier picks,
+        and follows this many of their worst label sequences. Eq. (I5).
     temperature : float, default=1.0
         Logs of probabilities are divided by it. Eq. (I11).
     sample_predictions_method_name : str, optional
         A method of the classifier that gives probabilities (M, n, C) of M models for n rows.
     sample_predictions_dict : dict, optional
-        What that method is called with, beside the rows.
+        Further arguments of that method.
     missing_label : scalar, str or None, default=nan
-        What stands for a label that is not known.
+        The value of a missing label.
     random_state : int or RandomState, optional
-        For the interface: nothing here is random, and of equals the first is taken.
+        Unused: nothing is random, and ties go to the first.
 
     Examples
     --------
@@ -87,22 +93,21 @@ class DIAL(SingleAnnotatorPoolQueryStrategy):
         batch_size: int = 1,
         return_utilities: bool = False,
     ) -> Any:
-        """Which rows to label next, best first, and what all candidates are worth if asked for.
+        """Rows to label next, best first, and the utilities of all candidates if asked for.
 
         Parameters
         ----------
         X, y, candidates, batch_size, return_utilities
-            As in every strategy. A row is worth the less, the larger the sum of regrets under its
-            worst label: its utility is that sum with a minus, in nats.
+            As in every strategy. The utility of a row is minus the sum of the targets' regrets
+            after its worst label, in nats.
         ensemble : classifier, list of classifiers, or callable
             A classifier of scikit-activeml with members in ``estimators_`` or with the method
-            ``sample_predictions_method_name``; a list of such classifiers; or what gives
-            log-probabilities (M, n, C) of rows, such as `MCDropout(network)`.
+            ``sample_predictions_method_name``; a list of such classifiers; or a callable that
+            gives log-probabilities (M, n, C) of rows, such as `MCDropout(network)`.
         X_eval : array (K, d), optional
-            The rows that will be predicted. The rows of X by default.
+            The rows to be predicted; the rows of X by default.
         fit_ensemble : bool, default=True
-            Whether to fit clones of the classifiers to X and y first. What is callable is used as
-            it is.
+            Whether to fit clones of the classifiers to X and y first. A callable is not fitted.
         sample_weight : array (n,), optional
             Weights of the rows in that fit.
         """
@@ -111,30 +116,30 @@ class DIAL(SingleAnnotatorPoolQueryStrategy):
         )
         check_type(fit_ensemble, "fit_ensemble", bool)
         rows, mapping = self._transform_candidates(candidates, X, y)
-        wanted = X if X_eval is None else self._targets(X_eval, X)
+        targets = X if X_eval is None else self._targets(X_eval, X)
         models = self._models(ensemble, X, y, fit_ensemble, sample_weight)
-        # all at once: masks and other samples of models are then the same for both
-        logs = self._log_probs(models, np.concatenate([rows, wanted]))
+        # one call, so that dropout masks and other samples are the same for both
+        logs = self._log_probs(models, np.concatenate([rows, targets]))
         a, b = logs[:, : len(rows)], logs[:, len(rows) :]
         place = np.arange(len(rows)) if mapping is None else np.asarray(mapping)
         if not return_utilities:
-            return place[chosen(a, b, batch_size, self.label_paths)]
+            return place[picks_of(a, b, batch_size, self.label_paths)]
         worst = worst_cases(a, b, batch_size, self.label_paths)
         utilities = np.full((batch_size, len(rows) if mapping is None else len(X)), np.nan)
         utilities[:, place] = np.where(np.isinf(worst), np.nan, -worst)
         return place[worst.argmin(axis=1)], utilities
 
     def _targets(self, X_eval: Any, X: Any) -> Any:
-        found = check_array(X_eval, allow_nd=True)
-        if found.shape[1:] != X.shape[1:]:
+        targets = check_array(X_eval, allow_nd=True)
+        if targets.shape[1:] != X.shape[1:]:
             raise InputError(
-                f"X_eval has rows of shape {found.shape[1:]} but X of {X.shape[1:]}; pass the same "
-                "features, in the same order."
+                f"X_eval has rows of shape {targets.shape[1:]} but X of {X.shape[1:]}; pass the "
+                "same features, in the same order."
             )
-        return found
+        return targets
 
     def _models(self, ensemble: Any, X: Any, y: Any, fit: bool, weight: Any) -> Any:
-        """The ensemble, fitted if that is asked for; what came is left as it was."""
+        """The ensemble, or fitted clones of it."""
         several = isinstance(ensemble, Sequence) and len(ensemble) > 0
         for model in ensemble if several else [ensemble]:
             if not isinstance(model, SkactivemlClassifier):
@@ -157,7 +162,7 @@ class DIAL(SingleAnnotatorPoolQueryStrategy):
     def _log_probs(self, models: Any, rows: Any) -> FloatArray:
         name, settings = self.sample_predictions_method_name, self.sample_predictions_dict
         if isinstance(models, Sequence):
-            _refuse_other_classes(models)
+            refuse_other_classes(models, "pass classes to all of them")
             return model_log_probs(models, rows, self.temperature)
         if not isinstance(models, SkactivemlClassifier):
             logs = np.asarray(log_probabilities(models(rows), "log-probabilities"), np.float64)
@@ -171,12 +176,3 @@ class DIAL(SingleAnnotatorPoolQueryStrategy):
                 "gives probabilities (M, n, C)."
             )
         return as_logs(getattr(models, name)(rows, **(settings or {})), self.temperature)
-
-
-def _refuse_other_classes(models: Sequence[Any]) -> None:
-    for number, model in enumerate(models):
-        if not np.array_equal(model.classes_, models[0].classes_):
-            raise InputError(
-                f"Model 0 knows the classes {models[0].classes_} but model {number} knows "
-                f"{model.classes_}; pass classes to all of them."
-            )

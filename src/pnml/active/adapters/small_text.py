@@ -15,32 +15,32 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-from pnml.active.adapters.picks import chosen
-from pnml.active.candidates import IntArray
-from pnml.active.members import as_logs, member_log_probs
+from pnml.active.adapters.picks import picks_of
+from pnml.active.checks import IntArray
+from pnml.active.ensemble import as_logs, member_log_probs
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 
 
 class DIALQueryStrategy(QueryStrategy):
-    """Texts whose worst label lowers the regret of the texts to be classified most. Eq. (I3).
+    """Picks texts whose worst label lowers the regret of the target texts most. Eq. (I3).
 
-    The models are the members of the classifier's ensemble (a forest of scikit-learn), or what
-    dropout makes of its network, with the same units left out for all texts. Eq. (I10).
+    The models are the members of the classifier's ensemble (a forest of scikit-learn), or dropout
+    samples of its network, with the same units dropped for all texts. Eq. (I10).
 
     Parameters
     ----------
     targets : dataset of small-text, optional
-        The texts that will be classified; those without a label by default.
+        The texts to be classified; the unlabelled texts by default.
     dropout_samples : int, default=50
-        How many models dropout gives.
+        Number of dropout samples.
     label_paths : int, optional
-        None takes the best texts, each on its own. A number takes each in view of those before it,
-        and follows so many sequences of their worst labels. Eq. (I5).
+        None picks the best texts independently. A number picks each text given the earlier picks,
+        and follows this many of their worst label sequences. Eq. (I5).
     temperature : float, default=1.0
         Logs of probabilities are divided by it. Eq. (I11).
     seed : int, default=0
-        Which models dropout gives.
+        Seed of the dropout masks.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class DIALQueryStrategy(QueryStrategy):
         unlabelled = np.asarray(indices_unlabeled)
         a = self._log_probs(clf, dataset[unlabelled])
         b = a if self.targets is None else self._log_probs(clf, self.targets)
-        return unlabelled[chosen(a, b, n, self.label_paths)]
+        return unlabelled[picks_of(a, b, n, self.label_paths)]
 
     def __str__(self) -> str:
         return f"DIALQueryStrategy(dropout_samples={self.dropout_samples})"
@@ -91,7 +91,8 @@ class DIALQueryStrategy(QueryStrategy):
                 f"The classifier's model is a {type(model).__name__}, but several models are "
                 "needed; use an ensemble such as a random forest, or a network with dropout."
             )
-        from pnml.active.shared_dropout import sampled
+        from pnml.active.dropout import dropout_samples
 
-        passes = sampled(model, lambda: clf.predict_proba(dataset), self.dropout_samples, self.seed)
-        return as_logs(passes, self.temperature)
+        count, seed = self.dropout_samples, self.seed
+        samples = dropout_samples(model, lambda: clf.predict_proba(dataset), count, seed)
+        return as_logs(samples, self.temperature)
