@@ -33,7 +33,7 @@ _LEARNT = ("fill", "unit", "missing", "weight", "mean", "squares")
 
 
 @dataclass(frozen=True)
-class Written:
+class ColumnCells:
     """A column of a batch, ready to be filled in."""
 
     values: npt.NDArray[Any]  # (n,) numbers, or places of the words
@@ -65,7 +65,7 @@ class NumberBuilder:
 
     def learn(
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
-    ) -> Written:
+    ) -> ColumnCells:
         """What the cells are, their mean and spread being counted."""
         values = read_numbers(cells, self.name, self.is_date)
         missing = np.isnan(values)
@@ -82,9 +82,9 @@ class NumberBuilder:
             self._count(there, weights[~missing])
         if some:
             z[missing] = 0.0
-        return Written(z, missing)
+        return ColumnCells(z, missing)
 
-    def write(self, learnt: Written, X: FloatArray) -> None:
+    def write(self, learnt: ColumnCells, X: FloatArray) -> None:
         """Fill in the column."""
         X[:, self.value] = learnt.values
         if self.missing is not None:
@@ -154,7 +154,7 @@ class CategoryBuilder:
 
     def learn(
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
-    ) -> Written:
+    ) -> ColumnCells:
         """Where the cells stand, new words having been given places."""
         words = as_words(cells, self.name)
         codes = codes_of(words)
@@ -172,9 +172,9 @@ class CategoryBuilder:
             )
         by_code = [self.places.get(word, -1) for word in known]
         by_code.append(-1 if self.missing is None else self.missing)
-        return Written(np.array(by_code)[codes], codes < 0)
+        return ColumnCells(np.array(by_code)[codes], codes < 0)
 
-    def write(self, learnt: Written, X: FloatArray) -> None:
+    def write(self, learnt: ColumnCells, X: FloatArray) -> None:
         """Fill in the column."""
         X[np.arange(len(X)), learnt.values] = 1.0
 
@@ -202,7 +202,7 @@ class CategoryBuilder:
         )
 
 
-class Builder:
+class EncoderBuilder:
     """Rows of numbers from batches of which nothing is known beforehand but the roles."""
 
     def __init__(self, roles: list[Role], look: pa.Table, weights: FloatArray | None) -> None:

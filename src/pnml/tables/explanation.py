@@ -30,7 +30,7 @@ class Drivers:
     fractions: FloatArray  # (n, ≤3)
 
 
-class Because:
+class Explainer:
     """What a fitted estimator's leverage is made of, column by column."""
 
     def __init__(self, estimator: Any, encoder: Encoder) -> None:

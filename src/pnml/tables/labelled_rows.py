@@ -15,7 +15,7 @@ from pnml.tables.targets import Target, check_amounts, weights_of
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledRows:
     """Rows to learn from, and how many others there were beside them."""
 
     rows: pa.Table | pa.RecordBatch
@@ -25,7 +25,9 @@ class Labelled:
     weightless: int
 
     @classmethod
-    def of(cls, rows: pa.Table | pa.RecordBatch, target: Target, weight: str | None) -> Labelled:
+    def of(
+        cls, rows: pa.Table | pa.RecordBatch, target: Target, weight: str | None
+    ) -> LabelledRows:
         """Rows that have a label and count at all, their labels and weights."""
         cells = rows.column(target.name)
         cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells

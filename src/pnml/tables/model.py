@@ -14,7 +14,7 @@ import pyarrow as pa
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder
-from pnml.tables.explanation import Because, Drivers
+from pnml.tables.explanation import Drivers, Explainer
 from pnml.tables.learners import ridge_in
 from pnml.tables.roles import Role, nearest
 from pnml.tables.targets import Target
@@ -76,8 +76,8 @@ class TableModel:
         return tuple(map(str, self.estimator.classes_))
 
     @cached_property
-    def _because(self) -> Because:
-        return Because(self.estimator, self.encoder)
+    def _explainer(self) -> Explainer:
+        return Explainer(self.estimator, self.encoder)
 
     @property
     def numeric_columns(self) -> list[str]:
@@ -124,14 +124,14 @@ class TableModel:
         encoded = self.encoder.encode(batch)
         ask = self._classify if self.target.task == "classification" else self._regress
         answer = ask(batch, encoded.X, coverage)
-        drivers = self._because.drivers(encoded)
+        drivers = self._explainer.drivers(encoded)
         return Scores(
             answer=answer,
             prediction=self.target.cells(answer.prediction),
             trusted=self._calm(answer, encoded.X, level) & ~encoded.never_seen,
             never_seen=encoded.never_seen,
             drivers=drivers,
-            because=self._because.texts(drivers, encoded, batch),
+            because=self._explainer.texts(drivers, encoded, batch),
         )
 
     def _calm(self, answer: Answer, X: FloatArray, level: float) -> BoolArray:
