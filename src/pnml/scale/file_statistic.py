@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 from pnml.core.arrays import FloatArray
 from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, added, state_of, sum_of
 from pnml.core.statistic.gram import Gram
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 from pnml.estimators.gram_classifier import rows_to_count
 from pnml.readers.events import Mark
 from pnml.tables.encoder import LARGEST
@@ -143,15 +143,15 @@ class FileStatistic:
             values = np.asarray(_numbers(batch.column(name)), dtype=float)
             if np.isnan(values).any():
                 raise InputError(
-                    f"column {name!r} has a missing cell, which has no place in a sum; fill such "
-                    "cells in or leave the column out with columns=, or use fit_mixed_files, "
-                    "which takes them."
+                    f"column {shorten(name)!r} has a missing cell, which has no place in a sum; "
+                    "fill such cells in or leave the column out with columns=, or use "
+                    "fit_mixed_files, which takes them."
                 )
             if not np.all(np.abs(values) < LARGEST):
                 largest = float(np.abs(values).max())
                 raise InputError(
-                    f"column {name!r} holds numbers as large as {largest:g}, from which nothing "
-                    "can be learnt; correct the cells."
+                    f"column {shorten(name)!r} holds numbers as large as {largest:g}, from which "
+                    "nothing can be learnt; correct the cells."
                 )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from sklearn.base import is_classifier
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers import ReadOptions, Retyped, TableSource, open_table
 from pnml.runtime.progress import FileProgress
 from pnml.scale.checkpoint import Checkpoint
@@ -41,7 +41,7 @@ def fit_files(
 
     The files are read piece by piece and only the columns asked for; pieces are always the same
     and are added up in the order of the files, so that the answer is the same to the last bit
-    whatever the number of threads and however often the pass was killed and taken up.
+    whatever the number of threads and however often the pass was killed and resumed.
 
     Parameters
     ----------
@@ -63,17 +63,17 @@ def fit_files(
         Leave out files that cannot be read to their end, all rows of them, with a warning. Files
         with other columns are refused all the same.
     checkpoint : str or path, optional
-        File that keeps what was counted so far, written every `checkpoint_seconds`. Where it is
-        there at the beginning, the pass goes on from it. It is removed at the end.
+        File with the state of the pass, written every `checkpoint_seconds`. Where it exists at
+        the start, the pass resumes from it. It is removed at the end.
     threads : int, optional
         Threads that make statistics of pieces, by default one for each core, at most 8. BLAS
         keeps to one thread in each.
     progress : bool or function, optional
         A bar, or a function of bytes done, all bytes and rows; by default a bar on a terminal.
     options : pnml.readers.ReadOptions, optional
-        What is to be known about text files.
+        How to read text files.
     storage_options : dict, optional
-        What fsspec is to know about an address.
+        Options of fsspec for the address.
 
     Returns
     -------
@@ -102,14 +102,15 @@ def fit_files(
         statistic = _statistic(estimator, table, asked, plan)
         if statistic.total is None:
             raise InputError(
-                f"{table.name} has no rows with a value of {target!r}; give a table with some."
+                f"{shorten(table.name, MOST_PATH)} has no rows with a value of "
+                f"{shorten(target)!r}; give a table with some."
             )
         estimator = fitted(estimator, statistic.total, _names(estimator, asked))
         warn_of_bad(table)
     if statistic.unlabelled:
         rows = "1 row" if statistic.unlabelled == 1 else f"{statistic.unlabelled:,} rows"
         warnings.warn(
-            f"{rows} without a value of {target!r} left out.", LeftOutWarning, stacklevel=2
+            f"{rows} without a value of {shorten(target)!r} left out.", LeftOutWarning, stacklevel=2
         )
     if plan.checkpoint is not None:
         plan.checkpoint.unlink(missing_ok=True)
@@ -169,11 +170,21 @@ def _columns(
     for role, name in (("target", target), ("weight", weight)):
         if name is not None and name not in names:
             meant = nearest(str(name), names)
-            hint = f"did you mean {meant!r}?" if meant else f"it has {', '.join(names[:12])}."
-            raise InputError(f"{table.name} has no column {name!r} for the {role}; {hint}")
+            hint = (
+                f"did you mean {shorten(meant)!r}?"
+                if meant
+                else f"it has {', '.join(map(shorten, names[:12]))}."
+            )
+            raise InputError(
+                f"{shorten(table.name, MOST_PATH)} has no column {shorten(name)!r} for the {role}; "
+                f"{hint}"
+            )
     features = [n for n in names if n not in (target, weight)] if columns is None else columns
     if not features:
-        raise InputError(f"{table.name} has no column beside {target!r}; give one to learn from.")
+        raise InputError(
+            f"{shorten(table.name, MOST_PATH)} has no column beside {shorten(target)!r}; give one "
+            "to learn from."
+        )
     numbers = list(features) if is_classifier(est) else [*features, target]
     for name in numbers:
         _refuse_words(table, name, est, is_target=name == target)
@@ -190,12 +201,14 @@ def _refuse_words(table: TableSource, name: str, estimator: Any, *, is_target: b
         return
     if is_target:
         raise InputError(
-            f"The target {name!r} of {table.name} is of type {plain}, but "
-            f"{type(estimator).__name__} predicts numbers; pick another target."
+            f"The target {shorten(name)!r} of {shorten(table.name, MOST_PATH)} is of type "
+            f"{shorten(plain)}, but {type(estimator).__name__} predicts numbers; pick another "
+            "target."
         )
     raise InputError(
-        f"Column {name!r} of {table.name} is of type {plain}, but a sum takes numbers; name the "
-        "columns to learn from with columns=, or use fit_mixed_files, which takes words and dates."
+        f"Column {shorten(name)!r} of {shorten(table.name, MOST_PATH)} is of type "
+        f"{shorten(plain)}, but a sum takes numbers; name the columns to learn from with columns=, "
+        "or use fit_mixed_files, which takes words and dates."
     )
 
 

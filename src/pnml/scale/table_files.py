@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from pnml.core.statistic.exact_sum import Arrays, Document
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers import ReadOptions, Retyped, TableSource, open_table
 from pnml.readers.events import Mark
 from pnml.runtime.progress import FileProgress, watching
@@ -129,7 +129,10 @@ def _first_pass(
     def begin(batches: Iterator[pa.RecordBatch]) -> tuple[Job, pa.Table, TableModel | None]:
         look = first_look(batches)
         if look is None:
-            raise InputError(f"{table.name} has no rows to learn from; give a table with some.")
+            raise InputError(
+                f"{shorten(table.name, MOST_PATH)} has no rows to learn from; give a table with "
+                "some."
+            )
         rest = peek(batches)
         job = Job.of(look, request, learner, table.name)
         if rest is not None and job.streams:

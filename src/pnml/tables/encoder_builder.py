@@ -1,4 +1,4 @@
-"""An encoder that learns while it reads: new words get places as they come up."""
+"""Build an encoder batch by batch; each new word gets a column of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 from pnml.tables.encoder import (
     LARGEST,
     NEVER_SEEN,
@@ -34,7 +34,7 @@ _LEARNT = ("fill", "unit", "missing", "weight", "mean", "squares")
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """A column of a batch, ready to be filled in."""
+    """Cells of a column of a batch, ready to be written into encoded rows."""
 
     values: npt.NDArray[Any]  # (n,) numbers, or places of the words
     missing: BoolArray  # (n,)
@@ -42,7 +42,7 @@ class ColumnCells:
 
 @dataclass
 class NumberBuilder:
-    """Running mean and spread of a column of numbers. Units are those of the first look."""
+    """Running mean and spread of a column of numbers, in units of the first rows."""
 
     name: str
     is_date: bool
@@ -55,7 +55,7 @@ class NumberBuilder:
     squares: float = 0.0  # Σ w (x − mean)²
 
     def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
-        """Fix the units in which rows are counted."""
+        """Fix the units of the column."""
         values = read_numbers(cells, self.name, self.is_date)
         there = np.abs(values) < LARGEST
         values, w = values[there], weights[there]
@@ -66,7 +66,7 @@ class NumberBuilder:
     def learn(
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
     ) -> ColumnCells:
-        """What the cells are, their mean and spread being counted."""
+        """The cells in these units; updates the mean and the spread."""
         values = read_numbers(cells, self.name, self.is_date)
         missing = np.isnan(values)
         some = bool(missing.any())
@@ -85,7 +85,7 @@ class NumberBuilder:
         return ColumnCells(z, missing)
 
     def write(self, learnt: ColumnCells, X: FloatArray) -> None:
-        """Fill in the column."""
+        """Write the cells into encoded rows."""
         X[:, self.value] = learnt.values
         if self.missing is not None:
             X[:, self.missing] = learnt.missing
@@ -104,13 +104,13 @@ class NumberBuilder:
     def _refuse_infinite(self, values: FloatArray) -> None:
         largest = float(np.nanmax(np.abs(values)))
         raise InputError(
-            f"Column {self.name!r} holds numbers as large as {largest:g}, from which nothing can "
-            "be learnt; correct the cells or leave them empty."
+            f"Column {shorten(self.name)!r} holds numbers as large as {largest:g}, from which "
+            "nothing can be learnt; correct the cells or leave them empty."
         )
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the cells, in units of the first look; 0 up to round-off."""
+        """Standard deviation of the cells, in units of the first rows; 0 where it is round-off."""
         if not self.weight:
             return 0.0
         spread = float(np.sqrt(self.squares / self.weight))
@@ -126,16 +126,16 @@ class NumberBuilder:
         return ""
 
     def state(self) -> list[Any]:
-        """What was learnt so far."""
+        """State needed to resume."""
         return [getattr(self, name) for name in _LEARNT]
 
     def restore(self, state: list[Any]) -> None:
-        """Go on from what was learnt before."""
+        """Resume from a state."""
         for name, value in zip(_LEARNT, state, strict=True):
             setattr(self, name, value)
 
     def build(self) -> NumberColumn:
-        """The column as new rows are written."""
+        """The finished column of the encoder."""
         scale = self.unit * (self.spread or 1.0)
         return NumberColumn(self.name, self.is_date, self.fill, scale, self.value, self.missing)
 
@@ -150,12 +150,12 @@ class CategoryBuilder:
     missing: int | None = None
 
     def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
-        """Nothing is fixed beforehand."""
+        """Words have no units."""
 
     def learn(
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
     ) -> ColumnCells:
-        """Where the cells stand, new words having been given places."""
+        """The place of each cell; new words get new places."""
         words = as_words(cells, self.name)
         codes = codes_of(words)
         known = words.dictionary.to_pylist()
@@ -167,15 +167,15 @@ class CategoryBuilder:
             self.missing = next_place()
         if len(self.places) > self.limit:
             raise InputError(
-                f"Column {self.name!r} has more than {self.limit:,} distinct values; "
-                f"pass --drop {self.name!r} to leave it out."
+                f"Column {shorten(self.name)!r} has more than {self.limit:,} distinct values; "
+                f"pass --drop {shorten(self.name)!r} to leave it out."
             )
         by_code = [self.places.get(word, -1) for word in known]
         by_code.append(-1 if self.missing is None else self.missing)
         return ColumnCells(np.array(by_code)[codes], codes < 0)
 
     def write(self, learnt: ColumnCells, X: FloatArray) -> None:
-        """Fill in the column."""
+        """Write the cells into encoded rows."""
         X[np.arange(len(X)), learnt.values] = 1.0
 
     def problem(self) -> str:
@@ -187,23 +187,23 @@ class CategoryBuilder:
         return ""
 
     def state(self) -> list[Any]:
-        """What was learnt so far."""
+        """State needed to resume."""
         return [list(self.places.items()), self.missing]
 
     def restore(self, state: list[Any]) -> None:
-        """Go on from what was learnt before."""
+        """Resume from a state."""
         places, self.missing = state
         self.places = dict(places)
 
     def build(self) -> CategoryColumn:
-        """The column as new rows are written."""
+        """The finished column of the encoder."""
         return CategoryColumn(
             self.name, tuple(self.places), tuple(self.places.values()), self.missing
         )
 
 
 class EncoderBuilder:
-    """Rows of numbers from batches of which nothing is known beforehand but the roles."""
+    """Encodes batches into rows of numbers and learns the encoder from them on the way."""
 
     def __init__(self, roles: list[Role], look: pa.Table, weights: FloatArray | None) -> None:
         w = np.ones(look.num_rows) if weights is None else weights
@@ -225,7 +225,7 @@ class EncoderBuilder:
         return self.width - 1
 
     def encode(self, batch: pa.RecordBatch | pa.Table, weights: FloatArray | None) -> FloatArray:
-        """Rows (n, width); `width` may have grown, earlier rows having 0 there."""
+        """Encoded rows (n, width). `width` may grow; earlier rows are 0 in the new places."""
         learnt = [c.learn(batch.column(c.name), weights, self._next) for c in self.columns]
         if self.width > _MOST_PLACES:
             raise InputError(
@@ -259,7 +259,7 @@ class EncoderBuilder:
         return [(c.name, c.problem()) for c in self.columns if c.problem()]
 
     def factors(self) -> FloatArray:
-        """What rows counted so far must be multiplied with to be those of the built encoder."""
+        """Factors (width,) that convert encoded rows to the units of the finished encoder."""
         factors = np.ones(self.width)
         for column in self.columns:
             if isinstance(column, NumberBuilder) and column.spread:
@@ -267,7 +267,7 @@ class EncoderBuilder:
         return factors
 
     def state(self) -> dict[str, Any]:
-        """What was learnt so far, as JSON can hold it."""
+        """State needed to resume, as JSON values."""
         return {
             "width": self.width,
             "columns": [column.state() for column in self.columns],
@@ -276,7 +276,7 @@ class EncoderBuilder:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what was learnt before, by a builder of the same columns."""
+        """Resume from the state of a builder of the same columns."""
         self.width = state["width"]
         for column, learnt in zip(self.columns, state["columns"], strict=True):
             column.restore(learnt)
@@ -284,7 +284,7 @@ class EncoderBuilder:
         self._too_many = state["too_many"]
 
     def build(self) -> Encoder:
-        """The encoder of new rows."""
+        """The finished encoder."""
         k = len(self.columns)
         rows = [np.frombuffer(key, dtype=np.uint8) for key in sorted(self._patterns)]
         bits = np.unpackbits(np.array(rows), axis=1, count=k).astype(bool) if rows else None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.tables.encoder_builder import EncoderBuilder
 from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
@@ -44,7 +44,9 @@ def fit_table(
     batches = iter(batches)
     look = first_look(batches)
     if look is None:
-        raise InputError(f"{table} has no rows to learn from; give a table with some.")
+        raise InputError(
+            f"{shorten(table, MOST_PATH)} has no rows to learn from; give a table with some."
+        )
     check_request(look.column_names, request, table)
     job = Job.of(look, request, learner, table)
     rest = peek(batches)
@@ -151,28 +153,28 @@ class Job:
         if rows < 3:
             what = "row" if rows == 1 else "rows"
             raise InputError(
-                f"{self.table} has {rows} {what} with a value of {self.target.name!r}"
-                f"{' and a weight' if self.weightless else ''}, but each row is judged by the "
-                "others; give at least 3."
+                f"{shorten(self.table, MOST_PATH)} has {rows} {what} with a value of "
+                f"{shorten(self.target.name)!r}{' and a weight' if self.weightless else ''}, but "
+                "each row is judged by the others; give at least 3."
             )
 
     def _refuse_constant(self, value: float, constant: bool) -> None:
         if constant:
             raise InputError(
-                f"The target {self.target.name!r} is {value:g} in every row, so there is nothing "
-                "to predict; pick another --target."
+                f"The target {shorten(self.target.name)!r} is {value:g} in every row, so there is "
+                "nothing to predict; pick another --target."
             )
 
     def _refuse_useless(self, builder: EncoderBuilder) -> None:
         problems = builder.problems()
         if not problems:
             return
-        listed = "; ".join(f"column {name!r} {why}" for name, why in problems[:5])
+        listed = "; ".join(f"column {shorten(name)!r} {why}" for name, why in problems[:5])
         more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
-        options = " ".join(f"--drop {name!r}" for name, _ in problems[:5])
+        options = " ".join(f"--drop {shorten(name)!r}" for name, _ in problems[:5])
         raise InputError(
-            f"Nothing can be learnt from some of {self.table}: {listed}{more}; pass {options}, "
-            "or --skip-constant to leave all such columns out."
+            f"Nothing can be learnt from some of {shorten(self.table, MOST_PATH)}: {listed}{more}; "
+            f"pass {options}, or --skip-constant to leave all such columns out."
         )
 
     def _model(
@@ -195,7 +197,8 @@ class Job:
 
     def _remarks(self, builder: EncoderBuilder, rows: int, total: int) -> Iterator[str]:
         if self.unlabelled:
-            yield f"{_rows(self.unlabelled)} without a value of {self.target.name!r} left out."
+            name = shorten(self.target.name)
+            yield f"{_rows(self.unlabelled)} without a value of {name!r} left out."
         if self.weightless:
             yield f"{_rows(self.weightless)} of weight 0 left out."
         if total > rows + self.unlabelled + self.weightless:
