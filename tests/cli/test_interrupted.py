@@ -102,7 +102,7 @@ sys.argv = ["pnml", *sys.argv[1:]]
 main()
 """
 MOMENTS = {
-    "fit while it counts": ("fit", "pnml.tables.encoder_builder", "Builder", "encode", 1),
+    "fit while it counts": ("fit", "pnml.tables.encoder_builder", "EncoderBuilder", "encode", 1),
     "fit while it saves": ("fit", "pnml.runtime.atomic", "os", "fsync", 1),
     "score between batches": ("score to CSV", "pnml.tables.model", "TableModel", "score", 2),
     "score to Parquet": ("score to Parquet", "pnml.tables.model", "TableModel", "score", 2),

@@ -1,4 +1,4 @@
-"""What commands print: words for people, one JSON object for machines."""
+"""Output of commands: text and tables for people, one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from pnml.runtime.checks import is_share
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pnml.report.findings import Findings
-
 
 def print_json(document: dict[str, Any]) -> None:
-    """One JSON object; what is not finite becomes null or a word, as JSON has no such numbers."""
+    """Print one JSON object; NaN becomes null, infinity a word, since JSON has neither."""
     sys.stdout.write(json.dumps(_plain(document), ensure_ascii=False, indent=2) + "\n")
 
 
@@ -32,13 +30,13 @@ def _plain(value: Any) -> Any:
 
 
 def print_words(*lines: Any) -> None:
-    """Sentences and tables for people; markup in names is not obeyed."""
+    """Print sentences and tables for people; markup in names is printed as it is."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
     for line in lines:
-        if isinstance(line, str):  # what is indented is there to be copied
+        if isinstance(line, str):  # indented lines are for copying, so they are not wrapped
             console.print(Text(line), soft_wrap=line.startswith(" "))
         else:
             console.print(line)
@@ -72,30 +70,13 @@ def grid(headings: list[str], rows: list[list[str]], right: frozenset[int] = fro
     return table
 
 
-def side_by_side(findings: Findings) -> Table | None:
-    """Coverage, log-loss and error of trusted and untrusted rows; None without labels."""
-    if not findings.groups:
-        return None
-    regression = findings.task == "regression"
-    error = "root mean squared error" if regression else "wrong labels"
-    rows = []
-    for group in findings.groups:
-        row = [group.name, f"{group.rows:,}"]
-        row += [number(group.coverage, ".1%")] if regression else []
-        row += [number(group.log_loss), number(group.error, ".4g" if regression else ".1%")]
-        rows.append(row)
-    covered = [f"inside the {100 * findings.coverage:g}% interval"] if regression else []
-    headings = ["rows with a label", "number", *covered, "log-loss", error]
-    return grid(headings, rows, frozenset(range(1, len(headings))))
-
-
 def number(value: float, form: str = ".4g") -> str:
     """A number, or a dash where there is none."""
     return "–" if math.isnan(value) else f"{value:{form}}"
 
 
-def check_share(option: str, value: float, *, one: bool) -> None:
-    """Raise where an option is no share: above 0 and below 1, or up to 1 where `one`."""
-    if not is_share(value, one=one):
-        top = "at most 1" if one else "below 1"
+def check_share(option: str, value: float, *, or_one: bool) -> None:
+    """Raise where an option is not a share: above 0 and below 1, or up to 1 where `or_one`."""
+    if not is_share(value, or_one=or_one):
+        top = "at most 1" if or_one else "below 1"
         raise InputError(f"{option} is {value:g}, but it is a share; pass one above 0 and {top}.")

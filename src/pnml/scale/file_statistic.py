@@ -1,4 +1,4 @@
-"""Tables of numbers: from a batch to its statistic, with the file named where a cell is odd."""
+"""The statistic of files of numbers; a message about a bad cell names its file and column."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
+from sklearn.base import is_classifier
 
 from pnml.core.arrays import FloatArray
-from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, state_of, sum_of
+from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, added, state_of, sum_of
 from pnml.core.statistic.gram import Gram
-from pnml.errors import InputError
-from pnml.estimators.classifier import PNMLClassifier
+from pnml.errors import InputError, shorten
 from pnml.estimators.gram_classifier import rows_to_count
 from pnml.readers.file_pass import Mark
-from pnml.scale.from_gram import statistic
 from pnml.tables.encoder import LARGEST
 from pnml.tables.targets import check_amounts, weights_of
 
-_FILES = 32  # bits of a piece's place that number it within its file
+_PIECE_BITS = 32  # of a piece's number: its place within the file; above them, the file
 
 
 class _Measured(NamedTuple):
@@ -34,22 +33,22 @@ class _Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are learnt from, and what they are."""
+    """Columns of a table to learn from, and their roles."""
 
     features: tuple[str, ...]
     target: str
     weight: str | None
-    rounding: float  # relative round-off of the features as they are in the files
+    rounding: float  # relative round-off of the features in the files
 
 
-class NumberCounting:
-    """The statistic of the rows of files, as far as they have been read."""
+class FileStatistic:
+    """The sum of the statistics of the pieces that were read so far."""
 
     def __init__(
-        self, estimator: Any, columns: Columns, file_name: Callable[[int], str], *, settled: bool
+        self, estimator: Any, columns: Columns, file_name: Callable[[int], str], *, final: bool
     ) -> None:
         self._estimator, self._columns, self._file_name = estimator, columns, file_name
-        self._settled = settled  # whether what was added always stays
+        self._final = final  # whether added rows always stay; a bad file may be taken back
         self._below = 1.0
         self._memory = threading.local()
         self.total: GramSum | None = None
@@ -59,13 +58,13 @@ class NumberCounting:
         """The statistic of a batch."""
         try:
             X, y, weights = self._rows(batch)
-            place = mark.file << _FILES | mark.pieces
+            place = mark.file << _PIECE_BITS | mark.pieces
             with np.errstate(invalid="ignore", over="ignore"):
-                gram = statistic(
+                gram = Gram.of(
                     X,
                     y,
                     weights,
-                    place=place,
+                    seen=place,
                     below=self._below,
                     rounding=self._columns.rounding,
                 )
@@ -80,21 +79,20 @@ class NumberCounting:
         """Add the statistic of a batch."""
         self.unlabelled += measured.unlabelled
         if measured.gram.rows:
-            part = GramSum.of(measured.gram)
-            self.total = part if self.total is None else self.total + part
-            if self._settled:
+            self.total = added(self.total, measured.gram)
+            if self._final:
                 self._below = self.total.high.sample.threshold
 
     def state(self) -> tuple[Document, Arrays]:
-        """All that is to be known to go on from here."""
+        """State needed to resume."""
         document, arrays = ({}, {}) if self.total is None else state_of(self.total)
         return {"unlabelled": self.unlabelled, "sum": document}, arrays
 
     def restore(self, document: Document, arrays: Arrays) -> None:
-        """Go on from a state."""
+        """Resume from a state."""
         self.unlabelled = document["unlabelled"]
         self.total = sum_of(document["sum"], arrays) if document["sum"] else None
-        if self._settled and self.total is not None:
+        if self._final and self.total is not None:
             self._below = self.total.high.sample.threshold
 
     def _rows(self, batch: pa.RecordBatch) -> tuple[FloatArray, FloatArray, FloatArray | None]:
@@ -110,14 +108,14 @@ class NumberCounting:
         if not there.all():
             X, labels = X[there], labels[there]
             weights = None if weights is None else weights[there]
-        if isinstance(self._estimator, PNMLClassifier) and len(X):
+        if is_classifier(self._estimator) and len(X):
             X, labels = rows_to_count(self._estimator, X, labels)
         return X, labels, weights
 
     def _room(self, rows: int) -> FloatArray:
-        """Room for rows (n, d), columns as they come; a thread takes the same memory every time.
+        """Memory for rows (n, d), column by column; a thread uses the same memory every time.
 
-        Fresh memory of this size would cost more than all that is done with it.
+        Allocating so much memory takes longer than the work on it.
         """
         d = len(self._columns.features)
         held: FloatArray = getattr(self._memory, "room", np.empty(0))
@@ -126,9 +124,9 @@ class NumberCounting:
         return held[: rows * d].reshape((rows, d), order="F")
 
     def _labels(self, cells: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Labels (n,), and which of them are there."""
+        """Labels (n,), and which of them are not missing."""
         there = pc.is_valid(cells).to_numpy(zero_copy_only=False)
-        if isinstance(self._estimator, PNMLClassifier):
+        if is_classifier(self._estimator):
             if pt.is_dictionary(cells.type):
                 cells = cells.dictionary_decode()
             words = cells.drop_null().to_numpy(zero_copy_only=False)
@@ -145,20 +143,20 @@ class NumberCounting:
             values = np.asarray(_numbers(batch.column(name)), dtype=float)
             if np.isnan(values).any():
                 raise InputError(
-                    f"column {name!r} has a missing cell, which has no place in a sum; fill such "
-                    "cells in or leave the column out with columns=, or use fit_mixed_files, "
-                    "which takes them."
+                    f"column {shorten(name)!r} has a missing cell, which has no place in a sum; "
+                    "fill such cells in or leave the column out with columns=, or use "
+                    "fit_mixed_files, which takes them."
                 )
             if not np.all(np.abs(values) < LARGEST):
                 largest = float(np.abs(values).max())
                 raise InputError(
-                    f"column {name!r} holds numbers as large as {largest:g}, from which nothing "
-                    "can be learnt; correct the cells."
+                    f"column {shorten(name)!r} holds numbers as large as {largest:g}, from which "
+                    "nothing can be learnt; correct the cells."
                 )
 
 
 def _numbers(cells: pa.Array) -> npt.NDArray[Any]:
-    """Cells as numbers (n,) of whatever width, NaN where one is missing."""
+    """Cells as numbers (n,) of any width, NaN where one is missing."""
     if pt.is_dictionary(cells.type):
         cells = cells.dictionary_decode()
     if pt.is_boolean(cells.type):

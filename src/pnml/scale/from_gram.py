@@ -1,33 +1,31 @@
-"""Statistic of a batch, sum of statistics, estimator from the sum: what all of scale shares."""
+"""Estimators from a sum of Grams: which ones can be, and how."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
-from pnml.core.arrays import FloatArray
 from pnml.core.statistic.exact_sum import GramSum
-from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError
-from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.gram_classifier import fitted_inside
 from pnml.estimators.regressor import StreamingRegressor
 
 
-def check_adds(estimator: Any) -> None:
-    """Raise where an estimator cannot be made of a statistic that adds up over rows.
+def check_additive(estimator: Any) -> None:
+    """Raise where an estimator cannot be fitted from a statistic that adds up over rows.
 
     >>> from pnml import PNMLRegressor
-    >>> check_adds(PNMLRegressor())
+    >>> check_additive(PNMLRegressor())
     """
-    if isinstance(estimator, PNMLClassifier):
+    if hasattr(estimator, "fit_gram") and is_classifier(estimator):
         fitted_inside(estimator)
         return
     name = type(estimator).__name__
     if isinstance(estimator, StreamingRegressor):
         if hasattr(estimator, "fit_gram"):
-            estimator._settings()  # refuses here what would be refused after the pass
+            estimator._settings()  # refuses bad settings before the pass, not after it
             return
         name = f"{name}(penalty={getattr(estimator, 'penalty', None)!r})"
     raise InputError(
@@ -37,35 +35,12 @@ def check_adds(estimator: Any) -> None:
     )
 
 
-def statistic(
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray | None = None,
-    *,
-    place: int,
-    below: float = 1.0,
-    rounding: float | None = None,
-) -> Gram:
-    """What is remembered of a batch; `place` is a whole number that no other batch has.
-
-    `below` is the threshold of the sample so far, `rounding` the relative round-off of rows that
-    were copied to float64 from something shorter. Put batches together with
-    `pnml.core.statistic.exact_sum.merged`, or with the + of `GramSum`.
-
-    >>> statistic(np.array([[0.0], [2.0]]), np.array([1.0, 2.0]), place=0).xx
-    array([[2.]])
-    """
-    gram = Gram.of(X, y, weights, below=below, seen=place)
-    if rounding is None or rounding <= gram.rounding:
-        return gram
-    return Gram(**(vars(gram) | {"rounding": rounding}))
-
-
 def fitted(estimator: Any, total: GramSum, names: list[str] | None = None) -> Any:
-    """The estimator, learnt from all rows that were counted; `names` are those of its columns.
+    """The estimator, fitted to all rows of the sum; `names` are the names of its columns.
 
     >>> from pnml import PNMLRegressor
-    >>> part = statistic(np.array([[0.0], [1.0], [3.0]]), np.array([0.0, 2.0, 6.5]), place=0)
+    >>> from pnml.core.statistic.gram import Gram
+    >>> part = Gram.of(np.array([[0.0], [1.0], [3.0]]), np.array([0.0, 2.0, 6.5]))
     >>> fitted(PNMLRegressor(), GramSum.of(part), ["size"]).coef_.round(2)
     array([2.18])
     """

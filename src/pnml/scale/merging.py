@@ -1,4 +1,4 @@
-"""Models fitted apart, put together as if one had seen all the rows."""
+"""Merge models that were fitted to different rows into the model of all rows."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from pnml.runtime.atomic import write_whole
 from pnml.runtime.checks import is_share, is_whole
 
 _KEY = "regret_monitor"
-_MOST_LOG = 700.0  # e to that is about as much as a double can hold
-_PARTS = ("log_products", "log_sums", "log_best")  # of the wealth, all that it goes on from
+_MOST_LOG = 700.0  # exp of it is near the largest double
+_PARTS = ("log_products", "log_sums", "log_best")  # state of the wealth
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class RegretMonitor:
 
     @property
     def rows(self) -> int:
-        """How many regrets have come."""
+        """Number of regrets so far."""
         return self._wealth.rows
 
     @property
@@ -155,14 +155,14 @@ class RegretMonitor:
         return self.drift
 
     def reset(self, reference: Any = None) -> None:
-        """Begin anew after an alarm, with another reference or with the regrets that are kept."""
+        """Start again after an alarm, with a new reference or with the stored regrets."""
         kept = self._ranking
         scores = np.array(kept.pool) if reference is None else _scores(reference, "reference")
         self._ranking = Ranking(scores, max(kept.size, len(scores)), kept.random)
         self._wealth, self._most, self.drift = Wealth.at_start(), 0.0, None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that the monitor knows, whole or not at all; `load` goes on from there."""
+        """Write the state of the monitor, whole or not at all; `load` resumes from it."""
         wealth, ranking = self._wealth, self._ranking
         described = {
             _KEY: {

@@ -1,7 +1,7 @@
-"""The statistic of one partition on its worker, piece by piece in memory that is used again.
+"""The statistic of one Dask partition on its worker, piece by piece in memory that is reused.
 
-Workers of Dask give memory back to the system at once, so that fresh memory for every copy of
-the rows would cost more than all that is done with them.
+Dask workers return freed memory to the system at once. Allocating memory for every copy of the
+rows would therefore take longer than the work on them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import is_classifier
 
 from pnml.core.arrays import EPS, FloatArray
-from pnml.core.statistic.exact_sum import GramSum
+from pnml.core.statistic.exact_sum import GramSum, added
+from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError
-from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.gram_classifier import rows_to_count
 from pnml.estimators.validation import (
     as_targets,
@@ -24,16 +25,15 @@ from pnml.estimators.validation import (
     refuse_extreme,
     refuse_nonfinite,
 )
-from pnml.scale.from_gram import statistic
 
 _PIECE_ROWS = 2**15
-_PIECES = 32  # bits of a piece's place that number it within its partition
-# Columns of such a size are sure to be finite and not too large or too small for squares.
+_PIECE_BITS = 32  # of a piece's number: its place within the partition; above them, the partition
+# Columns whose root mean square lies within this factor of 1 are finite, and so are their squares.
 _USUAL = 1e90
 _memory = threading.local()
 
 
-def counted(
+def partition_statistic(
     estimator: Any,
     number: int,
     X: Any,
@@ -41,16 +41,16 @@ def counted(
     weights: Any = None,
     columns: list[int] | None = None,
 ) -> GramSum | None:
-    """The statistic of a partition, None where nothing in it counts.
+    """The statistic of a partition, or None where it has no rows of positive weight.
 
-    `number` is its place among all, from 0; `columns` are the features among the columns of X,
-    where it is a dataframe.
+    `number` counts the partitions from 0; `columns` are the positions of the features where X is
+    a dataframe.
     """
     weights = None if weights is None else np.asarray(weights)
     if len(X) == len(y) == 0 or (weights is not None and not np.any(weights)):
         return None
     try:
-        if isinstance(estimator, PNMLClassifier):
+        if is_classifier(estimator):
             return _of_labels(estimator, number, _features(X, columns), np.asarray(y), weights)
         return _of_targets(estimator, number, X, y, weights, columns)
     except InputError as error:
@@ -68,7 +68,7 @@ def _of_labels(
     refuse_nonfinite(estimator, rows)
     refuse_extreme("X", rows)
     weights = check_weights(weights, rows)
-    return GramSum.of(statistic(rows, places, weights, place=number << _PIECES))
+    return GramSum.of(Gram.of(rows, places, weights, seen=number << _PIECE_BITS))
 
 
 def _of_targets(
@@ -77,19 +77,19 @@ def _of_targets(
     target = as_targets(estimator, y)
     refuse_extreme("y", target)
     if len(target) != len(X):
-        check_training_rows(estimator, _features(X, columns), y)  # which refuses it
+        check_training_rows(estimator, _features(X, columns), y)  # raises the error
     weights = check_weights(weights, target)
     values = [_values(X.iloc[:, j]) for j in columns] if columns is not None else X
     rounding = _rounding(values)
     total: GramSum | None = None
     for piece, start in enumerate(range(0, len(target), _PIECE_ROWS)):
         part = slice(start, start + _PIECE_ROWS)
-        with np.errstate(invalid="ignore", over="ignore"):  # what is odd is looked at below
-            gram = statistic(
+        with np.errstate(invalid="ignore", over="ignore"):  # unusual values are checked below
+            gram = Gram.of(
                 _rows(values, part),
                 target[part],
                 None if weights is None else weights[part],
-                place=number << _PIECES | piece,
+                seen=number << _PIECE_BITS | piece,
                 below=1.0 if total is None else total.high.sample.threshold,
                 rounding=rounding,
             )
@@ -97,7 +97,7 @@ def _of_targets(
         usual = np.all(size < _USUAL) and (not np.any(size) or np.max(size) > 1 / _USUAL)
         if not usual:
             check_training_rows(estimator, _features(X, columns), target)
-        total = GramSum.of(gram) if total is None else total + GramSum.of(gram)
+        total = added(total, gram)
     return total if total is not None else GramSum.empty(len(values), 1)
 
 
@@ -106,7 +106,7 @@ def _features(X: Any, columns: list[int] | None) -> Any:
 
 
 def _values(column: Any) -> npt.NDArray[Any]:
-    """The cells (n,) of a column, without a copy where there are no missing ones to mark."""
+    """The cells (n,) of a column; NaN where one is missing. Copies only where it must."""
     if isinstance(column.dtype, np.dtype):
         values: npt.NDArray[Any] = column.to_numpy()
     else:
@@ -115,13 +115,13 @@ def _values(column: Any) -> npt.NDArray[Any]:
 
 
 def _rounding(values: Any) -> float:
-    """Relative round-off of rows as they came: that of float32 where all of them are."""
+    """Relative round-off of the rows: that of float32 where all columns are float32."""
     kinds = [values.dtype] if isinstance(values, np.ndarray) else [v.dtype for v in values]
     return float(np.finfo(np.float32).eps) if np.result_type(*kinds) == np.float32 else EPS
 
 
 def _rows(values: Any, part: slice) -> FloatArray:
-    """Some rows (n, d) in float64; those made before are then no longer there."""
+    """Some rows (n, d) in float64; they overwrite the rows of the previous call."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         return values[part]
     whole = isinstance(values, np.ndarray)

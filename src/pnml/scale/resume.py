@@ -1,4 +1,4 @@
-"""One pass over the files of a table: in order, with threads, in bounded memory, resumable."""
+"""One resumable pass over the files of a table: in order, with threads, in bounded memory."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _MOST_THREADS = 8  # each holds a piece of the table
 EVERY = 60.0  # seconds between two checkpoints
 
 
-class Counting(Protocol):
-    """What is made of a table, piece by piece."""
+class Accumulator(Protocol):
+    """A statistic that is built from a table, piece by piece."""
 
     def measured(self, batch: pa.RecordBatch, mark: Mark) -> Any:
-        """What is to be added of a piece; in any thread, in any order."""
+        """The statistic of a piece; called in any thread, in any order."""
 
     def add(self, measured: Any) -> None:
-        """Add it; in order."""
+        """Add the statistic of a piece; called in the order of the pieces."""
 
     def state(self) -> tuple[Document, Arrays]:
-        """All that is to be known to go on from here."""
+        """State needed to resume."""
 
     def restore(self, document: Document, arrays: Arrays) -> None:
-        """Go on from a state."""
+        """Resume from a state."""
 
 
 class LeftOutWarning(UserWarning):
@@ -47,7 +47,7 @@ class LeftOutWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Plan:
-    """How a pass is to go."""
+    """Settings of a pass: checkpoints, threads and progress."""
 
     checkpoint: Path | None = None
     seconds: float = EVERY
@@ -56,8 +56,8 @@ class Plan:
 
     @classmethod
     def of(cls, checkpoint: Any, seconds: Any, threads: Any, progress: Any) -> Plan:
-        """A plan from what a user has passed."""
-        if not is_number(seconds) or seconds < 0:
+        """A plan from the arguments of a user, checked."""
+        if not is_number(seconds, 0.0):
             raise InputError(
                 f"checkpoint_seconds is {seconds!r}, but it is the time between two checkpoints; "
                 "pass a number of 0 or more."
@@ -72,41 +72,41 @@ class Plan:
         return cls(path, float(seconds), int(threads), progress)
 
 
-def count(
+def accumulate(
     table: TableSource,
     schema: pa.Schema,
-    counting: Counting,
+    accumulator: Accumulator,
     checkpoint: Checkpoint,
     stop: Stop | None,
     plan: Plan,
     *,
     numeric: Collection[str] = (),
 ) -> int:
-    """Count the rows of a table from where a pass has stopped, if one has, and how many there are.
+    """Number of rows that were added, from `stop` on where an earlier pass was interrupted.
 
-    Pieces are always the same and added in the order of the files, so that the sums are the same
-    to the last bit however often the pass is broken off and taken up. Of a file that turns out
-    to be bad, where such are left out, nothing stays.
+    The table is always cut into the same pieces, which are added in the order of the files. The
+    sums are therefore the same to the last bit, however often the pass is interrupted and resumed.
+    Where bad files are skipped, no row of a bad file stays in the sums.
     """
     rows, mark = 0, START
-    before = (0, counting.state())  # kept in any case: who takes the pass up may leave files out
+    before = (0, accumulator.state())  # kept even if no file may be skipped: a later run may skip
     if stop is not None:
         _refuse_left_out(stop, table)
-        counting.restore(*stop.now)
+        accumulator.restore(*stop.now)
         rows, mark, before = stop.rows, stop.mark, stop.before
         table.leave_out_named(stop.bad)
     passing = table.passing(
-        schema, counting.measured, numeric=numeric, start=mark, workers=plan.threads
+        schema, accumulator.measured, numeric=numeric, start=mark, workers=plan.threads
     )
-    # each thread makes statistics of its own pieces; threads of BLAS would only be in their way
+    # each thread computes statistics of its own pieces; threads of BLAS would only disturb them
     with (
         threadpool_limits(1, "blas"),
         watching(plan.progress, "Counting", table.size, rows) as tell,
-        closing(passing) as found,
+        closing(passing) as events,
     ):
-        for event in found:
+        for event in events:
             if isinstance(event, Read):
-                counting.add(event.result)
+                accumulator.add(event.result)
                 rows += event.rows
                 mark = Mark(event.mark.file, event.mark.pieces + 1)
                 tell(event.done, rows)
@@ -115,17 +115,17 @@ def count(
             if isinstance(event, Broken):
                 table.leave_out(event)
                 rows = before[0]
-                counting.restore(*before[1])
+                accumulator.restore(*before[1])
             if isinstance(event, Ended):
-                before = (rows, counting.state())
+                before = (rows, accumulator.state())
             if checkpoint.due():
-                now = counting.state()
+                now = accumulator.state()
                 checkpoint.write(Stop(mark, rows, now, before, dict(table.bad), schema))
     return rows
 
 
 def warn_of_bad(table: TableSource) -> None:
-    """Say which files were left out."""
+    """Warn about the files that were left out."""
     if table.bad:
         name, why = next(iter(table.bad.items()))
         others = f" (and {len(table.bad) - 1} more)" if len(table.bad) > 1 else ""
@@ -137,7 +137,7 @@ def warn_of_bad(table: TableSource) -> None:
 
 
 def _refuse_left_out(stop: Stop, table: TableSource) -> None:
-    """Raise where an earlier pass was allowed to leave files out and this one is not."""
+    """Raise where an earlier pass has skipped files and this one may not."""
     if stop.bad and not table.skips_bad:
         raise InputError(
             f"The pass that is to be taken up has left {next(iter(stop.bad))} out, since bad files "

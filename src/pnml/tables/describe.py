@@ -1,4 +1,4 @@
-"""What a model of a table is, in words."""
+"""Description of a model of a table, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
     if noise is not None:
         yield "noise", f"{np.sqrt(noise):.4g} (standard deviation)"
     threshold = model.threshold(level)
-    told = f"{threshold:.4g} nats ({100 * level:g}% of the training rows)"
+    limit = f"{threshold:.4g} nats ({100 * level:g}% of the training rows)"
     if threshold == -np.inf:
-        told = "nothing: left out, every training row is outside of all the others"
-    yield "trusted up to", told
+        limit = "nothing: left out, every training row is outside of all the others"
+    yield "trusted up to", limit
 
 
 def chosen_by(model: TableModel) -> str:
-    """Which learners were tried, and how they came out."""
+    """The learners that were tried, and their log-losses."""
     tried = ", ".join(f"{name} {loss:.4f}" for name, loss in model.losses)
     return f"the least leave-one-out log-loss ({tried} nats a row)"
 
@@ -54,13 +54,13 @@ def chosen_by(model: TableModel) -> str:
 def columns(model: TableModel) -> list[tuple[str, str, str]]:
     """Name, role and remark of every column of the training table."""
     used = {column.name: column for column in model.encoder.columns}
-    told = []
+    rows = []
     for role in model.roles:
         remark = role.remark
         if role.column in used:
             remark = "; ".join(filter(None, [remark, _remark(used[role.column])]))
-        told.append((role.column, role.kind, remark))
-    return told
+        rows.append((role.column, role.kind, remark))
+    return rows
 
 
 def left_out(model: TableModel) -> list[str]:
@@ -100,7 +100,7 @@ def _remark(column: NumberColumn | CategoryColumn) -> str:
 
 
 def document(model: TableModel, level: float = DEFAULT_LEVEL) -> dict[str, Any]:
-    """The same for machines."""
+    """The description as JSON values."""
     return {
         "task": model.target.task,
         "target": model.target.name,

@@ -1,209 +1,25 @@
-"""An encoder that learns while it reads: new words get places as they come up."""
+"""Build an encoder batch by batch; each new word gets a column of its own."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.tables.encoder import (
-    LARGEST,
-    NEVER_SEEN,
-    BoolArray,
-    CategoryColumn,
-    Encoder,
-    NumberColumn,
-    Patterns,
-    distinct_rows,
-    read_numbers,
-)
-from pnml.tables.roles import MOST_LEVELS, ROUND_OFF, Role
-from pnml.tables.values import as_words, codes_of
+from pnml.tables.column_builders import CategoryBuilder, NumberBuilder
+from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder, Patterns, distinct_rows
+from pnml.tables.roles import MOST_LEVELS, Role
 
 _MOST_PATTERNS = 100_000
 _MOST_PLACES = 20_000
-_LEARNT = ("fill", "unit", "missing", "weight", "mean", "squares")
 
 
-@dataclass(frozen=True)
-class Written:
-    """A column of a batch, ready to be filled in."""
-
-    values: npt.NDArray[Any]  # (n,) numbers, or places of the words
-    missing: BoolArray  # (n,)
-
-
-@dataclass
-class NumberBuilder:
-    """Running mean and spread of a column of numbers. Units are those of the first look."""
-
-    name: str
-    is_date: bool
-    value: int
-    fill: float = 0.0
-    unit: float = 1.0
-    missing: int | None = None
-    weight: float = 0.0
-    mean: float = 0.0
-    squares: float = 0.0  # Σ w (x − mean)²
-
-    def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
-        """Fix the units in which rows are counted."""
-        values = read_numbers(cells, self.name, self.is_date)
-        there = np.abs(values) < LARGEST
-        values, w = values[there], weights[there]
-        if w.sum() > 0:
-            self.fill = float(np.average(values, weights=w))
-            self.unit = float(np.sqrt(np.average((values - self.fill) ** 2, weights=w))) or 1.0
-
-    def learn(
-        self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
-    ) -> Written:
-        """What the cells are, their mean and spread being counted."""
-        values = read_numbers(cells, self.name, self.is_date)
-        missing = np.isnan(values)
-        some = bool(missing.any())
-        if some and self.missing is None:
-            self.missing = next_place()
-        z = (values - self.fill) / self.unit
-        there = z[~missing] if some else z
-        if not np.abs(there).max(initial=0.0) < LARGEST:
-            self._refuse_infinite(values)
-        if weights is None:
-            self._count(there, np.ones(len(there)))
-        else:
-            self._count(there, weights[~missing])
-        if some:
-            z[missing] = 0.0
-        return Written(z, missing)
-
-    def write(self, learnt: Written, X: FloatArray) -> None:
-        """Fill in the column."""
-        X[:, self.value] = learnt.values
-        if self.missing is not None:
-            X[:, self.missing] = learnt.missing
-
-    def _count(self, z: FloatArray, w: FloatArray) -> None:
-        new = float(w.sum())
-        if not new:
-            return
-        mean = float(w @ z) / new
-        squares, weight = float(w @ np.square(z - mean)), self.weight + new
-        shift = mean - self.mean
-        self.squares += squares + shift**2 * self.weight * new / weight
-        self.mean += shift * new / weight
-        self.weight = weight
-
-    def _refuse_infinite(self, values: FloatArray) -> None:
-        largest = float(np.nanmax(np.abs(values)))
-        raise InputError(
-            f"Column {self.name!r} holds numbers as large as {largest:g}, from which nothing can "
-            "be learnt; correct the cells or leave them empty."
-        )
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the cells, in units of the first look; 0 up to round-off."""
-        if not self.weight:
-            return 0.0
-        spread = float(np.sqrt(self.squares / self.weight))
-        offset = abs(self.fill / self.unit) + abs(self.mean)
-        return spread if spread > ROUND_OFF * offset else 0.0
-
-    def problem(self) -> str:
-        """Why nothing can be learnt from the column, "" where something can."""
-        if not self.weight:
-            return "holds no value at all"
-        if self.spread == 0 and self.missing is None:
-            return "has the same value in every row, up to the rounding of numbers"
-        return ""
-
-    def state(self) -> list[Any]:
-        """What was learnt so far."""
-        return [getattr(self, name) for name in _LEARNT]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from what was learnt before."""
-        for name, value in zip(_LEARNT, state, strict=True):
-            setattr(self, name, value)
-
-    def build(self) -> NumberColumn:
-        """The column as new rows are written."""
-        scale = self.unit * (self.spread or 1.0)
-        return NumberColumn(self.name, self.is_date, self.fill, scale, self.value, self.missing)
-
-
-@dataclass
-class CategoryBuilder:
-    """Words seen so far and their places."""
-
-    name: str
-    limit: int
-    places: dict[str, int] = field(default_factory=dict)
-    missing: int | None = None
-
-    def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
-        """Nothing is fixed beforehand."""
-
-    def learn(
-        self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
-    ) -> Written:
-        """Where the cells stand, new words having been given places."""
-        words = as_words(cells, self.name)
-        codes = codes_of(words)
-        known = words.dictionary.to_pylist()
-        used = np.bincount(codes + 1, minlength=len(known) + 1) > 0
-        for word, is_used in zip(known, used[1:], strict=True):
-            if is_used and word not in self.places:
-                self.places[word] = next_place()
-        if used[0] and self.missing is None:
-            self.missing = next_place()
-        if len(self.places) > self.limit:
-            raise InputError(
-                f"Column {self.name!r} has more than {self.limit:,} distinct values; "
-                f"pass --drop {self.name!r} to leave it out."
-            )
-        by_code = [self.places.get(word, -1) for word in known]
-        by_code.append(-1 if self.missing is None else self.missing)
-        return Written(np.array(by_code)[codes], codes < 0)
-
-    def write(self, learnt: Written, X: FloatArray) -> None:
-        """Fill in the column."""
-        X[np.arange(len(X)), learnt.values] = 1.0
-
-    def problem(self) -> str:
-        """Why nothing can be learnt from the column, "" where something can."""
-        if not self.places:
-            return "holds no value at all"
-        if len(self.places) == 1 and self.missing is None:
-            return "has the same value in every row"
-        return ""
-
-    def state(self) -> list[Any]:
-        """What was learnt so far."""
-        return [list(self.places.items()), self.missing]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on from what was learnt before."""
-        places, self.missing = state
-        self.places = dict(places)
-
-    def build(self) -> CategoryColumn:
-        """The column as new rows are written."""
-        return CategoryColumn(
-            self.name, tuple(self.places), tuple(self.places.values()), self.missing
-        )
-
-
-class Builder:
-    """Rows of numbers from batches of which nothing is known beforehand but the roles."""
+class EncoderBuilder:
+    """Encodes batches into rows of numbers and learns the encoder from them on the way."""
 
     def __init__(self, roles: list[Role], look: pa.Table, weights: FloatArray | None) -> None:
         w = np.ones(look.num_rows) if weights is None else weights
@@ -225,7 +41,7 @@ class Builder:
         return self.width - 1
 
     def encode(self, batch: pa.RecordBatch | pa.Table, weights: FloatArray | None) -> FloatArray:
-        """Rows (n, width); `width` may have grown, earlier rows having 0 there."""
+        """Encoded rows (n, width). `width` may grow; earlier rows are 0 in the new places."""
         learnt = [c.learn(batch.column(c.name), weights, self._next) for c in self.columns]
         if self.width > _MOST_PLACES:
             raise InputError(
@@ -259,7 +75,7 @@ class Builder:
         return [(c.name, c.problem()) for c in self.columns if c.problem()]
 
     def factors(self) -> FloatArray:
-        """What rows counted so far must be multiplied with to be those of the built encoder."""
+        """Factors (width,) that convert encoded rows to the units of the finished encoder."""
         factors = np.ones(self.width)
         for column in self.columns:
             if isinstance(column, NumberBuilder) and column.spread:
@@ -267,7 +83,7 @@ class Builder:
         return factors
 
     def state(self) -> dict[str, Any]:
-        """What was learnt so far, as JSON can hold it."""
+        """State needed to resume, as JSON values."""
         return {
             "width": self.width,
             "columns": [column.state() for column in self.columns],
@@ -276,7 +92,7 @@ class Builder:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what was learnt before, by a builder of the same columns."""
+        """Resume from the state of a builder of the same columns."""
         self.width = state["width"]
         for column, learnt in zip(self.columns, state["columns"], strict=True):
             column.restore(learnt)
@@ -284,7 +100,7 @@ class Builder:
         self._too_many = state["too_many"]
 
     def build(self) -> Encoder:
-        """The encoder of new rows."""
+        """The finished encoder."""
         k = len(self.columns)
         rows = [np.frombuffer(key, dtype=np.uint8) for key in sorted(self._patterns)]
         bits = np.unpackbits(np.array(rows), axis=1, count=k).astype(bool) if rows else None

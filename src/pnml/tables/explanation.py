@@ -17,7 +17,7 @@ from pnml.tables.encoder import NEVER_SEEN, Encoded, Encoder
 from pnml.tables.learners import ridge_in
 
 _NAMED = 3
-_FIRST = 2.0  # above any fraction: what was never seen is named first
+_FIRST = 2.0  # more than any fraction, so that cells never seen are named first
 _LONGEST = 40
 _NOBODY = "no single column stands out"
 
@@ -30,8 +30,8 @@ class Drivers:
     fractions: FloatArray  # (n, ≤3)
 
 
-class Because:
-    """What a fitted estimator's leverage is made of, column by column."""
+class Explainer:
+    """Splits a fitted estimator's leverage among the columns of the table."""
 
     def __init__(self, estimator: Any, encoder: Encoder) -> None:
         self._estimator = estimator
@@ -43,7 +43,7 @@ class Because:
 
     @cached_property
     def _groups(self) -> Groups | None:
-        """How the leverage of a ridge fit falls apart; None for other learners."""
+        """Split of a ridge fit's leverage by column; None for other learners."""
         ridge = ridge_in(self._estimator)
         if ridge is None:
             return None
@@ -86,7 +86,7 @@ class Because:
         if not strange:
             return texts
         rows = batch.take(pa.array(strange))
-        said = [
+        remarks = [
             ", ".join(
                 f"{self._short_names[column]} {percent[i, place]}%{remark}"
                 for place, column in enumerate(drivers.columns[i])
@@ -95,17 +95,17 @@ class Because:
             for k, i in enumerate(strange)
         ]
         return pc.replace_with_mask(
-            texts, pa.array(encoded.never_seen), pa.array(said, type=pa.string())
+            texts, pa.array(encoded.never_seen), pa.array(remarks, type=pa.string())
         )
 
     @cached_property
     def _phrases(self) -> pa.Array:
-        """Every column with every whole percentage; nothing at all for 0."""
+        """Every column with every whole percentage; an empty text for 0."""
         return pa.array(self._named(""), type=pa.string())
 
     @cached_property
     def _further(self) -> pa.Array:
-        """The same to go on with."""
+        """The same, behind a comma."""
         return pa.array(self._named(", "), type=pa.string())
 
     @cached_property
@@ -117,7 +117,7 @@ class Because:
         return [f"{before}{name} {p}%" if p else "" for name in names for p in range(101)]
 
     def _remark(self, encoded: Encoded, rows: pa.RecordBatch, i: int, k: int, column: int) -> str:
-        """What about this cell training has never seen, in brackets."""
+        """In brackets, what is new about this cell; "" if nothing is."""
         if encoded.strange_cells[i, column]:
             if encoded.missing[i, column]:
                 return " (never missing in training)"
@@ -133,7 +133,7 @@ class Because:
 
 
 def _blame(encoded: Encoded, rows: npt.NDArray[np.intp]) -> FloatArray:
-    """How what was never seen in these rows is shared among the columns, (rows, columns)."""
+    """Share of each column in the novelty of these rows, (rows, columns)."""
     cells = encoded.strange_cells[rows].astype(float)
     missing = encoded.missing[rows].astype(float)
     several = np.maximum(missing.sum(axis=1, keepdims=True), 1.0)

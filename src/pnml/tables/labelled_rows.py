@@ -1,4 +1,4 @@
-"""Rows of a table that can be learnt from: those with a label that count at all."""
+"""Rows of a table that have a label and a positive weight."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pnml.tables.targets import Target, check_amounts, weights_of
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """Rows to learn from, and how many others there were beside them."""
+class LabelledRows:
+    """Rows to learn from, and the number of rows that were left out."""
 
     rows: pa.Table | pa.RecordBatch
     y: npt.NDArray[Any]  # (n,)
@@ -25,8 +25,10 @@ class Labelled:
     weightless: int
 
     @classmethod
-    def of(cls, rows: pa.Table | pa.RecordBatch, target: Target, weight: str | None) -> Labelled:
-        """Rows that have a label and count at all, their labels and weights."""
+    def of(
+        cls, rows: pa.Table | pa.RecordBatch, target: Target, weight: str | None
+    ) -> LabelledRows:
+        """Rows with a label and a positive weight, with their labels and weights."""
         cells = rows.column(target.name)
         cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
         y = target.labels(cells)

@@ -16,7 +16,7 @@ from pnml.errors import InputError
 from pnml.estimators.base import learner_of
 from pnml.learners.protocol import Learner
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoded, Encoder
-from pnml.tables.explanation import Because, Drivers
+from pnml.tables.explanation import Drivers, Explainer
 from pnml.tables.learners import ridge_in
 from pnml.tables.roles import Role, nearest
 from pnml.tables.targets import Target
@@ -78,8 +78,8 @@ class TableModel:
         return tuple(map(str, self.estimator.classes_))
 
     @cached_property
-    def _because(self) -> Because:
-        return Because(self.estimator, self.encoder)
+    def _explainer(self) -> Explainer:
+        return Explainer(self.estimator, self.encoder)
 
     @property
     def numeric_columns(self) -> list[str]:
@@ -122,14 +122,14 @@ class TableModel:
         encoded = self.encoder.encode(batch)
         ask = self._classify if self.target.task == "classification" else self._regress
         answer = ask(batch, encoded.X, coverage)
-        drivers = self._because.drivers(encoded)
+        drivers = self._explainer.drivers(encoded)
         return Scores(
             answer=answer,
             prediction=self.target.cells(answer.prediction),
             trusted=self._trusted(answer, encoded, level),
             never_seen=encoded.never_seen,
             drivers=drivers,
-            because=self._because.texts(drivers, encoded, batch),
+            because=self._explainer.texts(drivers, encoded, batch),
         )
 
     def _trusted(self, answer: Answer, encoded: Encoded, level: float) -> BoolArray:
