@@ -30,7 +30,7 @@ for _name, _examples in (("quick", 15), ("thorough", 100)):
         max_examples=_examples,
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
-hypothesis.settings.load_profile(os.environ.get("PNML_HYPOTHESIS", "quick"))
+hypothesis.settings.load_profile(os.environ.get("PNML_TEST_PROFILE", "quick"))
 
 
 def limit_files(most_bytes):

@@ -29,6 +29,8 @@ INTEGRATION_FIXTURES = ("installed", "site")
 # Files, and single tests, that start processes, train networks or run a whole page of the guide.
 # A file is named with one of the folders above it.
 INTEGRATION = (
+    "tests/test_benchmarks.py::test_a_quick_run_prints_and_stores_every_row",
+    "tests/test_benchmarks.py::test_a_table_is_learnt_and_scored_beside_being_read",
     "tests/test_guide.py",
     "tests/test_guide_active.py",
     "tests/test_guide_adversarial.py",
@@ -46,7 +48,7 @@ INTEGRATION = (
     "cli/test_network_file.py::test_inspect_needs_no_pytorch",
     "cli/test_options.py::test_every_learner_goes_through_the_whole_chain",
     "cli/test_reproduce.py",
-    "core/test_benchmark.py",
+    "core/test_benchmark.py::test_a_quick_run_prints_and_stores_every_row",
     "experiments/test_ablation_mnist.py",
     "experiments/test_adversarial.py",
     "experiments/test_adversarial_digits.py",
@@ -65,7 +67,7 @@ INTEGRATION = (
     "nn/test_distributed.py",
     "nn/test_refit.py::test_a_killed_process_leaves_its_finished_rows",
     "nn/test_scale.py::test_sentence_embeddings_keep_their_own_scale",
-    "ood/test_benchmark.py",
+    "ood/test_benchmark.py::test_a_quick_run_prints_and_stores_every_row",
     "ood/test_regret.py::test_the_measured_areas_of_sentence_embeddings_are_reproduced",
     "plots/test_displays.py::test_importing_the_displays_does_not_load_matplotlib",
     "plots/test_displays.py::test_without_matplotlib_one_sentence_names_the_extra",
