@@ -19,7 +19,7 @@ from pnml.adversarial.module import AdversarialPNML
 from pnml.adversarial.settings import check_inputs, is_number
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.metrics.detection_estimates import Estimate
+from pnml.metrics.bootstrap import Estimate
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
