@@ -1,13 +1,14 @@
-"""Accuracy, or picks out of distribution, against the labels that were paid for."""
+"""Accuracy, or picks out of distribution, against the number of labels paid for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from pnml.plots.canvas import Style, add_legend, axes_for, require_matplotlib, styled
+from pnml.plots.canvas import Display, Style, add_legend, require_matplotlib, styled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,7 +30,7 @@ class Means(NamedTuple):
 
 
 class Curves(Protocol):
-    """What `pnml.active.active_learning_curve` gives."""
+    """The result of `pnml.active.active_learning_curve`."""
 
     @property
     def labels(self) -> npt.NDArray[np.intp]:
@@ -50,7 +51,8 @@ class Curves(Protocol):
         ...
 
 
-class ActiveLearningDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class ActiveLearningDisplay(Display):
     """One line for each strategy against the labels paid for, with the interval over seeds.
 
     Parameters
@@ -78,16 +80,9 @@ class ActiveLearningDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        labels: npt.NDArray[Any],
-        means: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
-        quantity: str = "accuracy",
-    ) -> None:
-        self.labels = labels
-        self.means = means
-        self.quantity = quantity
+    labels: npt.NDArray[Any]
+    means: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]
+    quantity: str = "accuracy"
 
     @classmethod
     def from_curves(
@@ -98,7 +93,7 @@ class ActiveLearningDisplay:
         Parameters
         ----------
         curves : LearningCurves
-            What `pnml.active.active_learning_curve` gives.
+            The result of `pnml.active.active_learning_curve`.
         ax, line_kw
             As in `plot`.
         """
@@ -122,12 +117,13 @@ class ActiveLearningDisplay:
         line_kw: Mapping[str, Style] | None,
     ) -> Self:
         require_matplotlib(cls.__name__)
-        found = {name: Means(*means(name)) for name in curves.accuracy}
-        shown = cls(labels=curves.labels, means=found, quantity=quantity).plot(ax, line_kw=line_kw)
-        # a share has nothing to show below 0 or above 1, wherever intervals of few seeds end
-        low, high = shown.ax_.get_ylim()
-        shown.ax_.set_ylim(max(low, -0.02), min(high, 1.02))
-        return shown
+        bands = {name: Means(*means(name)) for name in curves.accuracy}
+        display = cls(labels=curves.labels, means=bands, quantity=quantity)
+        display.plot(ax, line_kw=line_kw)
+        # shares lie between 0 and 1, though intervals of few seeds may end beyond
+        low, high = display.ax_.get_ylim()
+        display.ax_.set_ylim(max(low, -0.02), min(high, 1.02))
+        return display
 
     def plot(self, ax: Axes | None = None, *, line_kw: Mapping[str, Style] | None = None) -> Self:
         """Draw all lines, each with its interval as a shade.
@@ -139,8 +135,7 @@ class ActiveLearningDisplay:
         line_kw : dict of dict, optional
             How the line of a strategy looks, for matplotlib; by strategy.
         """
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
+        ax, _ = self._begin(ax)
         self.lines_: dict[str, Line2D] = {}
         self.areas_: dict[str, FillBetweenPolyCollection] = {}
         for name, (mean, low, high) in self.means.items():
