@@ -43,8 +43,8 @@ def tail(confidence: float) -> float:
 def percentile_estimates(values: FloatArray, draws: FloatArray, outside: float) -> list[Estimate]:
     """Estimates of values (k,) with percentile intervals of their draws (r, k).
 
-    >>> percentile_estimates(np.array([0.5]), np.linspace(0, 1, 101)[:, None], outside=0.05)
-    [Estimate(value=0.5, low=0.05, high=0.95)]
+    >>> percentile_estimates(np.array([0.5]), np.linspace(0, 1, 5)[:, None], outside=0.25)
+    [Estimate(value=0.5, low=0.25, high=0.75)]
     """
     low, high = np.quantile(draws, [outside, 1 - outside], axis=0)
     ends = zip(values, low, high, strict=True)

@@ -1,4 +1,4 @@
-"""Scores and losses as the metrics take them, or one sentence why not."""
+"""Checks of scores and losses: arrays for the metrics, or one sentence why not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def finite(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
-    """Refuse two columns that cannot be of the same rows."""
+    """Raise where two columns have different lengths."""
     if a.size != b.size:
         raise InputError(
             f"{a_name} has {a.size} rows but {b_name} has {b.size}: pass both for the same rows."
@@ -45,14 +45,14 @@ def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
 
 
 def share(value: float, name: str) -> float:
-    """A share that is neither none nor all."""
+    """A share above 0 and below 1."""
     if not 0.0 < value < 1.0:
         raise InputError(f"{name} is {value}, which is no share: pass a number in (0, 1).")
     return float(value)
 
 
 def whole(value: int, name: str, least: int) -> int:
-    """A whole number of at least so much."""
+    """A whole number of at least `least`."""
     counts = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not counts or value < least:
         raise InputError(f"{name} is {value!r}: pass a whole number of at least {least}.")
