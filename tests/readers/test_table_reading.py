@@ -30,7 +30,7 @@ from pnml import InputError
 from pnml.readers import ReadOptions, compression, open_table
 from pnml.readers.batches import LEAST_ROWS, MOST_ROWS
 from pnml.readers.csv_rows import blocks, last_row_end, row_ends
-from pnml.readers.prefetch import ahead
+from pnml.readers.prefetch import prefetch
 
 
 def whole(source, options=None, **columns):
@@ -340,7 +340,7 @@ def test_work_ahead_keeps_the_order_and_the_place_of_errors():
         time.sleep(0.01 * (n % 3))
         return n
 
-    results = ahead(items(), slow, 3)
+    results = prefetch(items(), slow, 3)
     assert [next(results) for _ in range(10)] == list(range(10))
     with pytest.raises(InputError, match="no more"):
         next(results)

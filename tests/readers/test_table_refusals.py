@@ -28,7 +28,7 @@ import child
 from examples import examples
 from pnml import InputError, PNMLRegressor, save
 from pnml.readers import ReadOptions, compression, open_table
-from pnml.readers import csv_rows as rows
+from pnml.readers.csv_rows import blocks
 
 
 def refused(source, options=None, **columns):
@@ -119,7 +119,7 @@ def test_text_among_numbers_is_refused_with_its_row(cell, shown, here, small_pie
 def test_a_row_without_an_end_is_refused_before_it_fills_the_memory():
     pieces = iter([(b"x" * 100, 0)] * 10)
     with pytest.raises(InputError, match="opened and never closed"):
-        list(rows.blocks(pieces, ",", "new.csv", most=500))
+        list(blocks(pieces, ",", "new.csv", most=500))
 
 
 @pytest.mark.parametrize(
@@ -324,3 +324,26 @@ def test_a_file_without_permission_is_refused(open_folder):
     assert done.stdout == (
         f"{path} may not be read by this user; change its permissions or copy it.\n"
     )
+
+
+def long_column(folder):
+    path = folder / "new.csv"
+    path.write_text(f"{'a' * 10**6},{'a' * 10**6}\n1,2\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda folder: open_table("a" * 10**6),
+        lambda folder: open_table(folder / ("a" * 10**4) / "b.csv"),
+        lambda folder: open_table(long_column(folder)),
+        lambda folder: open_table(folder, ReadOptions(encoding="a" * 10**6)),
+        lambda folder: ReadOptions(delimiter="a" * 10**6),
+    ],
+)
+def test_long_names_are_cut_in_messages(tmp_path, read):
+    with pytest.raises(InputError) as raised:
+        read(tmp_path)
+    assert "…" in str(raised.value)
+    assert len(str(raised.value)) < 1_000

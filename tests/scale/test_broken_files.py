@@ -18,7 +18,7 @@ import pytest
 import child
 from made_tables import mixed, numbers
 from pnml import InputError, PNMLRegressor
-from pnml.readers.csv_file import CsvPart
+from pnml.readers.csv_file import CsvFile
 from pnml.scale import fit_files, fit_mixed_files
 from pnml.scale.resume import LeftOutWarning
 from written_files import WRITERS, same_statistic, write
@@ -161,14 +161,14 @@ def test_text_whose_later_pieces_are_wider_is_read_twice_at_most(
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["x,z,y", *lines]) + "\n")
     read = []
-    pieces = CsvPart.pieces
+    pieces = CsvFile.pieces
 
     def noted(self, skip=0):
         for block in pieces(self, skip):
             read.append(len(block.data))
             yield block
 
-    monkeypatch.setattr(CsvPart, "pieces", noted)
+    monkeypatch.setattr(CsvFile, "pieces", noted)
     model = fit_mixed_files(path, "y", learner="ols", threads=1)
     assert model.rows == n
     assert sum(read) <= 2.6 * path.stat().st_size  # two passes, and looks at the first rows

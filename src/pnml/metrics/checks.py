@@ -1,4 +1,4 @@
-"""Scores and losses as the metrics take them, or one sentence why not."""
+"""Checks of scores and losses: arrays for the metrics, or one sentence why not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def finite(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
-    """Raise where two columns have different numbers of rows."""
+    """Raise where two columns have different lengths."""
     if a.size != b.size:
         raise InputError(
             f"{a_name} has {a.size} rows but {b_name} has {b.size}: pass both for the same rows."

@@ -68,8 +68,8 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Names:
-    """Names of columns, as scikit-learn keeps them: an array of Python strings."""
+class _TextVector:
+    """A vector of texts along a named axis."""
 
     axis: str
 
@@ -77,35 +77,27 @@ class Names:
     def text(self) -> str:
         """The axis."""
         return f"{self.axis}; texts"
+
+    def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
+        """The axis with the number of texts."""
+        return [(self.axis, len(value))]
+
+
+class Names(_TextVector):
+    """Names of columns, as scikit-learn keeps them: an array of Python strings."""
 
     def accepts(self, value: Any) -> bool:
         """Whether it is a vector of strings with dtype object."""
         right = type(value) is np.ndarray and value.dtype == object and value.ndim == 1
         return right and all(isinstance(name, str) for name in value)
 
-    def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
-        """The axis with the number of names."""
-        return [(self.axis, len(value))]
 
-
-@dataclass(frozen=True)
-class Texts:
+class Texts(_TextVector):
     """Labels that are text: an array with one of numpy's string dtypes."""
-
-    axis: str
-
-    @property
-    def text(self) -> str:
-        """The axis."""
-        return f"{self.axis}; texts"
 
     def accepts(self, value: Any) -> bool:
         """Whether it is a vector with a string dtype."""
         return type(value) is np.ndarray and value.dtype.kind == "U" and value.ndim == 1
-
-    def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
-        """The axis with the number of texts."""
-        return [(self.axis, len(value))]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""Which directions the training rows fill, and where new rows lie in them."""
+"""Singular values of the training rows, and the energy of new rows along them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +21,15 @@ from pnml.learners.last_step import LastStep
 from pnml.learners.logistic_refit import LogisticRefit
 from pnml.learners.norm_ball import NormBall
 from pnml.learners.one_step import OneStep
-from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.plots.canvas import (
+    Display,
+    Style,
+    add_legend,
+    dashed,
+    labelled,
+    require_matplotlib,
+    styled,
+)
 from pnml.plots.network import is_last_layer, rows_of, spectrum_of
 from pnml.plots.source import last_step, name_of
 
@@ -31,11 +40,12 @@ if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
 
 
-class SpectrumDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class SpectrumDisplay(Display):
     """Singular values of the training rows, the penalty, and where new rows lie.
 
     New rows with much energy in directions of small singular values have a large regret, unless
-    the penalty is above them; energy outside all directions is what training never showed.
+    the penalty is above them; training has shown nothing of energy outside all directions.
 
     Parameters
     ----------
@@ -77,24 +87,13 @@ class SpectrumDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        singular_values: FloatArray,
-        penalty: float = 0.0,
-        degrees_of_freedom: float | None = None,
-        energy: FloatArray | None = None,
-        outside: float = 0.0,
-        weight: float = 1.0,
-        name: str | None = None,
-    ) -> None:
-        self.singular_values = singular_values
-        self.penalty = penalty
-        self.degrees_of_freedom = degrees_of_freedom
-        self.energy = energy
-        self.outside = outside
-        self.weight = weight
-        self.name = name
+    singular_values: FloatArray
+    penalty: float = 0.0
+    degrees_of_freedom: float | None = None
+    energy: FloatArray | None = None
+    outside: float = 0.0
+    weight: float = 1.0
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -159,11 +158,9 @@ class SpectrumDisplay:
         line_kw, penalty_kw, energy_kw : dict, optional
             How the singular values, the penalty and the new rows look, for matplotlib.
         """
-        ax = self.ax_ = axes_for(self, ax)
+        ax, name = self._begin(ax, name)
         from matplotlib.ticker import MaxNLocator
 
-        self.figure_ = ax.figure
-        name = self.name if name is None else name
         index = np.arange(1, len(self.singular_values) + 1)
         spent = self.degrees_of_freedom
         text = "training rows" + ("" if spent is None else f" ({spent:.1f} degrees of freedom)")
@@ -173,8 +170,7 @@ class SpectrumDisplay:
         self.penalty_line_: Line2D | None = None
         if self.penalty > 0:
             root = float(np.sqrt(self.penalty))
-            style = {"color": color, "linestyle": "--", "linewidth": 1.0}
-            style["label"] = labelled(name, f"√penalty = {root:.3g}")
+            style = dashed(color, labelled(name, f"√penalty = {root:.3g}"))
             self.penalty_line_ = ax.axhline(root, **styled(style, penalty_kw))
         self.energy_line_: Line2D | None = None
         if self.energy is not None:

@@ -1,4 +1,4 @@
-"""What goes wrong with files, each in one sentence."""
+"""Errors about files, each as one sentence."""
 
 from __future__ import annotations
 
@@ -10,55 +10,66 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 
-_SHOWN = 40  # letters of a cell in a message
+_MOST_CELL = 40  # characters of a cell in a message
 
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Say in one sentence what is wrong with a file that cannot be read."""
+    """Turn errors of reading a file into one sentence about it."""
+    label = shorten(name, MOST_PATH)
     try:
         yield
     except InputError:
         raise
     except FileNotFoundError as error:
-        raise InputError(f"{name} is no longer there; put it back and start again.") from error
+        raise InputError(f"{label} is no longer there; put it back and start again.") from error
     except PermissionError as error:
         raise InputError(
-            f"{name} may not be read by this user; change its permissions or copy it."
+            f"{label} may not be read by this user; change its permissions or copy it."
         ) from error
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise InputError(
-                f"{name} cannot be read ({error.strerror}); check the disk or copy the file."
+                f"{label} cannot be read ({error.strerror}); check the disk or copy the file."
             ) from error
-        raise damaged(name, error) from error
+        raise damaged_file(label, error) from error
 
 
-def damaged(name: str, error: Exception) -> InputError:
-    """What to say of a file that begins well and does not go on so."""
-    reason = " ".join(str(error).split()).partition(". ")[0][:200].rstrip(". ")
+def damaged_file(label: str, error: Exception) -> InputError:
+    """The error for a file that begins as it should but cannot be read to its end."""
     return InputError(
-        f"{name} is damaged or cut short ({reason or type(error).__name__}); "
-        "copy or write it again."
+        f"{label} is damaged or cut short ({brief_reason(error)}); copy or write it again."
     )
 
 
-def missing(path: Path, name: str) -> InputError:
-    """What to say of a file that is not there, with the name that was perhaps meant."""
+def brief_reason(error: Exception) -> str:
+    """The first sentence of an error, at most 200 characters; else the name of its class.
+
+    >>> brief_reason(ValueError("Bad  page. Look at byte 7."))
+    'Bad page'
+    """
+    text = " ".join(str(error).split()).partition(". ")[0][:200].rstrip(". ")
+    return text or type(error).__name__
+
+
+def missing_file(path: Path, name: str) -> InputError:
+    """The error for a path without a file, with the name that was perhaps meant."""
+    label = shorten(name, MOST_PATH)
     try:
         nearby = [entry.name for entry in path.parent.iterdir()]
     except OSError:
-        return InputError(f"{name} is not there, nor is its folder; check the path.")
+        return InputError(f"{label} is not there, nor is its folder; check the path.")
     close = difflib.get_close_matches(path.name, nearby, n=1)
     if close:
-        return InputError(f"{name} is not there; did you mean {path.with_name(close[0])}?")
-    return InputError(f"{name} is not there; check the path.")
+        meant = shorten(path.with_name(close[0]), MOST_PATH)
+        return InputError(f"{label} is not there; did you mean {meant}?")
+    return InputError(f"{label} is not there; check the path.")
 
 
 def refuse_repeated(columns: Sequence[str], name: str) -> None:
-    """Refuse columns of which two have the same name.
+    """Raise where two columns have the same name.
 
     >>> refuse_repeated(["a", "b"], "new.csv")
     """
@@ -69,20 +80,20 @@ def refuse_repeated(columns: Sequence[str], name: str) -> None:
         )
 
 
-def cell(value: str) -> str:
-    """A cell as it stands in a message.
+def shown_cell(value: str) -> str:
+    """A cell for a message, cut at 40 characters.
 
-    >>> cell("x" * 50)
+    >>> shown_cell("x" * 50)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'"
     """
-    return repr(value if len(value) <= _SHOWN else value[: _SHOWN - 1] + "…")
+    return repr(value if len(value) <= _MOST_CELL else value[: _MOST_CELL - 1] + "…")
 
 
 def listed(names: list[str], most: int = 5) -> str:
-    """Names as they stand in a message.
+    """The first names for a message, each cut at 60 characters, and the number of the rest.
 
     >>> listed(["a", "b"])
     "'a', 'b'"
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more
+    return ", ".join(repr(shorten(name)) for name in names[:most]) + more

@@ -1,4 +1,4 @@
-"""One pass over files: what became of each piece, in order, and where each file ended."""
+"""One pass over the files of a table, as a stream of events in order."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from pnml.errors import InputError
 from pnml.readers.common_schema import Part
-from pnml.readers.prefetch import ahead
+from pnml.readers.prefetch import prefetch
 
 
 class Mark(NamedTuple):
-    """A place in a table: all files before `file` are done, and so many pieces of that one."""
+    """A position in a table: all files before `file` are done, and `pieces` of that one."""
 
     file: int = 0
     pieces: int = 0
@@ -24,7 +24,7 @@ START = Mark()
 
 
 class Read(NamedTuple):
-    """A piece that was read, and what was made of it."""
+    """A piece that was read, and the result of the callback for its rows."""
 
     mark: Mark  # where it begins
     result: Any
@@ -39,14 +39,14 @@ class Ended(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A file that cannot be read to its end, and why; of its pieces some may have come before."""
+    """A file that cannot be read to its end, and why; some of its pieces may have come before."""
 
     file: int
     error: InputError
 
 
 class Wider(NamedTuple):
-    """A piece of CSV text that needs other types than were asked for."""
+    """A piece of CSV text whose cells do not fit the types asked for."""
 
     part: Part
     piece: Any
@@ -60,7 +60,7 @@ class _Task(NamedTuple):
 
 
 Event = Read | Ended | Broken
-# What is made of the rows of a piece, in any thread.
+# Callback for the rows of a piece; it runs in any thread.
 Then = Callable[[pa.RecordBatch, Mark], Any]
 
 
@@ -74,11 +74,11 @@ def events(
     without: Collection[int] = (),
     skip_bad: bool = False,
 ) -> Generator[Event, None, None]:
-    """Read files in order, some pieces ahead; `then` has its turn in the threads that read.
+    """Read files in order, with prefetch; the reading threads call `then` for each piece.
 
-    Pieces are the same whenever the same files are read. With `skip_bad` a file that cannot be
-    read is `Broken`, and the pass goes on behind it; what `then` raises is always raised. Files
-    `without` are passed over.
+    The pieces are the same in every pass over the same files. With `skip_bad` a file that cannot
+    be read gives `Broken`, and the pass goes on after it; exceptions of `then` are always raised.
+    Files in `without` are left out.
     """
 
     def work(task: _Task | Ended | Broken) -> Event:
@@ -97,8 +97,8 @@ def events(
 
     broken = -1
     tasks = _tasks(parts, start, without, skip_bad)
-    with closing(ahead(tasks, work, workers)) as found:
-        for event in found:
+    with closing(prefetch(tasks, work, workers)) as results:
+        for event in results:
             file = event.mark.file if isinstance(event, Read) else event.file
             if file != broken:
                 yield event
@@ -109,15 +109,15 @@ def events(
 def _tasks(
     parts: Sequence[Part], start: Mark, without: Collection[int], skip_bad: bool
 ) -> Generator[_Task | Ended | Broken, None, None]:
-    """Pieces still to be converted; runs in a thread of its own."""
+    """Pieces still to be converted; the thread of the prefetch draws them."""
     before = 0
     for file, part in enumerate(parts):
         if file >= start.file and file not in without:
             skip = start.pieces if file == start.file else 0
             try:
                 part.file.check_unchanged()
-                found: Generator[Any, None, None] = part.pieces(skip)
-                with closing(found) as pieces:
+                stream: Generator[Any, None, None] = part.pieces(skip)
+                with closing(stream) as pieces:
                     for number, piece in enumerate(pieces, start=skip):
                         yield _Task(Mark(file, number), piece, before + piece.position)
                 part.file.check_unchanged()

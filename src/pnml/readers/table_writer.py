@@ -1,4 +1,4 @@
-"""A table to write, batch by batch, that appears whole or not at all."""
+"""Write a table batch by batch; the file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.file_errors import listed
 from pnml.readers.sinks import Sink, open_sink, sink_ending
 from pnml.runtime.atomic import whole_file
@@ -31,6 +31,7 @@ class TableWriter:
 
     def __init__(self, path: str | Path, schema: pa.Schema | None) -> None:
         self._name, self._ending, self._schema = str(path), sink_ending(path), schema
+        self._label = shorten(path, MOST_PATH)
         self._sink: Sink | None = None
         self._waiting: deque[Future[None]] = deque()
         self._stack = ExitStack()
@@ -50,7 +51,7 @@ class TableWriter:
             sink = self._sink or self._open(batch.schema)
             if batch.schema.names != sink.schema.names:
                 raise InputError(
-                    f"Rows for {self._name} have the columns {listed(batch.schema.names)}, but "
+                    f"Rows for {self._label} have the columns {listed(batch.schema.names)}, but "
                     f"those before have {listed(sink.schema.names)}; write batches of one schema."
                 )
             self._waiting.append(self._pool.submit(sink.write, batch))
@@ -82,23 +83,25 @@ class TableWriter:
         while self._waiting:
             self._waiting.popleft().result()
         if self._sink is None:
-            raise InputError(f"There are no rows to write to {self._name}; give a table with rows.")
+            raise InputError(
+                f"There are no rows to write to {self._label}; give a table with rows."
+            )
         self._sink.close()
 
     def _abandon(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
         if self._sink is not None:
-            with suppress(Exception):  # the exception that led here is the one to tell
+            with suppress(Exception):  # the exception that led here is the one to raise
                 self._sink.close()
 
 
 def table_writer(path: str | Path, schema: pa.Schema | None = None) -> TableWriter:
-    """A writer of batches to a file, of the kind that its ending names.
+    """A writer of batches to a file, in the format that its ending names.
 
-    It is to be used in a ``with`` block. The file appears when the block is left without an
-    exception; else nothing is left, and an old file stays as it was. ``"-"`` stands for CSV on
-    standard output, which comes all at the end. Categories are written as the values they stand
-    for. A CSV file keeps no types, and an empty text in it reads as missing.
+    Use it in a ``with`` block. The file appears when the block ends without an exception;
+    otherwise an old file stays as it was. ``"-"`` means CSV on standard output, which is written
+    at the end. Categories are written as their values. A CSV file keeps no types, and an empty
+    text in it reads as missing.
 
     Parameters
     ----------
@@ -124,15 +127,15 @@ def table_writer(path: str | Path, schema: pa.Schema | None = None) -> TableWrit
 def check_output(
     path: str | Path, inputs: Iterable[Path], *, endings: tuple[str, ...] = ()
 ) -> None:
-    """Refuse early what cannot or should not be written to.
+    """Raise early where a path cannot or should not be written to.
 
-    `endings` are those that the name may have; by default those of tables.
+    The name must have one of the `endings`; by default those of tables.
 
     >>> check_output("-", [])
     """
-    name = str(path)
+    name, label = str(path), shorten(path, MOST_PATH)
     if endings and not name.lower().endswith(endings):
-        raise InputError(f"{name} does not end in {' or '.join(endings)}; name it so.")
+        raise InputError(f"{label} does not end in {' or '.join(endings)}; name it so.")
     if not endings:
         sink_ending(path)
     if name == "-":
@@ -140,55 +143,57 @@ def check_output(
     path = Path(path)
     with _writing(name):
         if path.is_dir():
-            raise InputError(f"{name} is a folder; name a file in it.")
+            raise InputError(f"{label} is a folder; name a file in it.")
         if not path.parent.is_dir():
-            raise InputError(f"There is no folder {path.parent} to write {path.name} to; make it.")
+            folder, file = shorten(path.parent, MOST_PATH), shorten(path.name, MOST_PATH)
+            raise InputError(f"There is no folder {folder} to write {file} to; make it.")
         if not os.access(Path(os.path.realpath(path)).parent, os.W_OK | os.X_OK):
+            folder = shorten(path.parent, MOST_PATH)
             raise InputError(
-                f"The folder {path.parent} may not be written to by this user; choose another."
+                f"The folder {folder} may not be written to by this user; choose another."
             )
         for other in inputs:
             if path.exists() and other.exists() and path.samefile(other):
                 raise InputError(
-                    f"{name} is one of the files to read ({other}); choose another name for "
-                    "what is written."
+                    f"{label} is one of the files to read ({shorten(other, MOST_PATH)}); choose "
+                    "another name for what is written."
                 )
 
 
 @contextmanager
 def _target(name: str) -> Iterator[BinaryIO]:
-    """The file to write to, which takes its name or goes to standard output at the end."""
+    """A file that takes its name, or is copied to standard output, at the end."""
     if name != "-":
         with whole_file(Path(name)) as file:
             yield file
         return
-    # Rows that were passed on could not be taken back when the table has to be read again.
-    with tempfile.TemporaryFile(prefix="pnml-") as kept:
-        yield kept
-        kept.seek(0)
-        shutil.copyfileobj(kept, sys.stdout.buffer)
+    # Rows already printed could not be taken back where the table has to be read again.
+    with tempfile.TemporaryFile(prefix="pnml-") as spooled:
+        yield spooled
+        spooled.seek(0)
+        shutil.copyfileobj(spooled, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
 
 @contextmanager
 def _writing(name: str) -> Iterator[None]:
-    """Say in one sentence why a file cannot be written."""
-    name = "standard output" if name == "-" else name
+    """Turn errors of writing a file into one sentence about it."""
+    label = "standard output" if name == "-" else shorten(name, MOST_PATH)
     try:
         yield
     except BrokenPipeError:
-        raise  # whoever read standard output has had enough
+        raise  # the reader of standard output has closed it
     except PermissionError as error:
         raise InputError(
-            f"{name} may not be written by this user; choose another folder."
+            f"{label} may not be written by this user; choose another folder."
         ) from error
     except FileNotFoundError as error:
-        raise InputError(f"There is no folder to write {name} to; make it.") from error
+        raise InputError(f"There is no folder to write {label} to; make it.") from error
     except OSError as error:
         if error.errno in _FULL:
             raise InputError(
-                f"There is no room to write {name} ({error.strerror}); free some or choose "
+                f"There is no room to write {label} ({error.strerror}); free some or choose "
                 "another disk."
             ) from error
         reason = error.strerror or str(error)
-        raise InputError(f"{name} cannot be written ({reason}); check the path.") from error
+        raise InputError(f"{label} cannot be written ({reason}); check the path.") from error

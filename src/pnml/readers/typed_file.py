@@ -1,4 +1,4 @@
-"""One Parquet or Arrow file, whose columns have their types already."""
+"""One Parquet or Arrow file, whose columns have types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from pnml.errors import InputError
-from pnml.readers.batches import MOST_ROWS
+from pnml.readers.batches import MOST_ROWS, cast_batch
 from pnml.readers.file_errors import reading, refuse_repeated
 from pnml.readers.file_kind import Kind
 from pnml.readers.find_files import TableFile
@@ -21,67 +21,63 @@ from pnml.readers.remote import Place
 _PARQUET_ROWS = 65_536
 _PARQUET_BYTES = 32 * 2**20  # of a batch, if all its cells were numbers
 _BUFFER_BYTES = 2**18
-_RUN_PIECES = 8  # pieces that row groups are to make together, so that few pieces are short
+_RUN_PIECES = 8  # row groups are read together in runs of so many pieces, so few are short
 
 
 class Piece(NamedTuple):
-    """Some rows, and how many bytes of the file they and all before them take."""
+    """Some rows, and the number of file bytes up to their end."""
 
     batch: pa.RecordBatch
     position: int
 
 
 class _Opened(Protocol):
-    """What both kinds of file offer once they are open."""
+    """An open file of either kind."""
 
     schema: pa.Schema
 
     def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
-        """Rows in order, of a file of this size, of these columns, less the first pieces."""
+        """These columns of the rows in order, from piece `skip` on; `size` is that of the file."""
 
 
-class TypedPart:
-    """A Parquet or Arrow file, of which only the schema has been read."""
+class TypedFile:
+    """A Parquet or Arrow file; the constructor reads the schema only."""
 
     def __init__(self, file: TableFile, columns: Collection[str] | None = None) -> None:
         self.file = file
-        with reading(file.name), _opened(file) as opened:
+        with reading(file.label), _opened(file) as opened:
             schema = opened.schema.remove_metadata()
             schema = pa.schema([field.remove_metadata().with_nullable(True) for field in schema])
             names = schema.names
         if not names:
-            raise InputError(f"{file.name} has no columns; give a table with columns and rows.")
-        refuse_repeated(names, file.name)
+            raise InputError(f"{file.label} has no columns; give a table with columns and rows.")
+        refuse_repeated(names, file.label)
         self.schema: pa.Schema = schema
         self.names = tuple(names)
         self.columns = tuple(name for name in names if columns is None or name in columns)
 
     def has_rows(self) -> bool:
         """Whether there is any row."""
-        with closing(self.pieces()) as found:
-            return any(piece.batch.num_rows for piece in found)
+        with closing(self.pieces()) as pieces:
+            return any(piece.batch.num_rows for piece in pieces)
 
     def pieces(self, skip: int = 0) -> Generator[Piece, None, None]:
-        """The rows, some at a time; `skip` of the pieces are passed over."""
-        with reading(self.file.name), _opened(self.file) as opened:
+        """The rows in pieces, from piece `skip` on."""
+        with reading(self.file.label), _opened(self.file) as opened:
             yield from opened.pieces(self.file.size, list(self.columns), skip)
 
     def converted(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
         """Rows of the schema's types, in its order."""
-        with reading(self.file.name):
+        with reading(self.file.label):
             batch = piece.batch.select(schema.names)
-            batch.validate(full=True)  # what the file says is taken as it stands till here
-            arrays = [
-                column if column.type.equals(field.type) else column.cast(field.type)
-                for column, field in zip(batch.columns, schema, strict=True)
-            ]
-            return pa.RecordBatch.from_arrays(arrays, schema=schema)
+            batch.validate(full=True)  # pyarrow has not validated the buffers before this line
+            return cast_batch(batch, schema)
 
 
 @contextmanager
 def _opened(file: TableFile) -> Iterator[_Opened]:
     if file.kind is Kind.PARQUET:
-        # With a buffer in advance and none in between, pyarrow holds a whole row group.
+        # With pre_buffer and without a buffer size, pyarrow keeps a whole row group in memory.
         path = file.path
         with pyarrow.parquet.ParquetFile(
             path if isinstance(path, Path) else path.open("rb"),
@@ -113,7 +109,7 @@ class _Parquet:
         done = 0
         for groups, count in self._runs(_RUN_PIECES * rows):
             pieces = -(-count // rows)
-            if skip >= pieces:  # without a look at them
+            if skip >= pieces:  # not read at all
                 skip, done = skip - pieces, done + count
                 continue
             batches = self._file.iter_batches(rows, row_groups=groups, columns=columns)
@@ -125,7 +121,7 @@ class _Parquet:
                     yield Piece(batch, size * done // total)
 
     def _runs(self, least: int) -> Iterator[tuple[list[int], int]]:
-        """Neighbouring row groups of so many rows together, fewer at the end, and how many."""
+        """Runs of neighbouring row groups with `least` rows or more, and their number of rows."""
         metadata, groups, count = self._file.metadata, [], 0
         for group in range(metadata.num_row_groups):
             groups.append(group)
