@@ -108,7 +108,7 @@ class UniversalClassifier(ClassifierBase, _BaseComposition):
         return self
 
     @property
-    def classes_(self) -> npt.NDArray[Any]:  # type: ignore[override]
+    def classes_(self) -> npt.NDArray[Any]:
         """The labels, in the order of the columns of ``predict_proba``."""
         classes: npt.NDArray[Any] = self.estimators_[0].classes_
         return classes

@@ -122,7 +122,7 @@ class RegretDisplay(Display):
             level=level,
             training_weights=regrets.weights,
             name=name_of(estimator) if name is None else name,
-            trusted=found.trusted,
+            trusted=regrets.trusted,
         )
         return display.plot(
             ax,
