@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pnml.errors import InputError
 from pnml.models.codec import Codec
-from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES
+from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES, add_registered
 from pnml.models.values import NAMED
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -48,6 +48,7 @@ def is_fitted(model: Any) -> bool:
 
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
     """Description and arrays of a fitted model; what is shared in memory is stored once."""
+    add_registered()
     if type(model) not in MODEL_CLASSES:
         raise InputError(
             f"model is a {type(model).__name__}, but a model file holds one of "
