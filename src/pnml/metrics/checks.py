@@ -1,4 +1,4 @@
-"""Scores and losses as the metrics take them, or one sentence why not."""
+"""Checks of scores and losses: arrays for the metrics, or one sentence why not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def numbers(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One number a row; infinite ones are allowed, NaN is not."""
+    """One number a row, infinite ones among them, none of them NaN."""
     v = np.asarray(values, dtype=np.float64)
     if v.ndim != 1 or not v.size:
         raise InputError(f"{name} has shape {v.shape}, not (n,) with n > 0: pass one value a row.")
@@ -38,7 +38,7 @@ def finite(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
-    """Raise where two columns have different numbers of rows."""
+    """Raise where two columns have different lengths."""
     if a.size != b.size:
         raise InputError(
             f"{a_name} has {a.size} rows but {b_name} has {b.size}: pass both for the same rows."
