@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 # Before numpy is imported: the processes of pytest-xdist already fill the cores.
@@ -76,6 +77,17 @@ def call(monkeypatch, capsysbinary):
         return SimpleNamespace(code=ended.value.code, out=out.decode(), err=err.decode())
 
     return run
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Collect without collecting garbage, and never again look at all that has been imported."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
