@@ -1,8 +1,7 @@
-"""Networks behind a picture: what was counted of them, and inputs batch by batch."""
+"""Regrets, rows and spectrum of a LastLayerPNML for Displays."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,16 @@ if TYPE_CHECKING:
 
 
 def is_last_layer(model: Any) -> bool:
-    """Whether it is a LastLayerPNML; PyTorch is not imported to find out."""
-    networks = sys.modules.get("pnml.nn")
-    return networks is not None and isinstance(model, networks.LastLayerPNML)
+    """Whether a model scores inputs by the features of a last layer, as LastLayerPNML does.
+
+    >>> is_last_layer(len)
+    False
+    """
+    return all(hasattr(type(model), name) for name in ("score_features", "leverage_threshold"))
 
 
 def regrets_of(module: LastLayerPNML, inputs: Any) -> FloatArray:
-    """Regrets (n,) of inputs in nats, infinite with the leverage as those of training rows are."""
+    """Regrets (n,) of inputs in nats; infinite if the leverage is, as for training rows."""
     parts = [np.zeros(0)]
     for out in _outputs(module, inputs):
         regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
@@ -31,15 +33,15 @@ def regrets_of(module: LastLayerPNML, inputs: Any) -> FloatArray:
 
 
 def rows_of(module: LastLayerPNML, inputs: Any) -> Iterator[FloatArray]:
-    """The features of inputs as they are counted, batch by batch."""
+    """Rows of the features of inputs, batch by batch."""
     form = module.statistic.counted.form
     for out in _outputs(module, inputs):
         yield form.of_tensor(out.features.flatten(0, -2))[0].cpu().numpy()
 
 
 def spectrum_of(module: LastLayerPNML) -> Spectrum:
-    """The geometry of the features counted in training."""
-    plain = module.alpha_ == 0  # without a penalty the units of a column mean nothing
+    """The spectrum of the training features."""
+    plain = module.alpha_ == 0  # without a penalty the units of a column do not matter
     return Spectrum.of_gram(module.statistic.counted.gram, intercept=False, unit_columns=plain)
 
 
