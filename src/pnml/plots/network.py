@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,12 @@ if TYPE_CHECKING:
 
 
 def is_last_layer(model: Any) -> bool:
-    """Whether it is a LastLayerPNML; PyTorch is not imported to find out."""
-    networks = sys.modules.get("pnml.nn")
-    return networks is not None and isinstance(model, networks.LastLayerPNML)
+    """Whether a model scores inputs by the features of a last layer, as LastLayerPNML does.
+
+    >>> is_last_layer(len)
+    False
+    """
+    return all(hasattr(type(model), name) for name in ("score_features", "leverage_threshold"))
 
 
 def regrets_of(module: LastLayerPNML, inputs: Any) -> FloatArray:
