@@ -1,4 +1,4 @@
-"""One thread per process, fixed seeds, and data tests that skip where there is no data."""
+"""One thread per process, fixed seeds, markers by folder, and data tests that skip without data."""
 
 from __future__ import annotations
 
@@ -34,10 +34,31 @@ def data_dir():
     return Path(os.environ["PNML_DATA"])
 
 
-def pytest_collection_modifyitems(items):
-    if os.environ.get("PNML_DATA"):
-        return
+# Folders and files whose tests and docstrings compare floating-point numbers of our maths.
+NUMERIC = {
+    "core",
+    "laws",
+    "estimators",
+    "nn",
+    "ood",
+    "active",
+    "adversarial",
+    "metrics",
+    "test_metrics.py",
+    "README.md",
+}
+# Modules that cannot be imported without a package that the extra dev does not install.
+PEERS = {"baal.py"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
+def pytest_collection_modifyitems(config, items):
     skip = pytest.mark.skip(reason="PNML_DATA names no data folder")
     for item in items:
-        if "data" in item.keywords:
+        parts = item.path.relative_to(config.rootpath).parts
+        if NUMERIC.intersection(parts):
+            item.add_marker("numeric")
+        if PEERS.intersection(parts):
+            item.add_marker("peers")
+        if "data" in item.keywords and not os.environ.get("PNML_DATA"):
             item.add_marker(skip)

@@ -128,6 +128,7 @@ def test_every_formula_is_handed_to_the_renderer(site):
 
 
 @pytest.mark.slow
+@pytest.mark.peers
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one")
 def test_a_browser_draws_every_formula_and_finds_words_without_a_network(site, pages):
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

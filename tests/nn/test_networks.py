@@ -290,7 +290,9 @@ def test_threads_do_not_see_each_other(inputs):
     expected = m(inputs).regret
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: m(inputs).regret, range(200)):
-            assert torch.equal(found, expected)
+            # Kernels may share the work out differently, which moves last digits of float32;
+            # dropout that another thread had switched on would move every regret visibly.
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=0)
     assert all(part.training for part in net.modules())
 
 

@@ -126,7 +126,7 @@ def test_a_stream_and_its_weights_are_exported_too(rng, tmp_path):
         (2, {"alpha": 0.0}),
         (5, {"normalize": True}),
         (5, {"estimator": LogisticRegression(C=1e6, max_iter=1000)}),
-        (100, {"estimator": LogisticRegression(max_iter=20)}),
+        (100, {"estimator": LogisticRegression()}),
     ],
 )
 @pytest.mark.filterwarnings("ignore:lbfgs failed")

@@ -19,7 +19,10 @@ pytest.importorskip("plotly")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 CHROMIUM = os.environ.get("PNML_CHROMIUM") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one")
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one"),
+]
 
 # width, height and number of drawn traces of each chart
 DRAWN = """() => Array.from(document.querySelectorAll(".chart"), (chart) => {
