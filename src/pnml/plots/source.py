@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.core.arrays import FloatArray
 from pnml.core.trust import Reference
 from pnml.errors import InputError
+from pnml.estimators.base import evidence_of
 from pnml.learners.protocol import BoolArray
 from pnml.plots.network import is_last_layer, regrets_of
 
@@ -52,14 +53,14 @@ def judged(estimator: Any, X: Any, level: float) -> Judged:
         return Judged(new, training, np.ones(len(training)), limit, None)
     model, rows = fitted_with_regret(estimator, X)
     reference: Reference = model.reference_
+    thresholds = reference.thresholds(level)
+    if hasattr(model, "learner_"):  # asked once: every regret may cost refits
+        evidence = evidence_of(model, rows)
+        new, trusted = evidence.regret, thresholds.trusts(*evidence)
+    else:
+        new, trusted = model.regret(rows), model.trusted(rows, level)
     weights = np.ones(len(reference.regrets)) if reference.weights is None else reference.weights
-    return Judged(
-        model.regret(rows),
-        reference.regrets,
-        weights,
-        reference.thresholds(level).regret,
-        model.trusted(rows, level),
-    )
+    return Judged(new, reference.regrets, weights, thresholds.regret, trusted)
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
