@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from importlib import import_module
 
 import pytest
 
+import child
+
 HOMES = {
-    "DIAL": ("skactiveml", "pnml.active.skactiveml", r"pnml\[active\]"),
-    "DIALHeuristic": ("baal", "pnml.active.baal", "pip install baal"),
-    "DIALQueryStrategy": ("small_text", "pnml.active.small_text", "pip install small-text"),
+    "DIAL": ("skactiveml", "pnml.active.adapters.skactiveml", r"pnml\[active\]"),
+    "DIALHeuristic": ("baal", "pnml.active.adapters.baal", "pip install baal"),
+    "DIALQueryStrategy": (
+        "small_text",
+        "pnml.active.adapters.small_text",
+        "pip install small-text",
+    ),
 }
 
 
@@ -32,14 +37,14 @@ def test_importing_the_package_loads_none_of_them():
         "import sys, pnml.active; "
         "print({'skactiveml', 'baal', 'modAL', 'small_text', 'torch', 'numba'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     assert done.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize("name", ["MCDropout", "LastLayerSamples"])
 def test_what_needs_torch_says_so(name):
     code = f"import sys; sys.modules['torch'] = None; from pnml.active import {name}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = child.python(code)
     last = done.stderr.strip().splitlines()[-1]
     assert f"pnml.active.{name} needs PyTorch" in last
     assert 'pip install "pnml[torch]"' in last

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import child
 from pnml.active import dial_scores
 
 pytest.importorskip("numba")
@@ -20,7 +20,7 @@ def test_a_quick_run_finds_the_picks_of_the_literal_loops(tmp_path):
     file = tmp_path / "quick.json"
     options = ["--quick", "--rounds", "2", "--json", str(file)]
     command = [sys.executable, "-m", "benchmarks", "active", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    done = child.run(command, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     rows = json.loads(file.read_text())["rows"]
     picks = [row["note"] for row in rows if row["job"].startswith("exact pick of") and row["note"]]

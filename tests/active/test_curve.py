@@ -22,8 +22,8 @@ from pnml.active import (
     k_center,
     margin_scores,
 )
-from pnml.active.curve_log import fingerprint
-from pnml.active.curves import band_of
+from pnml.active.curve_results import band_of
+from pnml.runtime.fingerprint import fingerprint
 
 
 def with_zeros(logp):

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 import oracle
 from pnml.active import dial_scores, dial_select, dial_select_batch
-from pnml.active.candidates import Candidates
-from pnml.active.kernels import NumpyKernel
-from pnml.active.layered import least_worst
-from pnml.active.scoring import Scorer
+from pnml.active.dial_kernels import NumpyKernel
+from pnml.active.dial_search import Candidates, Scorer, least_worst
 
 
 def ranked(scores, n):
@@ -33,9 +31,9 @@ def kernel(request, monkeypatch):
     """Both kernels, whatever the size."""
     if request.param == "numba":
         pytest.importorskip("numba")
-        monkeypatch.setattr("pnml.active.kernels._WORTH_COMPILING", 0)
+        monkeypatch.setattr("pnml.active.dial_kernels._WORTH_COMPILING", 0)
     else:
-        monkeypatch.setattr("pnml.active.kernels._WORTH_COMPILING", np.inf)
+        monkeypatch.setattr("pnml.active.dial_kernels._WORTH_COMPILING", np.inf)
 
 
 @pytest.mark.parametrize("n", [1, 3, 16])
@@ -83,7 +81,7 @@ def hard_to_tell(case, rng, a, b):
 
 @pytest.mark.parametrize("case", ["ordinary", "close", "equal", "far", "impossible"])
 def test_both_kernels_give_the_same_numbers_to_the_last_bit(drawn, case):
-    compiled = pytest.importorskip("pnml.active.compiled")
+    compiled = pytest.importorskip("pnml.active.dial_kernels_numba")
     rng = np.random.default_rng(0)
     sizes = ((1, 1, 1), (2, 3, 5), (9, 4, 8), (31, 17, 33), (100, 9, 128), (1500, 5, 40))
     for M, rows, lanes in sizes:

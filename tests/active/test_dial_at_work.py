@@ -49,7 +49,7 @@ def test_on_a_trained_network_it_is_the_literal_loops(
     if kernel == "numba":
         pytest.importorskip("numba")
     limit = 0 if kernel == "numba" else np.inf
-    monkeypatch.setattr("pnml.active.kernels._WORTH_COMPILING", limit)
+    monkeypatch.setattr("pnml.active.dial_kernels._WORTH_COMPILING", limit)
     rows = load_digits().data / 16
     models = MCDropout(network, n=25, temperature=temperature)
     a, b = (models(part.astype(np.float32)) for part in (rows[100:120], rows[900:908]))

@@ -12,12 +12,12 @@ from torch import nn
 
 from pnml.adversarial import (
     AdversarialPNML,
-    Attacked,
+    AttackResult,
     detection_by_regret,
     targeted_apgd,
     worst_case,
 )
-from pnml.adversarial.losses import lead, logit_ratio, margin
+from pnml.adversarial.losses import label_margin, logit_ratio, margin
 
 WIDE = (-10.0, 10.0)
 
@@ -25,7 +25,7 @@ WIDE = (-10.0, 10.0)
 @pytest.mark.parametrize("loss", ["dlr", "margin"])
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_on_a_linear_network_it_fools_whatever_can_be_fooled(classes, loss):
-    # A change of at most r in each entry lowers the lead over t by at most r‖w_y − w_t‖₁.
+    # A change of at most r in each entry lowers the label_margin over t by at most r‖w_y − w_t‖₁.
     torch.manual_seed(0)
     network = nn.Linear(8, classes).double().requires_grad_(False)
     x, radius = torch.randn(200, 8, dtype=torch.float64), 0.3
@@ -55,7 +55,7 @@ def test_what_it_says_is_what_the_network_does(network, inputs):
     found = targeted_apgd(network, inputs, y, 0.3, steps=10)
     scores = network(found.inputs)
     assert (found.fooled == (scores.argmax(dim=1) != y)).all()
-    torch.testing.assert_close(found.margin, lead(scores, y))
+    torch.testing.assert_close(found.margin, label_margin(scores, y))
     assert found.accuracy == pytest.approx(float((scores.argmax(dim=1) == y).double().mean()))
 
 
@@ -94,7 +94,7 @@ def test_it_goes_through_the_defence_and_not_only_through_the_network(make):
     for backward in ("autograd", "identity", "soft"):
         defence = AdversarialPNML(network, 0.1, backward=backward)
         through = targeted_apgd(defence, x, y, 0.1, steps=20)
-        transferred = Attacked.of(defence, static.inputs, y)
+        transferred = AttackResult.of(defence, static.inputs, y)
         assert worst_case(through, transferred).accuracy <= through.accuracy
         assert through.accuracy < transferred.accuracy
 
@@ -147,7 +147,7 @@ def test_scores_that_nobody_asks_about_have_a_slope_of_zero(network, inputs, lea
 
 def test_the_worst_case_is_the_worst_of_each_sample():
     def attacked(fooled, margins, fill):
-        return Attacked(torch.full((3, 2), fill), torch.tensor(fooled), torch.tensor(margins))
+        return AttackResult(torch.full((3, 2), fill), torch.tensor(fooled), torch.tensor(margins))
 
     first = attacked([True, False, False], [-1.0, 2.0, 3.0], 1.0)
     second = attacked([True, False, True], [-2.0, 1.0, -0.5], 2.0)
@@ -174,7 +174,7 @@ def test_detection_by_regret_ranks_pairs_of_clean_and_attacked_inputs(network, i
 @pytest.fixture(scope="module")
 def mnist():
     """The PGD-trained network of radius .3, and fifty images."""
-    from pnml_experiments.mnist import pixels, stored
+    from pnml_experiments.framework.mnist import pixels, stored
 
     network = nn.Sequential(
         nn.Conv2d(1, 16, 4, 2, 1),
@@ -199,8 +199,8 @@ def test_on_mnist_the_defence_holds_against_transfer_and_falls_end_to_end(mnist)
     static = targeted_apgd(network, x, y, 0.3, steps=30, targets=4)
     assert 0.8 <= static.accuracy <= 0.98
     defence = AdversarialPNML(network, 0.1, backward="identity")
-    assert Attacked.of(defence, x, y).accuracy >= 0.96
-    transferred = Attacked.of(defence, static.inputs, y)
+    assert AttackResult.of(defence, x, y).accuracy >= 0.96
+    transferred = AttackResult.of(defence, static.inputs, y)
     assert transferred.accuracy >= static.accuracy
     through = targeted_apgd(defence, x, y, 0.3, steps=20)
     assert through.accuracy <= 0.2

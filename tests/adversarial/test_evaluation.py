@@ -15,14 +15,14 @@ from pnml.adversarial import (
     AttackBudget,
     AveragedPNML,
     evaluate_defence,
-    libraries,
     paired_gain,
     pgd,
     share_held,
     untargeted_apgd,
 )
-from pnml.adversarial.telling import telling
+from pnml.adversarial import external as libraries
 from pnml.errors import InputError
+from pnml.runtime.progress import reporting
 
 WIDE, RADIUS = (-10.0, 10.0), 0.3
 # On a linear network one step of Auto-PGD goes all the way.
@@ -343,7 +343,7 @@ def test_a_gain_is_paired_and_all_or_nothing_still_has_a_width():
 
 def test_a_bar_is_told_as_well(capsys):
     pytest.importorskip("rich")
-    with telling(True, 5, "Attacking") as advance:
+    with reporting(True, 5, "Attacking") as advance:
         advance(2)
         advance(9)
     said = capsys.readouterr().err

@@ -10,7 +10,7 @@ from torch import nn
 from pnml.adversarial import (
     AdversarialPNML,
     AttackBudget,
-    Attacked,
+    AttackResult,
     AveragedPNML,
     abstention_curve,
     detection_by_regret,
@@ -131,7 +131,7 @@ REFUSED = {
     "attack of a function": (lambda: attack(model=len), "pass a torch.nn.Module"),
     "no attacks": (lambda: worst_case(), "at least one attack"),
     "attacks of other samples": (
-        lambda: worst_case(Attacked.of(NET, X, Y), Attacked.of(NET, X[:3], Y[:3])),
+        lambda: worst_case(AttackResult.of(NET, X, Y), AttackResult.of(NET, X[:3], Y[:3])),
         "all of the same samples",
     ),
     "unknown setting": (lambda: defence().with_(eps=0.1), "has no setting 'eps'; it has strength"),
@@ -159,7 +159,7 @@ REFUSED = {
     ),
     "queries": (lambda: hop_or_square(queries=0), "queries is 0"),
     "no images": (lambda: hop_or_square(), r"images \(n, c, h, w\)"),
-    "no curve": (lambda: Attacked.of(NET, X, Y).curve([1]), "counted no queries"),
+    "no curve": (lambda: AttackResult.of(NET, X, Y).curve([1]), "counted no queries"),
     "budget steps": (lambda: AttackBudget(steps=0), "steps is 0"),
     "budget backwards": (lambda: AttackBudget(backwards=()), "backwards is ()"),
     "budget derivative": (lambda: AttackBudget(backwards=("bpda",)), '"identity", "autograd"'),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -13,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 from torch import nn
 
+import child
 from pnml.errors import InputError
 from pnml.nn import RefitLastLayerPNML
 from pnml.nn.refit.penalty_choice import chosen_penalty, held_out
@@ -273,7 +272,7 @@ def test_a_killed_process_leaves_its_finished_rows(tmp_path):
         m.score([x], checkpoint=sys.argv[1])
         """
     )
-    done = subprocess.run([sys.executable, "-c", code + dying, str(path)], check=False)
+    done = child.python(code + dying, path)
     assert done.returncode == 9
     with np.load(path, allow_pickle=False) as stored:
         assert len(stored["regret"]) == 40

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+import child
 from pnml import metrics
 from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
@@ -163,7 +161,7 @@ def test_the_package_can_be_imported_without_pytorch():
         "\ntry: pnml.ood.RegretDetector(None)"
         "\nexcept ModuleNotFoundError as e: print(e)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     assert done.stdout.startswith("1.0\n")
     assert 'pip install "pnml[torch]"' in done.stdout
 

@@ -1,7 +1,7 @@
-"""Active learning: which unlabelled rows to have labelled, for the sake of given targets.
+"""Active learning: which unlabelled rows to label to predict given targets best.
 
-``dial_scores`` and its selections need log-probabilities of several models alone; PyTorch and
-libraries of active learning are loaded when something that needs them is asked for.
+``dial_scores`` and the selections need only log-probabilities of several models; PyTorch and
+active-learning libraries are imported on first use.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pnml.active.acquisition import (
     margin_scores,
 )
 from pnml.active.checks import logs_of
-from pnml.active.curve import active_learning_curve
-from pnml.active.curves import LearningCurves
+from pnml.active.curve_results import LearningCurves
 from pnml.active.dial import dial_scores, dial_select, dial_select_batch
+from pnml.active.learning_curve import active_learning_curve
 from pnml.active.linear import linear_scores, linear_select
 from pnml.active.strategies import (
     Round,
@@ -35,22 +35,22 @@ from pnml.active.strategies import (
 )
 
 if TYPE_CHECKING:
-    from pnml.active.baal import DIALHeuristic
+    from pnml.active.adapters.baal import DIALHeuristic
+    from pnml.active.adapters.modal import dial_sampling
+    from pnml.active.adapters.skactiveml import DIAL
+    from pnml.active.adapters.small_text import DIALQueryStrategy
     from pnml.active.dropout import MCDropout
     from pnml.active.ensemble import Ensemble
     from pnml.active.last_layer import LastLayerSamples
-    from pnml.active.modal import dial_sampling
-    from pnml.active.skactiveml import DIAL
-    from pnml.active.small_text import DIALQueryStrategy
 
 _HOMES = {
-    "DIAL": "pnml.active.skactiveml",
-    "DIALHeuristic": "pnml.active.baal",
-    "DIALQueryStrategy": "pnml.active.small_text",
+    "DIAL": "pnml.active.adapters.skactiveml",
+    "DIALHeuristic": "pnml.active.adapters.baal",
+    "DIALQueryStrategy": "pnml.active.adapters.small_text",
     "Ensemble": "pnml.active.ensemble",
     "LastLayerSamples": "pnml.active.last_layer",
     "MCDropout": "pnml.active.dropout",
-    "dial_sampling": "pnml.active.modal",
+    "dial_sampling": "pnml.active.adapters.modal",
 }
 
 __all__ = [

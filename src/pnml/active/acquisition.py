@@ -1,6 +1,6 @@
-"""What candidates are worth by other criteria than DIAL, from the same log-probabilities.
+"""Other acquisition functions than DIAL, from the same log-probabilities.
 
-The larger a score, the more a candidate is worth.
+The candidate with the largest score is the best.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, rel_entr
 
-from pnml.active.candidates import IntArray
-from pnml.active.checks import as_array, check_count, check_pair, log_probabilities
+from pnml.active.checks import IntArray, as_array, check_pair, log_probabilities
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
+from pnml.runtime.checks import check_count
 
-# Probabilities of pairs of labels are held for about this many pairs at once.
+# Most pairs of labels whose probabilities are held together.
 _BLOCK_NUMBERS = 2**21
 
 
 def entropy_scores(logp_candidates: Any) -> FloatArray:
-    """Entropy (N,) in nats of a candidate's label, the models together. Eq. (I20).
+    """Entropy (N,) in nats of a candidate's label under the mean of the models. Eq. (I20).
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ def entropy_scores(logp_candidates: Any) -> FloatArray:
     array([0.69, 0.33])
     """
     p = _mean(log_probabilities(logp_candidates, "candidates"))
-    found: FloatArray = entr(p).sum(axis=-1)
-    return found
+    scores: FloatArray = entr(p).sum(axis=-1)
+    return scores
 
 
 def margin_scores(logp_candidates: Any) -> FloatArray:
-    """How little the likeliest label leads the second, (N,): minus the lead. Eq. (I21).
+    """Second largest minus largest probability of a candidate's labels, (N,). Eq. (I21).
 
     >>> margin_scores(np.log([[[0.5, 0.4, 0.1], [0.9, 0.1, 0.0001]]])).round(2)
     array([-0.1, -0.8])
@@ -47,26 +47,26 @@ def margin_scores(logp_candidates: Any) -> FloatArray:
     if p.shape[1] < 2:
         raise InputError("A margin needs two classes, but there is one; pass log-probabilities.")
     best = np.partition(p, -2, axis=-1)
-    found: FloatArray = best[:, -2] - best[:, -1]
-    return found
+    scores: FloatArray = best[:, -2] - best[:, -1]
+    return scores
 
 
 def bald_scores(logp_candidates: Any) -> FloatArray:
-    """Information (N,) in nats that a candidate's label has on the model. Eq. (I22).
+    """Information (N,) in nats of a candidate's label about the model. Eq. (I22).
 
     >>> bald_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])).round(2)
     array([0.37, 0.  ])
     """
     logs = log_probabilities(logp_candidates, "candidates")
-    apart = np.zeros(logs.shape[1])
+    conditional = np.zeros(logs.shape[1])
     for part in logs:  # one model at a time
-        apart += entr(np.exp(part.astype(np.float64, copy=False))).sum(axis=-1)
-    found: FloatArray = entr(_mean(logs)).sum(axis=-1) - apart / len(logs)
-    return found
+        conditional += entr(np.exp(part.astype(np.float64, copy=False))).sum(axis=-1)
+    scores: FloatArray = entr(_mean(logs)).sum(axis=-1) - conditional / len(logs)
+    return scores
 
 
 def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
-    """Information (N,) in nats that a candidate's label has on a target's, on average. Eq. (I23).
+    """Mean information (N,) in nats of a candidate's label about a target's label. Eq. (I23).
 
     >>> targets = np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
     >>> epig_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]]), targets).round(2)
@@ -76,28 +76,28 @@ def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
     M, N, C = a.shape
     q = np.exp(b.reshape(M, -1).astype(np.float64, copy=False))  # (M, KC)
     step = max(1, _BLOCK_NUMBERS // (C * q.shape[1]))
-    found: FloatArray = np.empty(N)
+    scores: FloatArray = np.empty(N)
     for start in range(0, N, step):
         part = a[:, start : start + step].astype(np.float64, copy=False)
         p = np.exp(part.reshape(M, -1))  # (M, nC)
-        apart = np.outer(p.mean(axis=0), q.mean(axis=0))
-        shared = rel_entr(p.T @ q / M, apart).sum(axis=1)
-        found[start : start + step] = shared.reshape(-1, C).sum(axis=1)
-    found /= b.shape[1]
-    return found
+        independent = np.outer(p.mean(axis=0), q.mean(axis=0))
+        information = rel_entr(p.T @ q / M, independent).sum(axis=1)
+        scores[start : start + step] = information.reshape(-1, C).sum(axis=1)
+    scores /= b.shape[1]
+    return scores
 
 
 def k_center(candidates: Any, centers: Any, n: int = 1) -> IntArray:
-    """The n candidates (n,) that are farthest from all centers, each then one of them. Eq. (I24).
+    """The n candidates (n,) farthest from all centers; each pick becomes a center. Eq. (I24).
 
     Parameters
     ----------
     candidates : array or tensor (N, d)
-        Features of what can be labelled.
+        Features of the rows that can be labelled.
     centers : array or tensor (L, d)
-        Features of what has a label; there may be none.
+        Features of the labelled rows; there may be none.
     n : int, default=1
-        How many.
+        Number of candidates to pick.
 
     Examples
     --------
@@ -111,19 +111,19 @@ def k_center(candidates: Any, centers: Any, n: int = 1) -> IntArray:
             f"The candidates have {x.shape[1]} features but the centers {c.shape[1]}; pass the "
             "same features of both."
         )
-    far = np.full(len(x), np.inf)
+    distance = np.full(len(x), np.inf)
     for center in c:
-        far = np.minimum(far, _squared(x, center))
+        distance = np.minimum(distance, _squared_distance(x, center))
     picks = np.empty(n, dtype=np.intp)
     for t in range(n):
-        picks[t] = far.argmax()  # the first of equals
-        far = np.minimum(far, _squared(x, x[picks[t]]))
-        far[picks[t]] = -np.inf
+        picks[t] = distance.argmax()  # ties go to the first
+        distance = np.minimum(distance, _squared_distance(x, x[picks[t]]))
+        distance[picks[t]] = -np.inf
     return picks
 
 
 def best_of(scores: FloatArray, n: int) -> IntArray:
-    """The n rows with the largest scores, best first; of equals the first.
+    """The n rows with the largest scores, best first; ties go to the first.
 
     >>> best_of(np.array([1.0, 3.0, 3.0, 2.0]), 3)
     array([1, 2, 3])
@@ -133,16 +133,16 @@ def best_of(scores: FloatArray, n: int) -> IntArray:
 
 
 def _mean(logs: Any) -> FloatArray:
-    """Probabilities (N, C) by all models together."""
+    """Mean probabilities (N, C) of the models."""
     total = np.zeros(logs.shape[1:])
     for part in logs:
         total += np.exp(part.astype(np.float64, copy=False))
     return total / len(logs)
 
 
-def _squared(x: FloatArray, center: FloatArray) -> FloatArray:
-    found: FloatArray = ((x - center) ** 2).sum(axis=1)
-    return found
+def _squared_distance(x: FloatArray, center: FloatArray) -> FloatArray:
+    distance: FloatArray = ((x - center) ** 2).sum(axis=1)
+    return distance
 
 
 def _features(values: Any, name: str) -> FloatArray:

@@ -1,8 +1,7 @@
-"""Log-probabilities at the border: one sentence for whatever is wrong with them."""
+"""Checks of log-probabilities, and conversion of probabilities to logs."""
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,18 @@ import numpy.typing as npt
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 
-# How far the probabilities of a row may be from a sum of one: half precision is allowed for.
+# Largest deviation of a sum of probabilities from 1, for single and for half precision.
 _SUM_TOLERANCE = 1e-3
 _HALF_TOLERANCE = 2e-2
-# Arrays are looked at in parts of about this many numbers.
+# Arrays are checked in parts of about this many numbers.
 _BLOCK_NUMBERS = 2**18
 
+IntArray = npt.NDArray[np.intp]
 LogProbabilities = npt.NDArray[np.floating]  # (M, N, C)
 
 
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
-    """An array or a tensor on any device as an array of numbers."""
+    """An array, or a tensor on any device, as an array of floats."""
     if hasattr(values, "detach"):  # a tensor; torch itself is not needed here
         values = values.detach().cpu()
         values = values.float() if str(values.dtype).endswith("bfloat16") else values
@@ -41,7 +41,7 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
 
 
 def log_probabilities(values: Any, name: str) -> LogProbabilities:
-    """Log-probabilities (M, N, C) as they came, if they are that and there are some.
+    """Log-probabilities (M, N, C), checked but not changed.
 
     >>> log_probabilities(np.log([[[0.3, 0.7]]]), "targets").shape
     (1, 1, 2)
@@ -71,7 +71,7 @@ def _refuse_unnormalised(
     part = array[start : start + step].astype(np.float64, copy=False)
     with np.errstate(over="ignore"):
         sums = np.exp(part) @ np.ones(part.shape[-1])  # faster than sums of a few numbers each
-    bad = ~(np.abs(sums - 1) <= tolerance)  # a NaN is bad, too
+    bad = ~(np.abs(sums - 1) <= tolerance)  # so NaN is bad
     if not bad.any():
         return
     m, row = (int(i) for i in np.argwhere(bad)[0])
@@ -107,38 +107,6 @@ def check_pair(candidates: Any, targets: Any) -> tuple[LogProbabilities, LogProb
             "same classes, in the same order, for both."
         )
     return a, b
-
-
-def check_count(name: str, value: Any, most: int | None = None, of: str = "") -> int:
-    """A whole number from 1 to `most`."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-    if not whole or value < 1:
-        raise InputError(
-            f"{name} is {value!r}, but a whole number of 1 or more is needed; pass one."
-        )
-    if most is not None and value > most:
-        raise InputError(
-            f"{name} is {value}, but there are only {most} {of}; ask for {most} at most."
-        )
-    return int(value)
-
-
-def check_seed(value: Any) -> int:
-    """A whole number from 0 on."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-    if not whole or value < 0:
-        raise InputError(f"seed is {value!r}, but a whole number from 0 on is needed; pass one.")
-    return int(value)
-
-
-def check_positive(name: str, value: Any) -> float:
-    """A finite number greater than 0."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not real or not 0 < float(value) < np.inf:
-        raise InputError(
-            f"{name} is {value!r}, but a finite number greater than 0 is needed; pass one."
-        )
-    return float(value)
 
 
 def logs_of(probabilities: Any) -> FloatArray:

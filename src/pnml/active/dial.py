@@ -1,4 +1,4 @@
-"""DIAL: which candidate, whatever its label turns out to be, lowers the regret of the targets."""
+"""DIAL: pick the candidates whose worst-case label lowers the regret of the targets most."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pnml.active.candidates import Candidates, IntArray
-from pnml.active.checks import check_count, check_pair, check_positive
-from pnml.active.layered import Selection, least_worst
-from pnml.active.progress import Progress, reporting
-from pnml.active.scoring import DEFAULT_MEMORY, Scorer
+from pnml.active.checks import IntArray, check_pair
+from pnml.active.dial_search import DEFAULT_MEMORY, Advance, Candidates, Scorer, least_worst
 from pnml.core.arrays import FloatArray
+from pnml.runtime.checks import check_count, check_positive
+from pnml.runtime.progress import Progress, reporting
 
 
 def dial_scores(
@@ -21,11 +20,12 @@ def dial_scores(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> FloatArray:
-    """Regret of all targets together, in nats, once a candidate has a label: (N, C). Eq. (I1).
+    """Sum of the targets' regrets in nats after each label of each candidate: (N, C). Eq. (I1).
 
-    For each label of a target the one of M models answers that gives it, times the label of the
-    candidate, the largest probability; of equals the first. A target's regret is the log of what
-    its labels then sum to. A candidate is worth as much as its largest score is small.
+    For each label of a target, the genie is the one of the M models with the largest product of
+    the probabilities of this label and of the candidate's label; ties go to the first. The regret
+    of a target is the log of the sum of these genies. The best candidate has the smallest largest
+    score.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ def dial_scores(
     logp_targets : array or tensor (M, K, C)
         The same, by the same models, of the inputs that will be predicted.
     max_memory : float, default=128 MiB
-        Bytes to work with, beside what came and what is returned.
+        Bytes of working memory, in addition to the arguments and the result.
     progress : callable, bool or None
-        A function of (done, total), or whether a bar is shown; None shows one on a terminal.
+        A function of (done, total), or whether to show a bar; None shows one on a terminal.
 
     Examples
     --------
-    >>> targets = np.log([[[0.9, 0.1]], [[0.2, 0.8]]])  # one, on which two models differ
-    >>> tells = np.log([[[0.95, 0.05]], [[0.05, 0.95]]])  # its label tells them apart
-    >>> says_nothing = np.log(np.full((2, 1, 2), 0.5))
-    >>> dial_scores(np.concatenate([tells, says_nothing], axis=1), targets).round(2)
+    >>> targets = np.log([[[0.9, 0.1]], [[0.2, 0.8]]])  # one target on which two models differ
+    >>> useful = np.log([[[0.95, 0.05]], [[0.05, 0.95]]])  # its label separates the models
+    >>> useless = np.log(np.full((2, 1, 2), 0.5))
+    >>> dial_scores(np.concatenate([useful, useless], axis=1), targets).round(2)
     array([[0.  , 0.  ],
            [0.53, 0.53]])
     """
@@ -51,12 +51,8 @@ def dial_scores(
     candidates = Candidates.alone(a)
     total = candidates.count * candidates.variants
     scorer = Scorer.within(check_positive("max_memory", max_memory), b, total)
-    found = np.empty((candidates.count, candidates.variants))
     with reporting(progress, total, "Scoring candidates") as advance:
-        for index in candidates.blocks(scorer.rows):
-            rows = candidates.all_rows(index).reshape(-1, len(a))
-            found[index] = scorer.scores(rows, advance).reshape(len(index), -1)
-    return found
+        return all_scores(scorer, candidates, advance)
 
 
 def dial_select(
@@ -67,13 +63,13 @@ def dial_select(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> IntArray:
-    """The n candidates (n,) to label, best first: least worst case, each on its own. Eq. (I3).
+    """The n candidates (n,) with the least worst-case scores, best first. Eq. (I3).
 
-    Exactly those that `dial_scores` would rank first, of equals the first, but most labels of most
-    candidates need not be scored for it. The parameters are those of `dial_scores`.
+    They are those that `dial_scores` ranks first, with ties going to the first, but most labels of
+    most candidates are not scored. The parameters are those of `dial_scores`.
 
-    >>> targets, tells = np.log([[[0.9, 0.1]], [[0.2, 0.8]]]), np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
-    >>> dial_select(np.concatenate([np.log(np.full((2, 1, 2), 0.5)), tells], axis=1), targets)
+    >>> targets, useful = np.log([[[0.9, 0.1]], [[0.2, 0.8]]]), np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
+    >>> dial_select(np.concatenate([np.log(np.full((2, 1, 2), 0.5)), useful], axis=1), targets)
     array([1])
     """
     a, b = check_pair(logp_candidates, logp_targets)
@@ -94,13 +90,12 @@ def dial_select_batch(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> IntArray:
-    """The n candidates (n,) to label together, each chosen in view of those before it. Eq. (I5).
+    """The n candidates (n,) to label together, each chosen given the earlier picks. Eq. (I5).
 
-    After a pick the models count as having seen it with its worst label, so that the next one is
-    asked for what that left open. The labels of the picks are taken to be the worst for the batch
-    so far; `label_paths` of such label sequences are followed at once. With as many as there are
-    sequences the worst case is that over all labels of the batch; each costs as much as the first.
-    The other parameters are those of `dial_scores`.
+    After a pick, the models are weighted as if they had seen it with its worst label, so the next
+    pick covers what is still open. The search follows the `label_paths` worst label sequences of
+    the picks. If these are all sequences, the worst case is over all labels of the batch; the cost
+    is proportional to `label_paths`. The other parameters are those of `dial_scores`.
 
     >>> rng = np.random.default_rng(0)
     >>> p, q = rng.dirichlet(np.ones(3), size=(20, 9)), rng.dirichlet(np.ones(3), size=(20, 5))
@@ -114,19 +109,28 @@ def dial_select_batch(
     scorer = Scorer.within(check_positive("max_memory", max_memory), b, candidates.logp[0].size)
     with reporting(progress, n, "Choosing a batch") as advance:
         for t in range(n):
-            picks[t] = _next(scorer, candidates, left).index[0]
+            picks[t] = least_worst(scorer, candidates, 1, left, _ignore).index[0]
             left = left[left != picks[t]]
-            candidates = told(scorer, candidates, picks[t : t + 1], label_paths)
+            candidates = after_pick(scorer, candidates, picks[t : t + 1], label_paths)
             advance(1)
     return picks
 
 
-def _next(scorer: Scorer, candidates: Candidates, left: IntArray) -> Selection:
-    return least_worst(scorer, candidates, 1, left, lambda rows: None)
+def _ignore(rows: int) -> None:
+    """Progress that is not shown."""
 
 
-def told(scorer: Scorer, candidates: Candidates, pick: IntArray, most: int) -> Candidates:
-    """The candidates once a pick has its worst labels, those of the largest scores. Eq. (I5)."""
+def all_scores(scorer: Scorer, candidates: Candidates, advance: Advance = _ignore) -> FloatArray:
+    """Scores (N, V) of all variants of all candidates."""
+    scores = np.empty((candidates.count, candidates.variants))
+    for index in candidates.blocks(scorer.rows):
+        rows = candidates.all_rows(index).reshape(-1, len(candidates.logp))
+        scores[index] = scorer.scores(rows, advance).reshape(len(index), -1)
+    return scores
+
+
+def after_pick(scorer: Scorer, candidates: Candidates, pick: IntArray, most: int) -> Candidates:
+    """The candidates after a pick with its worst labels, those of the largest scores. Eq. (I5)."""
     rows = candidates.all_rows(pick)[0]
     worst = np.argsort(-scorer.scores(rows), kind="stable")[:most]
     return Candidates(candidates.logp, rows[worst])

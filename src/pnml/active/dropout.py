@@ -1,43 +1,44 @@
-"""Models from dropout: each is the network with some of its units left out, for all rows."""
+"""Models from dropout: each is the network with the same units dropped for all rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from torch import nn
 
-from pnml.active.checks import check_count, check_positive, check_seed
-from pnml.active.masks import Masks, dropouts_of
-from pnml.active.passes import DEFAULT_BATCH, batches, log_probs
-from pnml.active.progress import Progress
+from pnml.active.dropout_masks import Masks, dropouts_of
+from pnml.active.network_ensemble import NetworkSamples, Pass
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.batches import call
 from pnml.nn.eval_mode import as_in_use, unwrapped
+from pnml.runtime.checks import check_count, check_seed
 
 
-class MCDropout:
-    """Log-probabilities by n models that dropout makes of one network. Eq. (I10).
+class MCDropout(NetworkSamples):
+    """Log-probabilities by n dropout samples of one network. Eq. (I10).
 
-    Model m leaves out the same units for every row, in whatever batches rows come, and on every
-    call with the same seed, so candidates and targets may be run apart. All else is as in use:
-    BatchNorm keeps its statistics. The network's modes, hooks and the random numbers of PyTorch
-    are left as they were, also where it raises.
+    Model m drops the same units for every row, in any batch and in every call with the same seed,
+    so candidates and targets can be run separately. Everything else is in eval mode: BatchNorm
+    keeps its statistics. The network's modes and hooks and PyTorch's random state are restored,
+    also after an error.
 
-    Dropout modules of ``torch.nn`` are found by themselves. Dropout called as a function
-    (``F.dropout``) and that inside attention or recurrent layers cannot be shared between rows
-    and stays off.
+    Dropout modules of ``torch.nn`` are found automatically. Functional dropout (``F.dropout``) and
+    dropout inside attention or recurrent layers cannot be shared between rows and stays off.
 
     Parameters
     ----------
     model : torch.nn.Module
         A trained network that gives logits (B, C).
     n : int, default=100
-        How many models.
+        Number of models.
     temperature : float, default=1.0
         Logits are divided by it.
     seed : int, default=0
-        Which models.
+        Seed of the dropout masks.
 
     Examples
     --------
@@ -56,18 +57,12 @@ class MCDropout:
                 f"The model is a {type(model).__name__}, but dropout is looked for in a PyTorch "
                 "module; pass one, or use Ensemble for other models."
             )
-        self.model = model
-        self.n = check_count("n", n)
-        self.temperature = check_positive("temperature", temperature)
-        self.seed = check_seed(seed)
+        super().__init__(model, n, temperature, seed)
 
-    def __call__(
-        self, inputs: Any, *, batch_size: int = DEFAULT_BATCH, progress: Progress = False
-    ) -> FloatArray:
-        """Log-probabilities (n, N, C) of inputs: an array or tensor, or a loader of batches."""
+    @contextmanager
+    def _passes(self) -> Iterator[Pass]:
         network = unwrapped(self.model)
         masks = Masks(self._dropouts(network), self.seed)
-        parts = batches(inputs, check_count("batch_size", batch_size))
 
         def run(m: int, given: Any) -> Any:
             masks.begin(m)
@@ -80,15 +75,44 @@ class MCDropout:
             return output
 
         with as_in_use([network]), masks.applied():
-            return log_probs(run, network, self.n, parts, self.temperature, progress)
+            yield run
 
     @staticmethod
     def _dropouts(network: nn.Module) -> list[nn.Module]:
-        found = dropouts_of(network)
-        if not found:
+        dropouts = dropouts_of(network)
+        if not dropouts:
             raise InputError(
                 "The network has no dropout module with p > 0 (dropout called as a function, "
                 "F.dropout, cannot be shared between rows); put nn.Dropout into it, or use "
                 "Ensemble or LastLayerSamples."
             )
-        return found
+        return dropouts
+
+
+def dropout_samples(network: nn.Module, run: Callable[[], Any], n: int, seed: int) -> FloatArray:
+    """Result of a function that runs the network, for each of n dropout samples. Eq. (I10).
+
+    The function may run the network in any batches. The network is restored afterwards.
+
+    >>> import torch
+    >>> net = nn.Sequential(nn.Dropout(0.5), nn.Linear(9, 2)).eval()
+    >>> first, second = dropout_samples(net, lambda: net(torch.ones(4, 9)).detach().numpy(), 2, 0)
+    >>> np.allclose(first, first[0]), np.allclose(first, second)
+    (True, False)
+    """
+    n, masks = check_count("n", n), Masks(dropouts_of(network), check_seed(seed))
+    if not masks.dropouts:
+        raise InputError(
+            "The network has no dropout module with p > 0, so all its models are the same; put "
+            "nn.Dropout into it, or use an ensemble."
+        )
+    results = []
+    with as_in_use([network]), masks.applied():
+        for m in range(n):
+            # each batch restarts the masks, or later batches would use those of another model
+            handle = network.register_forward_pre_hook(lambda *_, m=m: masks.begin(m))
+            try:
+                results.append(np.asarray(run(), dtype=np.float64))
+            finally:
+                handle.remove()
+    return np.stack(results)

@@ -1,28 +1,33 @@
-"""Models that were trained apart: networks, classifiers, or members of a forest."""
+"""Log-probabilities by several models: an Ensemble, the members of a forest, a trained model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from pnml.active.checks import check_positive, logs_of
-from pnml.active.progress import Progress
+from pnml.active.checks import IntArray, as_array, logs_of
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
+from pnml.runtime.checks import check_positive
+from pnml.runtime.progress import Progress
 
 _BATCH = 1024
+_PREDICTION_BATCH = 500  # inputs of one pass for labels and features
 
 
 class Ensemble:
-    """Log-probabilities by models that were trained apart. Eq. (I11).
+    """Log-probabilities by models that were trained separately. Eq. (I11).
 
     Parameters
     ----------
     models : sequence
         PyTorch modules that give logits (B, C), or fitted classifiers with ``predict_proba`` and
-        the same classes. A network is run in eval mode, which is then put back.
+        the same classes. A network runs in eval mode; its mode is restored afterwards.
     temperature : float, default=1.0
         Logits, or logs of probabilities, are divided by it.
 
@@ -46,34 +51,146 @@ class Ensemble:
         self.temperature = check_positive("temperature", temperature)
         self._classifiers = all(hasattr(model, "predict_proba") for model in self.models)
         if self._classifiers:
-            self._refuse_other_classes()
+            refuse_other_classes(self.models, "fit all of them to rows of the same classes")
 
     def __call__(
         self, inputs: Any, *, batch_size: int = _BATCH, progress: Progress = False
     ) -> FloatArray:
         """Log-probabilities (M, N, C) of inputs."""
         if self._classifiers:
-            logs = logs_of([model.predict_proba(inputs) for model in self.models])
-            return logs if self.temperature == 1 else tempered(logs, self.temperature)
-        from pnml.active.networks import ensemble_log_probs
+            return as_logs([model.predict_proba(inputs) for model in self.models], self.temperature)
+        from pnml.active.network_ensemble import ensemble_log_probs
 
         return ensemble_log_probs(self.models, inputs, self.temperature, batch_size, progress)
 
-    def _refuse_other_classes(self) -> None:
-        first = getattr(self.models[0], "classes_", ())
-        for number, model in enumerate(self.models):
-            classes = getattr(model, "classes_", ())
-            if not np.array_equal(first, classes):
-                raise InputError(
-                    f"Model 0 knows the classes {first} but model {number} knows {classes}; fit "
-                    "all of them to rows of the same classes."
-                )
+
+def refuse_other_classes(models: Sequence[Any], remedy: str) -> None:
+    """Raise unless all models have the classes of the first; models without classes agree."""
+    first = getattr(models[0], "classes_", ())
+    for number, model in enumerate(models):
+        classes = getattr(model, "classes_", ())
+        if not np.array_equal(first, classes):
+            raise InputError(
+                f"Model 0 knows the classes {first} but model {number} knows {classes}; {remedy}."
+            )
 
 
 def tempered(logs: FloatArray, temperature: float) -> FloatArray:
-    """Log-probabilities at another temperature; impossible classes stay so."""
+    """Log-probabilities at another temperature; impossible classes stay impossible."""
     scaled = logs / temperature
     highest = scaled.max(axis=-1, keepdims=True)
     total = np.log(np.exp(scaled - highest).sum(axis=-1, keepdims=True))
-    found: FloatArray = scaled - highest - total
-    return found
+    normalised: FloatArray = scaled - highest - total
+    return normalised
+
+
+def as_logs(probabilities: Any, temperature: float = 1.0) -> FloatArray:
+    """Log-probabilities from probabilities (M, N, C), at a temperature. Eq. (I11).
+
+    >>> np.exp(as_logs([[[0.1, 0.9]]], temperature=2.0)).round(2)
+    array([[[0.25, 0.75]]])
+    """
+    temperature = check_positive("temperature", temperature)
+    logs = logs_of(probabilities)
+    return logs if temperature == 1 else tempered(logs, temperature)
+
+
+def model_log_probs(models: Iterable[Any], rows: Any, temperature: float = 1.0) -> FloatArray:
+    """Log-probabilities (M, N, C) by classifiers of the same classes. Eq. (I11)."""
+    return as_logs(np.stack([model.predict_proba(rows) for model in models]), temperature)
+
+
+def member_log_probs(
+    ensemble: Any, rows: Any, classes: Any = None, temperature: float = 1.0
+) -> FloatArray:
+    """Log-probabilities (M, N, C) by the members of a fitted forest, bag or vote. Eq. (I11).
+
+    A member gives probability 0 to classes it has never seen. An ensemble without members, for
+    instance one that could not be fitted for lack of labels, counts as one model.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(5, random_state=0).fit(X[50:], y[50:])
+    >>> member_log_probs(forest, X[:7], classes=[0, 1, 2]).shape
+    (5, 7, 3)
+    """
+    wrapped: Any = getattr(ensemble, "estimator_", None)
+    inner: Any = wrapped if hasattr(wrapped, "estimators_") else ensemble
+    classes = np.asarray(ensemble.classes_ if classes is None else classes)
+    members = list(getattr(inner, "estimators_", []))
+    if not members:
+        return model_log_probs([ensemble], rows, temperature)
+    known = np.asarray(inner.classes_)
+    by_number = _classes_by_number(members, known)
+    columns = getattr(inner, "estimators_features_", [slice(None)] * len(members))
+    probabilities = np.zeros((len(members), rows.shape[0], len(classes)))
+    for p, member, column in zip(probabilities, members, columns, strict=True):
+        labels = known[member.classes_.astype(np.intp)] if by_number else member.classes_
+        p[:, _places(labels, classes)] = member.predict_proba(rows[:, column])
+    return as_logs(probabilities, temperature)
+
+
+def _classes_by_number(members: list[Any], known: Any) -> bool:
+    """Whether members store classes as numbers, as most ensembles do, and not as labels."""
+    stored = np.unique(np.concatenate([np.asarray(member.classes_) for member in members]))
+    return not np.isin(stored, known).all()
+
+
+def _places(labels: Any, classes: Any) -> IntArray:
+    """Columns of labels among all classes, which may be in any order."""
+    order = np.argsort(classes)
+    place = np.searchsorted(classes, labels, sorter=order)
+    places: IntArray = order[np.minimum(place, len(classes) - 1)]
+    if not np.array_equal(classes[places], labels):
+        raise InputError(
+            f"A member of the ensemble knows the classes {labels}, but those asked for are "
+            f"{classes}; name all classes."
+        )
+    return places
+
+
+def predicted_labels(model: Any, inputs: Any) -> npt.NDArray[Any]:
+    """Labels (n,) of inputs: from ``predict``, or the largest logit of a network.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> predicted_labels(DummyClassifier().fit([[0], [1]], [3, 3]), [[2]])
+    array([3])
+    """
+    if hasattr(model, "predict"):
+        return np.asarray(model.predict(inputs))
+    logs = Ensemble([model])(inputs, batch_size=_PREDICTION_BATCH)[0]
+    labels: npt.NDArray[Any] = logs.argmax(axis=1)
+    return labels
+
+
+def features_of(model: Any, inputs: Any) -> FloatArray:
+    """Features (n, d): the input of a network's last layer; for other models the inputs.
+
+    >>> features_of(None, np.zeros((3, 2, 2))).shape
+    (3, 4)
+    """
+    if len(inputs) and _is_network(model):
+        from pnml.active.network_ensemble import last_layer_features
+
+        return last_layer_features(model, inputs, _PREDICTION_BATCH)
+    rows = as_array(inputs, "inputs").astype(np.float64, copy=False)
+    return rows.reshape(len(rows), math.prod(rows.shape[1:]))
+
+
+def dropout_models(model: Any, temperature: float, seed: int) -> Any:
+    """The default models: a hundred dropout samples of a network. Eq. (I10)."""
+    if not _is_network(model):
+        raise InputError(
+            f"The trained model is a {type(model).__name__}, of which dropout makes no others; "
+            "pass models=, a function of (model, temperature, seed), for instance one that gives "
+            "Ensemble(model.estimators_, temperature)."
+        )
+    from pnml.active.dropout import MCDropout
+
+    return MCDropout(model, temperature=temperature, seed=seed)
+
+
+def _is_network(model: Any) -> bool:
+    torch = sys.modules.get("torch")  # if it is not loaded, the model is no network
+    return torch is not None and isinstance(model, torch.nn.Module)

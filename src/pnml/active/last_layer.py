@@ -1,45 +1,47 @@
-"""Models from the last layer alone: its weights drawn around those that were trained."""
+"""Models from the last layer: weights sampled around the trained ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pnml.active.checks import check_count, check_positive, check_seed
-from pnml.active.passes import DEFAULT_BATCH, batches, log_probs
-from pnml.active.progress import Progress
+from pnml.active.network_ensemble import NetworkSamples, Pass
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
+from pnml.runtime.checks import check_positive
 
-# Covariance 2P is what the bound Λ ⪯ ½I on the curvature of the softmax leaves. Eq. (I12).
+# The covariance is 2P, from the bound Λ ⪯ ½I on the curvature of the softmax. Eq. (I12).
 _SPREAD = float(np.sqrt(2.0))
 
 
-class LastLayerSamples:
+class LastLayerSamples(NetworkSamples):
     """Log-probabilities by n networks that differ in the weights of the last layer. Eq. (I12).
 
-    The weights are Gaussian around the trained ones: little is changed along features that
-    training had many of, much along those it had none of. A row's logits then vary in proportion
-    to the root of its leverage. No dropout is needed, and the network runs once.
+    The weights are Gaussian around the trained ones, with little spread along frequent training
+    features and much spread along features that training lacked. The standard deviation of a
+    row's logits is proportional to the root of its leverage. No dropout is needed, and the network
+    runs once.
 
     Parameters
     ----------
     model : LastLayerPNML
         A network with pNML on its last layer, fitted to its training inputs.
     n : int, default=100
-        How many models.
+        Number of models.
     temperature : float, default=1.0
         Logits are divided by it.
     seed : int, default=0
-        Which models.
+        Seed of the weights.
     spread : float, default=√2
         Standard deviation of a logit, in units of the root of the leverage.
     alpha : float, optional
-        Penalty, or prior precision; that of the model by default.
+        Ridge penalty, or prior precision; by default that of the model.
 
     Examples
     --------
@@ -49,6 +51,8 @@ class LastLayerSamples:
     >>> models(torch.randn(7, 4)).shape
     (20, 7, 3)
     """
+
+    model: LastLayerPNML
 
     def __init__(
         self,
@@ -65,41 +69,34 @@ class LastLayerSamples:
                 f"The model is a {type(model).__name__}, but a covariance of the last layer is "
                 "needed; pass LastLayerPNML(network).fit(loader)."
             )
-        self.model = model
-        self.n = check_count("n", n)
-        self.temperature = check_positive("temperature", temperature)
-        self.seed = check_seed(seed)
+        super().__init__(model, n, temperature, seed)
         self.spread = check_positive("spread", spread)
         self.alpha = None if alpha is None else check_positive("alpha", alpha)
 
-    def __call__(
-        self, inputs: Any, *, batch_size: int = DEFAULT_BATCH, progress: Progress = False
-    ) -> FloatArray:
-        """Log-probabilities (n, N, C) of inputs: an array or tensor, or a loader of batches."""
-        parts = batches(inputs, check_count("batch_size", batch_size))
+    @contextmanager
+    def _passes(self) -> Iterator[Pass]:
         root = self._root()
-        seen: dict[str, Any] = {}
+        outputs: dict[str, Tensor] = {}
 
         def run(m: int, given: Any) -> Tensor:
             if m == 0:  # the network itself runs once for each batch
                 out = self.model(given)
-                seen["logits"] = out.logits.double()
-                seen["white"] = self._white(out.features, root)
-            logits: Tensor = seen["logits"]
+                outputs["logits"] = out.logits.double()
+                outputs["whitened"] = self._whitened(out.features, root)
+            logits = outputs["logits"]
             if logits.ndim != 2:
                 return logits
-            drawn = self._drawn(m, len(root[0]), logits.shape[1])
-            moved: Tensor = seen["white"] @ torch.from_numpy(drawn).to(logits.device)
-            return logits + moved
+            noise = torch.from_numpy(self._noise(m, len(root[0]), logits.shape[1]))
+            return logits + outputs["whitened"] @ noise.to(logits.device)
 
-        return log_probs(run, self.model, self.n, parts, self.temperature, progress)
+        yield run
 
-    def _drawn(self, m: int, width: int, classes: int) -> FloatArray:
+    def _noise(self, m: int, width: int, classes: int) -> FloatArray:
         rng = np.random.default_rng([self.seed, m])
         return self.spread * rng.standard_normal((width, classes))
 
-    def _white(self, features: Tensor, root: FloatArray) -> Tensor:
-        """Features in coordinates whose squares add up to their leverage, (B, w)."""
+    def _whitened(self, features: Tensor, root: FloatArray) -> Tensor:
+        """Features (B, w) in coordinates whose squares sum to the leverage."""
         counted = self.model.statistic.counted
         size = np.sqrt(counted.energy / counted.rows) if counted.form.normalize else 1.0
         rows = features.double() / (size or 1.0)

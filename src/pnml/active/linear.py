@@ -1,4 +1,4 @@
-"""Active learning in least squares: the regret after any row of a pool, in closed form."""
+"""Active learning in least squares: the regret after adding a row, in closed form."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pnml.active.checks import check_count
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.rank_one import Whitened
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
 from pnml.errors import InputError
+from pnml.runtime.checks import check_count, is_number
 
 
 def linear_scores(
     X: Any, pool: Any, targets: Any, *, alpha: float = 0.0, fit_intercept: bool = True
 ) -> FloatArray:
-    """Mean regret of the targets in nats after each row of the pool was added: (N,). Eq. (I7).
+    """Mean regret of the targets in nats after adding each row of the pool: (N,). Eq. (I7).
 
-    In least squares no label is needed for it: the regret depends on the rows alone. The less,
-    the more that row is worth.
+    In least squares the regret does not depend on the labels. The smallest score is the best row.
 
     Parameters
     ----------
     X : array (n, d)
-        Rows that have labels already.
+        Labelled rows.
     pool : array (N, d)
-        Rows that could be given one.
+        Rows that can be labelled.
     targets : array (T, d)
-        Rows that will be predicted.
+        Rows to be predicted.
     alpha : float, default=0.0
-        Ridge penalty. At 0 the regret is infinite where a target stays outside the span.
+        Ridge penalty. At 0 the regret is infinite if a target stays outside the span.
     fit_intercept : bool, default=True
         Whether the model has an intercept, which is not penalised.
 
@@ -43,8 +42,8 @@ def linear_scores(
     array([4.12, 0.91])
     """
     rows, new, wanted = _start(X, pool, targets, alpha, fit_intercept)
-    missing, found = rows.after_each(new, wanted)
-    return np.where(missing > 0, np.inf, found)
+    missing, regret = rows.after_each(new, wanted)
+    return np.where(missing > 0, np.inf, regret)
 
 
 def linear_select(
@@ -56,11 +55,11 @@ def linear_select(
     alpha: float = 0.0,
     fit_intercept: bool = True,
 ) -> npt.NDArray[np.intp]:
-    """The n rows of the pool to label, each in view of those before it: (n,). Eq. (I7).
+    """The n rows of the pool to label, each chosen given the earlier picks: (n,). Eq. (I7).
 
-    Where targets are outside the span at alpha = 0, rows that bring in most of them come first:
-    the choice is that of a penalty that goes to 0. Eq. (I9). Of equals the first is taken. The
-    other parameters are those of `linear_scores`.
+    If targets are outside the span at alpha = 0, rows that bring most of them into the span come
+    first, which is the limit of a penalty that goes to 0, Eq. (I9). Ties go to the first. The other
+    parameters are those of `linear_scores`.
 
     >>> linear_select([[0.0], [1.0]], [[0.5], [5.0], [4.0]], [[6.0], [0.0]], 2)
     array([1, 2])
@@ -70,8 +69,8 @@ def linear_select(
     left = np.arange(new)
     picks = np.empty(n, dtype=np.intp)
     for t in range(n):
-        missing, found = state.after_each(len(left), wanted)
-        best = int(np.lexsort((found, missing))[0])  # stable: of equals the first
+        missing, regret = state.after_each(len(left), wanted)
+        best = int(np.lexsort((regret, missing))[0])  # stable: ties go to the first
         picks[t] = left[best]
         state = state.with_row(best).without(best)
         left = np.delete(left, best)
@@ -81,9 +80,8 @@ def linear_select(
 def _start(
     X: Any, pool: Any, targets: Any, alpha: float, fit_intercept: bool
 ) -> tuple[Whitened, int, int]:
-    """The pool and then the targets in the coordinates of the labelled rows."""
-    real = isinstance(alpha, int | float | np.floating) and not isinstance(alpha, bool)
-    if not real or not 0 <= alpha < np.inf:
+    """Pool and targets, in this order, in the coordinates of the labelled rows."""
+    if not is_number(alpha, 0.0):
         raise InputError(
             f"alpha is {alpha!r}, but a finite number of at least 0 is needed; pass one."
         )

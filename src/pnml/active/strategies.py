@@ -1,4 +1,4 @@
-"""Rules that pick some of a round's candidates, by name."""
+"""Strategies that pick some of a round's candidates, by name."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from pnml.active.acquisition import (
     k_center,
     margin_scores,
 )
-from pnml.active.candidates import IntArray
+from pnml.active.checks import IntArray
 from pnml.active.dial import dial_select, dial_select_batch
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 
-# What DIAL's logits are divided by where nothing else is said.
+# Default temperature of DIAL.
 DIAL_TEMPERATURE = 5.0
 
 
 @dataclass(frozen=True)
 class Round:
-    """All that a strategy may look at; nothing is computed before it is asked for.
+    """The data a strategy may use; log-probabilities and features are computed on request.
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -38,7 +38,7 @@ class Round:
 
     candidates: Any  # inputs (N, ...), in random order
     targets: Any  # inputs (K, ...)
-    bought: Any  # inputs (L, ...) that were paid for so far
+    bought: Any  # inputs (L, ...) labelled so far
     models: Callable[[float], Callable[[Any], FloatArray]]  # temperature → inputs → (M, n, C)
     features: Callable[[Any], FloatArray]  # inputs → (n, d)
 
@@ -53,7 +53,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A name for tables, and a rule from a round to positions (n,) of n of its candidates.
+    """A name for tables, and a rule that picks positions (n,) among a round's candidates.
 
     >>> last = Strategy("the last", lambda seen, n: np.arange(len(seen.candidates))[-n:])
     >>> last.pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
@@ -65,7 +65,7 @@ class Strategy:
 
 
 def at_random(name: str = "random") -> Strategy:
-    """Any candidates.
+    """Random candidates.
 
     >>> at_random().pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
     array([0, 1])
@@ -74,7 +74,7 @@ def at_random(name: str = "random") -> Strategy:
 
 
 def by_core_set(name: str = "core-set") -> Strategy:
-    """Candidates far from all that was bought so far, in the features of the model. Eq. (I24).
+    """Candidates far from all labelled rows, in the features of the model. Eq. (I24).
 
     >>> rows = np.array([[0.0], [1.0], [5.0]])
     >>> seen = Round(rows, rows, rows[:1], None, lambda x: x)
@@ -89,7 +89,7 @@ def by_core_set(name: str = "core-set") -> Strategy:
 
 
 def by_entropy(name: str = "entropy") -> Strategy:
-    """Candidates whose label is least certain. Eq. (I20).
+    """Candidates with the most uncertain label. Eq. (I20).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -100,7 +100,7 @@ def by_entropy(name: str = "entropy") -> Strategy:
 
 
 def by_margin(name: str = "margin") -> Strategy:
-    """Candidates whose two likeliest labels are closest. Eq. (I21).
+    """Candidates whose two most probable labels are closest. Eq. (I21).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -111,7 +111,7 @@ def by_margin(name: str = "margin") -> Strategy:
 
 
 def by_bald(name: str = "BALD") -> Strategy:
-    """Candidates whose label says most about the model. Eq. (I22).
+    """Candidates whose label is most informative about the model. Eq. (I22).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -122,7 +122,7 @@ def by_bald(name: str = "BALD") -> Strategy:
 
 
 def by_epig(name: str = "EPIG") -> Strategy:
-    """Candidates whose label says most about the labels of the targets. Eq. (I23).
+    """Candidates whose label is most informative about the labels of the targets. Eq. (I23).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -144,26 +144,24 @@ def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strate
     >>> by_dial().pick(seen, 1)
     array([0])
     """
-
-    def pick(seen: Round, n: int) -> IntArray:
-        logs = seen.logp_candidates(temperature), seen.logp_targets(temperature)
-        return dial_select(*logs, n, progress=False)
-
-    return Strategy(name, pick)
+    return _dial_strategy(name, temperature, dial_select)
 
 
 def by_dial_batch(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL, batch") -> Strategy:
-    """The same, each pick in view of those before it. Eq. (I5).
+    """The same, each pick given the earlier picks. Eq. (I5).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
     >>> by_dial_batch().pick(seen, 1)
     array([0])
     """
+    return _dial_strategy(name, temperature, dial_select_batch)
 
+
+def _dial_strategy(name: str, temperature: float, select: Callable[..., IntArray]) -> Strategy:
     def pick(seen: Round, n: int) -> IntArray:
         logs = seen.logp_candidates(temperature), seen.logp_targets(temperature)
-        return dial_select_batch(*logs, n, progress=False)
+        return select(*logs, n, progress=False)
 
     return Strategy(name, pick)
 
@@ -183,29 +181,29 @@ NAMED = {
 }
 
 
-def chosen(given: Sequence[str | Strategy]) -> tuple[Strategy, ...]:
-    """Strategies by name or as they are, no two of one name.
+def strategies_of(given: Sequence[str | Strategy]) -> tuple[Strategy, ...]:
+    """Strategies given by name or as objects; names must differ.
 
-    >>> [strategy.name for strategy in chosen(["BALD", by_dial(1.0, "DIAL, T = 1")])]
+    >>> [strategy.name for strategy in strategies_of(["BALD", by_dial(1.0, "DIAL, T = 1")])]
     ['BALD', 'DIAL, T = 1']
     """
     if isinstance(given, str | Strategy):
         given = [given]
-    found = tuple(one if isinstance(one, Strategy) else _named(one) for one in given)
-    names = [strategy.name for strategy in found]
+    strategies = tuple(rule if isinstance(rule, Strategy) else _named(rule) for rule in given)
+    names = [strategy.name for strategy in strategies]
     twice = next((name for name in names if names.count(name) > 1), None)
-    if not found or twice is not None:
+    if not strategies or twice is not None:
         what = "no strategies" if twice is None else f"two strategies of the name {twice}"
         raise InputError(
             f"There are {what}, but curves are told apart by name; pass at least one, each with "
             "a name of its own."
         )
-    return found
+    return strategies
 
 
 def _named(name: Any) -> Strategy:
     if name not in NAMED:
-        near = get_close_matches(str(name), NAMED, n=1)
-        meant = f"did you mean {near[0]!r}?" if near else f"pass one of {', '.join(NAMED)}."
-        raise InputError(f"There is no strategy {name!r}; {meant}")
+        similar = get_close_matches(str(name), NAMED, n=1)
+        hint = f"did you mean {similar[0]!r}?" if similar else f"pass one of {', '.join(NAMED)}."
+        raise InputError(f"There is no strategy {name!r}; {hint}")
     return NAMED[name]

@@ -1,10 +1,13 @@
-"""Adversarial pNML: refine an input towards every label, and see what an attack makes of that.
+"""Adversarial pNML: a defence that refines an input towards every label, and attacks on it.
 
-The module is a network like any other to a library of attacks. What it is worth is what the
-strongest attack through it leaves, not what it makes of attacks on the network inside.
+Attack libraries can use the defence like any network. Its value is its accuracy under the
+strongest end-to-end attack, not under attacks on the network inside.
 """
 
 from __future__ import annotations
+
+import warnings
+from typing import Any
 
 try:
     import torch as _torch  # noqa: F401
@@ -15,29 +18,28 @@ except ModuleNotFoundError as error:
     ) from error
 
 from pnml.adversarial.abstention import AbstentionCurve, abstention_curve
-from pnml.adversarial.attacked import Attacked, worst_case
+from pnml.adversarial.attack_result import AttackResult, worst_case
+from pnml.adversarial.attack_sequence import AttackOutcome
 from pnml.adversarial.attacks import pgd, targeted_apgd, untargeted_apgd
 from pnml.adversarial.averaged import AveragedPNML
 from pnml.adversarial.budget import AttackBudget
-from pnml.adversarial.campaign import AttackOutcome
-from pnml.adversarial.decisions import hop_skip_jump
+from pnml.adversarial.defence import AdversarialPNML
 from pnml.adversarial.detection import RegretDetection, detection_by_regret
-from pnml.adversarial.evaluated import DefenceEvaluation, SweepRow
 from pnml.adversarial.evaluation import evaluate_defence
+from pnml.adversarial.external import fab, hop_skip_jump, square
 from pnml.adversarial.intervals import paired_gain, share_held
-from pnml.adversarial.joint import JointlyAttacked, joint_attack
-from pnml.adversarial.libraries import fab, square
-from pnml.adversarial.module import AdversarialPNML
+from pnml.adversarial.joint import JointAttackResult, joint_attack
+from pnml.adversarial.report import DefenceEvaluation, SweepRow
 
 __all__ = [
     "AbstentionCurve",
     "AdversarialPNML",
     "AttackBudget",
     "AttackOutcome",
-    "Attacked",
+    "AttackResult",
     "AveragedPNML",
     "DefenceEvaluation",
-    "JointlyAttacked",
+    "JointAttackResult",
     "RegretDetection",
     "SweepRow",
     "abstention_curve",
@@ -54,3 +56,17 @@ __all__ = [
     "untargeted_apgd",
     "worst_case",
 ]
+
+_RENAMED = {"Attacked": "AttackResult", "JointlyAttacked": "JointAttackResult"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _RENAMED[name]
+    warnings.warn(
+        f"{__name__}.{name} is now {__name__}.{new}; the old name will be removed in 0.4.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return globals()[new]

@@ -1,4 +1,4 @@
-"""Accuracy against abstention, where the attacker knows that a high regret is refused."""
+"""Accuracy against abstention, with an attacker who knows that high regrets are rejected."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pnml.adversarial.attacked import Attacked
-from pnml.adversarial.averaged import AveragedPNML
-from pnml.adversarial.hunting import Hunt, scores_of
+from pnml.adversarial.attack_problem import AttackProblem, is_random, scores_of
+from pnml.adversarial.attack_result import AttackResult
+from pnml.adversarial.checks import check_inputs
+from pnml.adversarial.defence import Defence
 from pnml.adversarial.intervals import BoolArray, share_held
-from pnml.adversarial.joint import joint_attack
-from pnml.adversarial.module import AdversarialPNML
-from pnml.adversarial.settings import check_inputs, is_number
+from pnml.adversarial.joint import run_joint_attack
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.metrics.detection_estimates import Estimate
+from pnml.metrics.bootstrap import Estimate
+from pnml.runtime.checks import is_number
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 @dataclass(frozen=True)
 class AbstentionCurve:
-    """What a defence that refuses high regrets keeps, one entry for each threshold. Eq. (E12).
+    """Accuracy of a defence that rejects high regrets, at each threshold. Eq. (E12).
 
+    >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
     >>> _ = network.weight.data.copy_(9 * torch.eye(2))
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.7, 0.5]])
@@ -37,17 +38,17 @@ class AbstentionCurve:
     [1.0, 0.67]
     """
 
-    abstain: FloatArray  # (k,)  share of ordinary inputs that is refused
+    abstain: FloatArray  # (k,)  share of ordinary inputs to reject
     threshold: FloatArray  # (k,)  nats
     clean_accepted: FloatArray  # (k,)  share of the clean rows
-    clean_accuracy: FloatArray  # (k,)  share that is right and accepted
-    robust: tuple[Estimate, ...]  # (k,)  that is so and stays so under attack
-    hidden: BoolArray  # (n, k)  an attack made the row wrong without being noticed
-    held: BoolArray  # (n, k)  what `robust` counts
-    inputs: Tensor  # (n, ...)  of each row the wrong ones with the least regret
+    clean_accuracy: FloatArray  # (k,)  share that is correct and accepted
+    robust: tuple[Estimate, ...]  # (k,)  share that is correct and accepted under attack
+    hidden: BoolArray  # (n, k)  misclassified by an attack without being rejected
+    held: BoolArray  # (n, k)  the rows that `robust` counts
+    inputs: Tensor  # (n, ...)  misclassified input of least regret for each row
 
     def rows(self) -> list[dict[str, float]]:
-        """One record for each threshold, of plain numbers."""
+        """One record of plain numbers for each threshold."""
         return [
             {
                 "abstain": float(self.abstain[i]),
@@ -77,14 +78,14 @@ class AbstentionCurve:
 
 
 def abstention_curve(
-    defence: AdversarialPNML | AveragedPNML,
+    defence: Defence,
     x: Tensor,
     labels: Any,
     radius: float,
     *,
     abstain: Sequence[float] = SHARES,
     reference: Tensor | None = None,
-    already: Sequence[Attacked | Tensor] = (),
+    already: Sequence[AttackResult | Tensor] = (),
     steps: int = 50,
     restarts: int = 1,
     targets: int | None = None,
@@ -94,10 +95,11 @@ def abstention_curve(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> AbstentionCurve:
-    """Accuracy of a defence that refuses high regrets, under an attacker who knows. Eq. (E12).
+    """Accuracy of a defence that rejects high regrets, under an attacker who knows it. Eq. (E12).
 
-    The strictest threshold is attacked first; a row that is wrong and unnoticed there is so at
-    all others, and only the rest is attacked again. A clean input that is refused counts as lost.
+    The strictest threshold is attacked first; a row that is misclassified and accepted there is
+    so at all other thresholds, and only the other rows are attacked again. A rejected clean input
+    counts as an error.
 
     Parameters
     ----------
@@ -105,16 +107,17 @@ def abstention_curve(
     x, labels, radius, steps, restarts, targets, weight, seed, rows_at_once
         As in `joint_attack`.
     abstain : sequence of float
-        Shares of ordinary inputs to refuse; the thresholds are quantiles of their regret.
+        Shares of ordinary inputs to reject; the thresholds are quantiles of their regret.
     reference : tensor of shape (m, ...), optional
-        Those ordinary inputs; by default x, but other ones are fairer.
-    already : sequence of Attacked or tensors of shape (n, ...)
-        What other attacks made of x, judged too.
+        The ordinary inputs; x by default, but other inputs give a fairer threshold.
+    already : sequence of AttackResult or tensors of shape (n, ...)
+        Results of other attacks on x, which are evaluated too.
     confidence, resamples
-        Coverage of the intervals, and how often rows are drawn again.
+        Coverage of the intervals, and number of bootstrap samples.
 
     Examples
     --------
+    >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
     >>> _ = network.weight.data.copy_(9 * torch.eye(2))
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.7, 0.5]])
@@ -123,70 +126,71 @@ def abstention_curve(
     >>> [round(share.value, 2) for share in curve.robust]
     [0.67, 0.67]
     """
-    hunt = Hunt.of(defence, x, labels, radius, defence.bounds, rows_at_once)
-    ordinary = hunt.x if reference is None else check_inputs(reference, defence.bounds)
-    again = {"confidence": confidence, "resamples": resamples, "seed": seed}
-    settings: dict[str, Any] = {
-        "steps": steps,
-        "restarts": restarts,
-        "targets": targets,
-        "weight": weight,
-        "seed": seed,
-        "rows_at_once": rows_at_once,
-    }
+    problem = AttackProblem.of(defence, x, labels, radius, defence.bounds, rows_at_once)
+    clean = problem.scores
+    if reference is not None:
+        ordinary = check_inputs(reference, defence.bounds)
+        clean = scores_of(problem.model, ordinary, problem.batch_size)
+    elif is_random(problem.model):
+        clean = scores_of(problem.model, problem.x, problem.batch_size)
 
-    def attack(rows: Tensor, limit: float) -> Tensor:
-        return joint_attack(
-            defence, hunt.x[rows], hunt.labels[rows], radius, limit, **settings
+    def attack(rows: Tensor, threshold: float) -> Tensor:
+        return run_joint_attack(
+            problem.part(rows, problem.model),
+            seed,
+            threshold=threshold,
+            steps=steps,
+            restarts=restarts,
+            targets=targets,
+            weight=weight,
         ).inputs
 
-    tensors = [other.inputs if isinstance(other, Attacked) else other for other in already]
-    return traced(hunt, ordinary, shares_of(abstain), tensors, attack, again)
+    tensors: list[Any] = [getattr(result, "inputs", result) for result in already]
+    bootstrap = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    return curve_of(problem, clean, shares_of(abstain), tensors, attack, bootstrap)
 
 
-def traced(
-    hunt: Hunt,
-    ordinary: Tensor,
+def curve_of(
+    problem: AttackProblem,
+    ordinary_scores: Tensor,
     shares: FloatArray,
     already: Sequence[Tensor],
     attack: Callable[[Tensor, float], Tensor],
-    again: dict[str, Any],
+    bootstrap: dict[str, Any],
 ) -> AbstentionCurve:
-    """The curve where an attack makes inputs of some rows for a threshold."""
-    clean, usual = (
-        _regrets(scores) for scores in (hunt.scores, scores_of(hunt.model, ordinary, hunt.width))
-    )
+    """The curve, given the scores (m, C) of ordinary inputs and an attack on rows (k,)."""
+    clean, usual = _regrets(problem.scores), _regrets(ordinary_scores)
     limits = np.quantile(usual, 1 - shares)
-    right = (hunt.scores.argmax(dim=1) == hunt.labels).cpu().numpy()
-    best, device = _Found(hunt), hunt.x.device
+    correct = (problem.scores.argmax(dim=1) == problem.labels).cpu().numpy()
+    best, device = _LeastRegret(problem), problem.x.device
     for inputs in already:
-        best.note(torch.arange(len(hunt.x), device=device), inputs)
+        best.add(torch.arange(len(problem.x), device=device), inputs)
     for limit in np.sort(limits):
-        # what is refused or wrong without an attack is lost already
-        sound = torch.from_numpy(right & (clean <= limit)).to(device)
-        rows = (sound & (best.regret > limit)).nonzero()[:, 0]
+        # rows that are rejected or misclassified without an attack need none
+        intact = torch.from_numpy(correct & (clean <= limit)).to(device)
+        rows = (intact & (best.regret > limit)).nonzero()[:, 0]
         if len(rows):
-            best.note(rows, attack(rows, float(limit)))
+            best.add(rows, attack(rows, float(limit)))
     accepted = clean[:, None] <= limits  # (n, k)
-    kept = accepted & right[:, None]
+    kept = accepted & correct[:, None]
     hidden = best.regret.cpu().numpy()[:, None] <= limits
     held = kept & ~hidden
-    robust = tuple(share_held(column, **again) for column in held.T)
+    robust = tuple(share_held(column, **bootstrap) for column in held.T)
     means = accepted.mean(axis=0), kept.mean(axis=0)
     return AbstentionCurve(shares, limits, *means, robust, hidden, held, best.inputs)
 
 
-class _Found:
-    """Of each row the wrong input with the least regret so far."""
+class _LeastRegret:
+    """For each row, the misclassified input with the least regret so far."""
 
-    def __init__(self, hunt: Hunt) -> None:
-        self.hunt, self.inputs = hunt, hunt.x.clone()
-        self.regret = torch.full((len(hunt.x),), torch.inf, device=hunt.x.device).double()
+    def __init__(self, problem: AttackProblem) -> None:
+        self.problem, self.inputs = problem, problem.x.clone()
+        self.regret = torch.full((len(problem.x),), torch.inf, device=problem.x.device).double()
 
-    def note(self, rows: Tensor, inputs: Tensor) -> None:
-        """Look at inputs (k, ...) made of some rows (k,)."""
-        scores = scores_of(self.hunt.model, inputs, self.hunt.width).double()
-        wrong = scores.argmax(dim=1) != self.hunt.labels[rows]
+    def add(self, rows: Tensor, inputs: Tensor) -> None:
+        """Evaluate inputs (k, ...) made from some rows (k,)."""
+        scores = scores_of(self.problem.model, inputs, self.problem.batch_size).double()
+        wrong = scores.argmax(dim=1) != self.problem.labels[rows]
         regret = torch.where(wrong, scores.logsumexp(dim=1), torch.inf)
         less = regret < self.regret[rows]
         self.inputs[rows[less]] = inputs[less].to(self.inputs)
@@ -194,12 +198,12 @@ class _Found:
 
 
 def _regrets(scores: Tensor) -> FloatArray:
-    found: FloatArray = scores.double().logsumexp(dim=1).cpu().numpy()
-    return found
+    regrets: FloatArray = scores.double().logsumexp(dim=1).cpu().numpy()
+    return regrets
 
 
 def shares_of(abstain: Any) -> FloatArray:
-    """Shares of inputs to refuse, checked."""
+    """Checked shares of inputs to reject."""
     given: list[Any] = list(abstain) if isinstance(abstain, Sequence | np.ndarray) else [None]
     if not given or not all(is_number(share, 0.0) and share < 1 for share in given):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Auto-PGD: sign ascent with momentum that halves its step where it no longer climbs."""
+"""Auto-PGD: sign gradient ascent with momentum that halves its step when progress stalls."""
 
 from __future__ import annotations
 
@@ -9,160 +9,166 @@ from typing import Self
 import torch
 from torch import Tensor
 
-# Share of the way that is new, the rest being the last step over again.
-_FRESH = 0.75
-# A step is too long where the loss rose in no more than this share of the steps.
+# Share of a step that follows the gradient; the rest repeats the previous step.
+_GRADIENT_SHARE = 0.75
+# The step is too long if the loss rose in at most this share of the steps since the checkpoint.
 _RISING = 0.75
-# First step in units of the radius, and when the length is looked at, in shares of all steps.
+# First step in units of the radius; spacing of checkpoints, in shares of all steps.
 _FIRST_STEP, _FIRST_CHECK, _SHORTER, _LEAST = 2.0, 0.22, 0.03, 0.06
 
 
 @dataclass(frozen=True)
 class Ball:
-    """Points within a radius of each input, entry by entry, and within the range."""
+    """Points within a radius of each input, entry by entry, and within the range of inputs."""
 
     radius: float
     low: float
     high: float
 
     def project(self, x: Tensor, points: Tensor) -> Tensor:
-        """The nearest such points."""
+        """The nearest points of the ball around x."""
         near = x + (points - x).clamp(-self.radius, self.radius)
         return near.clamp(self.low, self.high)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the network says at some points."""
+class PointValues:
+    """Loss, gradient and margin of a network at one point for each row."""
 
     loss: Tensor  # (n,)
     gradient: Tensor  # (n, ...)
-    lead: Tensor  # (n,)  of the true label; below 0 where it lost
+    margin: Tensor  # (n,)  of the true label; below 0 where the attack has succeeded
     fooled: Tensor  # (n,)  bool
 
 
-# What the network says at points (k, ...) of some of the rows (k,).
-Look = Callable[[Tensor, Tensor], Seen]
+# (points (k, ...), rows (k,)) → values of the network at these points of these rows
+Evaluate = Callable[[Tensor, Tensor], PointValues]
 
 
 @dataclass(frozen=True)
-class Climb:
-    """Rows on their way up. Every field has one entry for each row."""
+class ApgdState:
+    """State of the ascent. Every field has one entry for each active row."""
 
-    row: Tensor  # which sample this is
+    row: Tensor  # index of the sample
     x: Tensor
-    at: Tensor
-    before: Tensor
+    point: Tensor
+    previous: Tensor
     gradient: Tensor
     step: Tensor
     loss: Tensor
-    best_at: Tensor
+    best_point: Tensor
     best_gradient: Tensor
     best: Tensor  # highest loss
-    best_checked: Tensor  # highest loss when the step was last looked at
-    rises: Tensor  # since then
-    halved: Tensor  # whether it was halved then
+    best_checked: Tensor  # highest loss at the last checkpoint
+    rises: Tensor  # steps since the last checkpoint in which the loss rose
+    halved: Tensor  # whether the step was halved at the last checkpoint
 
-    def rows(self, chosen: Tensor) -> Self:
-        """Some of the rows."""
-        return type(self)(*(getattr(self, field.name)[chosen] for field in fields(self)))
+    def rows(self, keep: Tensor) -> Self:
+        """The state of the rows selected by a mask."""
+        return type(self)(*(getattr(self, field.name)[keep] for field in fields(self)))
 
 
-def checks(steps: int) -> list[int]:
-    """For each step, how many there were since the last look at its length; 0: do not look.
+def checkpoints(steps: int) -> list[int]:
+    """For each step, the number of steps since the last checkpoint; 0 if it is none.
 
-    >>> [(turn, since) for turn, since in enumerate(checks(100)) if since][:3]
+    >>> [(turn, since) for turn, since in enumerate(checkpoints(100)) if since][:3]
     [(21, 22), (40, 19), (56, 16)]
     """
     every, last = max(int(_FIRST_CHECK * steps), 1), 0
-    looks = [0] * steps
+    since = [0] * steps
     while last + every <= steps:
         last += every
-        looks[last - 1] = every
+        since[last - 1] = every
         every = max(every - max(int(_SHORTER * steps), 1), max(int(_LEAST * steps), 1))
-    return looks
+    return since
 
 
-def climb(look: Look, ball: Ball, x: Tensor, start: Tensor, steps: int) -> tuple[Tensor, Tensor]:
-    """Points (n, ...) that fool, or else where the label led least, and that lead (n,). Eq. (E10).
+def auto_pgd(
+    evaluate: Evaluate, ball: Ball, x: Tensor, start: Tensor, steps: int
+) -> tuple[Tensor, Tensor]:
+    """Points (n, ...) of least margin of the true label, and these margins (n,). Eq. (E10).
 
-    A row that fools is done.
+    A row stops as soon as the network is fooled.
     """
-    now, seen = _begun(look, ball, x, start)
-    found, leads = now.at.clone(), seen.lead.clone()
-    now = now.rows(~seen.fooled)
-    for turn, since in enumerate(checks(steps)):
-        if not len(now.row):
+    state, values = _initial_state(evaluate, ball, x, start)
+    points, margins = state.point.clone(), values.margin.clone()
+    state = state.rows(~values.fooled)
+    for turn, since in enumerate(checkpoints(steps)):
+        if not len(state.row):
             break
-        now = _stepped(now, ball, _FRESH if turn else 1.0)
-        seen = look(now.at, now.row)
-        lower = seen.fooled | (seen.lead < leads[now.row])
-        found[now.row[lower]], leads[now.row[lower]] = now.at[lower], seen.lead[lower]
-        now = _noted(now, seen).rows(~seen.fooled)
-        now = _checked(now, since) if since else now
-    return found, leads
+        state = _momentum_step(state, ball, _GRADIENT_SHARE if turn else 1.0)
+        values = evaluate(state.point, state.row)
+        lower = values.fooled | (values.margin < margins[state.row])
+        rows = state.row[lower]
+        points[rows], margins[rows] = state.point[lower], values.margin[lower]
+        state = _with_values(state, values).rows(~values.fooled)
+        state = _with_adapted_step(state, since) if since else state
+    return points, margins
 
 
-def _begun(look: Look, ball: Ball, x: Tensor, start: Tensor) -> tuple[Climb, Seen]:
-    at, row = ball.project(x, start), torch.arange(len(x), device=x.device)
-    seen = look(at, row)
+def _initial_state(
+    evaluate: Evaluate, ball: Ball, x: Tensor, start: Tensor
+) -> tuple[ApgdState, PointValues]:
+    point, row = ball.project(x, start), torch.arange(len(x), device=x.device)
+    values = evaluate(point, row)
     step = torch.full((len(x),), _FIRST_STEP * ball.radius, dtype=x.dtype, device=x.device)
-    climb = Climb(
+    state = ApgdState(
         row=row,
         x=x,
-        at=at,
-        before=at,
-        gradient=seen.gradient,
+        point=point,
+        previous=point,
+        gradient=values.gradient,
         step=step,
-        loss=seen.loss,
-        best_at=at,
-        best_gradient=seen.gradient,
-        best=seen.loss,
-        best_checked=seen.loss,
+        loss=values.loss,
+        best_point=point,
+        best_gradient=values.gradient,
+        best=values.loss,
+        best_checked=values.loss,
         rises=torch.zeros_like(row),
         halved=torch.ones_like(row, dtype=torch.bool),
     )
-    return climb, seen
+    return state, values
 
 
-def _stepped(now: Climb, ball: Ball, fresh: float) -> Climb:
-    """A step along the sign of the gradient, with some of the last step in it."""
-    ahead = ball.project(now.x, now.at + _wide(now.step, now.at) * now.gradient.sign())
-    momentum = fresh * (ahead - now.at) + (1 - fresh) * (now.at - now.before)
-    return replace(now, at=ball.project(now.x, now.at + momentum), before=now.at)
+def _momentum_step(state: ApgdState, ball: Ball, gradient_share: float) -> ApgdState:
+    """A step along the sign of the gradient, mixed with the previous step."""
+    point = state.point
+    ahead = ball.project(state.x, point + _as_column(state.step, point) * state.gradient.sign())
+    move = gradient_share * (ahead - point) + (1 - gradient_share) * (point - state.previous)
+    return replace(state, point=ball.project(state.x, point + move), previous=point)
 
 
-def _noted(now: Climb, seen: Seen) -> Climb:
-    """The rows with what was seen where they are."""
-    better = seen.loss > now.best
-    wide = _wide(better, now.at)
+def _with_values(state: ApgdState, values: PointValues) -> ApgdState:
+    """The state with the loss and gradient of its current points."""
+    better = values.loss > state.best
+    better_entry = _as_column(better, state.point)
     return replace(
-        now,
-        gradient=seen.gradient,
-        loss=seen.loss,
-        rises=now.rises + (seen.loss > now.loss),
-        best=torch.where(better, seen.loss, now.best),
-        best_at=torch.where(wide, now.at, now.best_at),
-        best_gradient=torch.where(wide, seen.gradient, now.best_gradient),
+        state,
+        gradient=values.gradient,
+        loss=values.loss,
+        rises=state.rises + (values.loss > state.loss),
+        best=torch.where(better, values.loss, state.best),
+        best_point=torch.where(better_entry, state.point, state.best_point),
+        best_gradient=torch.where(better_entry, values.gradient, state.best_gradient),
     )
 
 
-def _checked(now: Climb, since: int) -> Climb:
-    """Rows that do not climb go back to their best point, with half the step."""
-    seldom = now.rises <= _RISING * since
-    halve = seldom | (~now.halved & (now.best <= now.best_checked))
-    wide = _wide(halve, now.at)
+def _with_adapted_step(state: ApgdState, since: int) -> ApgdState:
+    """At a checkpoint, rows without progress return to their best point with half the step."""
+    seldom = state.rises <= _RISING * since
+    halve = seldom | (~state.halved & (state.best <= state.best_checked))
+    halve_entry = _as_column(halve, state.point)
     return replace(
-        now,
-        step=torch.where(halve, now.step / 2, now.step),
-        at=torch.where(wide, now.best_at, now.at),
-        gradient=torch.where(wide, now.best_gradient, now.gradient),
-        best_checked=now.best,
-        rises=torch.zeros_like(now.rises),
+        state,
+        step=torch.where(halve, state.step / 2, state.step),
+        point=torch.where(halve_entry, state.best_point, state.point),
+        gradient=torch.where(halve_entry, state.best_gradient, state.gradient),
+        best_checked=state.best,
+        rises=torch.zeros_like(state.rises),
         halved=halve,
     )
 
 
-def _wide(values: Tensor, like: Tensor) -> Tensor:
-    """One value a row, (n, 1, ...), beside inputs (n, ...)."""
+def _as_column(values: Tensor, like: Tensor) -> Tensor:
+    """One value for each row, (n, 1, ...), to broadcast against inputs (n, ...)."""
     return values.view(-1, *[1] * (like.ndim - 1))

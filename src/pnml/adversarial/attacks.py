@@ -1,4 +1,4 @@
-"""Attacks through any module that returns scores; an `AdversarialPNML` is attacked end to end."""
+"""Gradient attacks on any module that returns scores; a defence is attacked end to end."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.apgd import Ball, Look, climb
-from pnml.adversarial.attacked import Attacked
-from pnml.adversarial.hunting import Hunt
+from pnml.adversarial.apgd import Ball, Evaluate, auto_pgd
+from pnml.adversarial.attack_problem import Ascent, AttackProblem
+from pnml.adversarial.attack_result import AttackResult
+from pnml.adversarial.checks import check_count
 from pnml.adversarial.losses import LOSSES, UNTARGETED, Loss, cross_entropy
-from pnml.adversarial.settings import check_choice, check_count, is_number
 from pnml.errors import InputError
+from pnml.runtime.checks import check_choice, is_number
 
-# Length of a path of fixed steps, in units of the radius, where no step size is asked for.
+# Default total length of a path of fixed steps, in units of the radius.
 _PATH = 2.5
 
 
@@ -34,33 +35,34 @@ def targeted_apgd(
     bounds: tuple[float, float] = (0.0, 1.0),
     seed: int = 0,
     rows_at_once: int = 256,
-) -> Attacked:
-    """Inputs within a radius that a network gets wrong, where Auto-PGD finds them. Eq. (E10).
+) -> AttackResult:
+    """Misclassified inputs within a radius, found by targeted Auto-PGD. Eq. (E10).
 
-    Each row is led towards every other label in turn, the likeliest first, until one of them wins.
-    It goes through any module that returns scores; an `AdversarialPNML` is attacked end to end.
+    Each row is moved towards every other label in turn, the most probable first, until it is
+    misclassified. The attack runs through any module that returns scores; an `AdversarialPNML` is
+    attacked end to end.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Inputs (n, ...) → scores (n, C); it runs as in use, whatever its mode.
+        Inputs (n, ...) → scores (n, C); it runs in eval mode, whatever its mode was.
     x : tensor of shape (n, ...)
     labels : array-like of shape (n,)
         The true classes.
     radius : float
         Largest change of an entry.
     steps, restarts : int
-        Steps for each target, and how often all targets are tried from another random point.
+        Steps for each target, and how many random starting points each target gets.
     targets : int, optional
-        How many other labels are tried; by default all.
+        How many other labels to try; all by default.
     loss : {"dlr", "margin"} or function, default="dlr"
-        What is climbed, Eqs. (E8), (E9): a function takes scores (n, C), labels and targets (n,).
+        The loss to maximise, Eqs. (E8), (E9): a function of scores (n, C), labels and targets (n,).
     bounds : (float, float)
         Least and greatest value of an input.
     seed : int
         Seed of the random starting points.
     rows_at_once : int
-        Rows that are attacked together; the result does not depend on it but for rounding.
+        Rows attacked together; the result depends on it only through rounding.
 
     Examples
     --------
@@ -70,13 +72,26 @@ def targeted_apgd(
     >>> targeted_apgd(network, x, [0, 0], radius=0.2, steps=10).fooled
     tensor([False,  True])
     """
-    turns, climbed = check_count(steps, "steps"), _loss_of(loss, LOSSES)
-    tries = check_count(restarts, "restarts")
-    few = None if targets is None else check_count(targets, "targets")
-    hunt = Hunt.of(model, x, labels, radius, bounds, rows_at_once)
-    aims = hunt.others[:, :few].repeat(1, tries).unbind(dim=1)
-    found = hunt.run(aims, hunt.random_starts(seed), climbed, partial(climb, steps=turns))
-    return Attacked.of(model, found, hunt.labels, hunt.width)
+    problem = AttackProblem.of(model, x, labels, radius, bounds, rows_at_once)
+    return run_targeted_apgd(
+        problem, seed, steps=steps, restarts=restarts, targets=targets, loss=loss
+    )
+
+
+def run_targeted_apgd(
+    problem: AttackProblem,
+    seed: int,
+    *,
+    steps: int,
+    restarts: int = 1,
+    targets: int | None = None,
+    loss: str | Loss = "dlr",
+) -> AttackResult:
+    """`targeted_apgd` on a problem."""
+    ascent, chosen_loss = _ascent(steps), _loss_of(loss, LOSSES)
+    target_labels = targets_of(problem, targets, restarts)
+    inputs = problem.run(target_labels, problem.random_starts(seed), chosen_loss, ascent)
+    return problem.result(inputs)
 
 
 def untargeted_apgd(
@@ -91,15 +106,15 @@ def untargeted_apgd(
     bounds: tuple[float, float] = (0.0, 1.0),
     seed: int = 0,
     rows_at_once: int = 256,
-) -> Attacked:
-    """Inputs within a radius that a network gets wrong, where Auto-PGD away from the label leads.
+) -> AttackResult:
+    """Misclassified inputs within a radius, found by untargeted Auto-PGD. Eq. (E10).
 
-    It costs as much as one target of `targeted_apgd`, whose other arguments it shares. Eq. (E10).
+    It costs as much as one target of `targeted_apgd`; the other arguments are the same.
 
     Parameters
     ----------
     loss : {"ce", "margin"} or function, default="ce"
-        Cross-entropy, or how far the best other label is above the true one. Eqs. (E16), (E8).
+        Cross-entropy, or the best other score minus that of the label. Eqs. (E16), (E8).
 
     Examples
     --------
@@ -109,12 +124,23 @@ def untargeted_apgd(
     >>> untargeted_apgd(network, x, [0, 0], radius=0.2, steps=10).fooled
     tensor([False,  True])
     """
-    turns, climbed = check_count(steps, "steps"), _loss_of(loss, UNTARGETED)
-    tries = check_count(restarts, "restarts")
-    hunt = Hunt.of(model, x, labels, radius, bounds, rows_at_once)
-    aims = repeat(hunt.labels, tries)
-    found = hunt.run(aims, hunt.random_starts(seed), climbed, partial(climb, steps=turns))
-    return Attacked.of(model, found, hunt.labels, hunt.width)
+    problem = AttackProblem.of(model, x, labels, radius, bounds, rows_at_once)
+    return run_untargeted_apgd(problem, seed, steps=steps, restarts=restarts, loss=loss)
+
+
+def run_untargeted_apgd(
+    problem: AttackProblem,
+    seed: int,
+    *,
+    steps: int,
+    restarts: int = 1,
+    loss: str | Loss = "ce",
+) -> AttackResult:
+    """`untargeted_apgd` on a problem."""
+    ascent, chosen_loss = _ascent(steps), _loss_of(loss, UNTARGETED)
+    no_targets = repeat(problem.labels, check_count(restarts, "restarts"))
+    inputs = problem.run(no_targets, problem.random_starts(seed), chosen_loss, ascent)
+    return problem.result(inputs)
 
 
 def pgd(
@@ -130,20 +156,20 @@ def pgd(
     bounds: tuple[float, float] = (0.0, 1.0),
     seed: int = 0,
     rows_at_once: int = 256,
-) -> Attacked:
-    """Inputs within a radius that a network gets wrong, where fixed steps lead there. Eq. (E16).
+) -> AttackResult:
+    """Misclassified inputs within a radius, found by PGD with fixed steps. Eq. (E16).
 
-    Libraries have this too, but go on with rows that have fallen. FGSM is ``steps=1,
+    Unlike the PGD of other libraries, a row stops once it is misclassified. FGSM is ``steps=1,
     step_size=radius, random_start=False``.
 
     Parameters
     ----------
     step_size : float, optional
-        By default two and a half times the radius over the number of steps.
+        By default 2.5 times the radius divided by the number of steps.
     restarts : int
-        How often rows that still hold begin again at another random point.
+        Random starting points for each row that is still classified correctly.
     random_start : bool, default=True
-        Begin at a random point, not at the input.
+        Start at a random point, not at the input.
 
     Examples
     --------
@@ -153,37 +179,45 @@ def pgd(
     >>> pgd(network, x, [0, 0], 0.2, steps=1, step_size=0.2, random_start=False).fooled
     tensor([False,  True])
     """
-    turns, tries = check_count(steps, "steps"), check_count(restarts, "restarts")
+    count, tries = check_count(steps, "steps"), check_count(restarts, "restarts")
     if step_size is not None and not (is_number(step_size, 0.0) and step_size > 0):
         raise InputError(f"step_size is {step_size!r}; pass a number above 0, or None.")
-    hunt = Hunt.of(model, x, labels, radius, bounds, rows_at_once)
-    size = _PATH * hunt.ball.radius / turns if step_size is None else float(step_size)
-    starts = hunt.random_starts(seed) if random_start else repeat(hunt.x)
-    ascent = partial(_march, steps=turns, size=size)
-    found = hunt.run(repeat(hunt.labels, tries), starts, cross_entropy, ascent)
-    return Attacked.of(model, found, hunt.labels, hunt.width)
+    problem = AttackProblem.of(model, x, labels, radius, bounds, rows_at_once)
+    size = _PATH * problem.ball.radius / count if step_size is None else float(step_size)
+    starts = problem.random_starts(seed) if random_start else repeat(problem.x)
+    ascent = partial(_fixed_step_ascent, steps=count, size=size)
+    inputs = problem.run(repeat(problem.labels, tries), starts, cross_entropy, ascent)
+    return problem.result(inputs)
 
 
-def _march(
-    look: Look, ball: Ball, x: Tensor, start: Tensor, steps: int, size: float
+def targets_of(problem: AttackProblem, targets: Any, restarts: Any) -> tuple[Tensor, ...]:
+    """Target labels (n,) in the order they are tried, all of them once for each restart."""
+    most = None if targets is None else check_count(targets, "targets")
+    repeats = check_count(restarts, "restarts")
+    return problem.other_labels[:, :most].repeat(1, repeats).unbind(dim=1)
+
+
+def _ascent(steps: Any) -> Ascent:
+    return partial(auto_pgd, steps=check_count(steps, "steps"))
+
+
+def _fixed_step_ascent(
+    evaluate: Evaluate, ball: Ball, x: Tensor, start: Tensor, steps: int, size: float
 ) -> tuple[Tensor, Tensor]:
-    """Where the label led least on the way, and by how much; a row that has fallen stops."""
-    at, row = ball.project(x, start), torch.arange(len(x), device=x.device)
-    found, leads = at.clone(), torch.full((len(x),), torch.inf, device=x.device).double()
+    """Points of least margin on the path, and these margins; a row stops once it is fooled."""
+    point, row = ball.project(x, start), torch.arange(len(x), device=x.device)
+    points, margins = point.clone(), torch.full((len(x),), torch.inf, device=x.device).double()
     for turn in range(steps + 1):
-        seen = look(at, row)
-        lower = seen.lead < leads[row]
-        found[row[lower]], leads[row[lower]] = at[lower], seen.lead[lower]
-        up, on = seen.gradient.sign(), ~seen.fooled
-        row, at, up = row[on], at[on], up[on]
+        values = evaluate(point, row)
+        lower = values.margin < margins[row]
+        points[row[lower]], margins[row[lower]] = point[lower], values.margin[lower]
+        direction, active = values.gradient.sign(), ~values.fooled
+        row, point, direction = row[active], point[active], direction[active]
         if not len(row) or turn == steps:
             break
-        at = ball.project(x[row], at + size * up)
-    return found, leads
+        point = ball.project(x[row], point + size * direction)
+    return points, margins
 
 
 def _loss_of(loss: Any, known: Mapping[str, Loss]) -> Loss:
-    if callable(loss):
-        found: Loss = loss
-        return found
-    return known[check_choice(loss, "loss", tuple(known))]
+    return loss if callable(loss) else known[check_choice("loss", loss, tuple(known))]

@@ -1,4 +1,4 @@
-"""The defence with chance in it: genies averaged over refinements from random points."""
+"""AveragedPNML: a randomised defence with genies averaged over random refinements."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.module import AdversarialPNML
-from pnml.adversarial.settings import changed, check_count, check_inputs, is_number
+from pnml.adversarial.checks import changed, check_count, check_inputs
+from pnml.adversarial.defence import AdversarialPNML
 from pnml.errors import InputError
+from pnml.runtime.checks import is_number
 
 
 class AveragedPNML(nn.Module):
     """A network whose genies are averages over random refinements of the input.
 
     Each draw moves the input at random by a share of the strength and refines it by the rest, so
-    that it ends no further away than `AdversarialPNML` would take it; the probabilities that the
-    draws give to a label are averaged, Eq. (E13). Draws are fresh in every pass: the gradient of
-    a pass is one of the expectation over them, which is what an attack has to follow (EOT).
+    the total change is at most that of `AdversarialPNML`; the probabilities of a label are
+    averaged over the draws, Eq. (E13). Every pass uses new draws, so the gradient of a pass is a
+    sample of the expected gradient, which an attack has to follow (EOT).
 
     Parameters
     ----------
     model : torch.nn.Module
     strength : float
-        How far a draw and its refinement may change an entry together.
+        Largest change of an entry by a draw and its refinement together.
     draws : int, default=8
-        Refinements that are averaged; the cost grows with them.
+        Number of refinements to average; the cost is proportional.
     spread : float in [0, 1), default=0.5
-        The share of the strength that is left to chance.
+        Share of the strength that is used for the random move.
     seed : int, default=0
-        Where the draws begin; see `reseed`.
+        Seed of the draws; see `reseed`.
     **settings
         ``steps``, ``step_size``, ``bounds``, ``genie``, ``backward``, ``softness`` and
         ``max_memory`` of `AdversarialPNML`.
@@ -76,6 +77,8 @@ class AveragedPNML(nn.Module):
         self.draws, self.spread = check_count(draws, "draws"), float(spread)
         self.reseed(seed)
 
+    is_random = True
+
     @property
     def model(self) -> nn.Module:
         """The network inside."""
@@ -85,8 +88,8 @@ class AveragedPNML(nn.Module):
         """Log of the averaged genies (n, C), not normalised. Eq. (E13)."""
         jittered = self._jittered(check_inputs(x, self.bounds))
         scores: Tensor = self.refined(jittered.flatten(0, 1))
-        each = scores.double().view(self.draws, len(x), -1)
-        return (each.logsumexp(dim=0) - math.log(self.draws)).to(scores)
+        per_draw = scores.double().view(self.draws, len(x), -1)
+        return (per_draw.logsumexp(dim=0) - math.log(self.draws)).to(scores)
 
     def probs(self, x: Tensor) -> Tensor:
         """The pNML probabilities (n, C) of the labels. Eq. (E5)."""
@@ -96,23 +99,30 @@ class AveragedPNML(nn.Module):
         """Log of the sum (n,) of the averaged genies, in nats. Eq. (E5)."""
         return self.forward(x).logsumexp(dim=1)
 
+    def scores_and_regret(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """What `forward` and `regret` give, from one pass."""
+        scores = self.forward(x)
+        return scores, scores.logsumexp(dim=1)
+
     def reseed(self, seed: int) -> AveragedPNML:
-        """Begin the draws anew; the same seed gives the same draws."""
-        self._chance = torch.Generator().manual_seed(int(seed))
+        """Restart the draws; the same seed gives the same draws."""
+        self._generator = torch.Generator().manual_seed(int(seed))
         return self
 
     def with_(self, **changes: Any) -> AveragedPNML:
-        """The same network, not a copy of it, defended with some settings changed."""
-        return AveragedPNML(self.model, **changed(self.settings, changes))
+        """The same network (not a copy), defended with some settings changed."""
+        other = AveragedPNML(self.model, **changed(self.settings, changes))
+        other.refined._probes = self.refined._probes  # one network needs the same memory in both
+        return other
 
     def extra_repr(self) -> str:
         """The settings, for print."""
         return f"strength={self.strength:g}, draws={self.draws}, spread={self.spread:g}"
 
     def _jittered(self, x: Tensor) -> Tensor:
-        """The inputs at random points nearby, (draws, n, ...), in the range."""
+        """The inputs moved at random, (draws, n, ...), within the range."""
         reach, shape = self.spread * self.strength, (self.draws, *x.shape)
-        noise = torch.empty(shape).uniform_(-reach, reach, generator=self._chance)
+        noise = torch.empty(shape).uniform_(-reach, reach, generator=self._generator)
         near = (x + noise.to(x)).clamp(*self.bounds)
         if self.settings["backward"] == "identity":
             return x + (near - x).detach()

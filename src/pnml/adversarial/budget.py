@@ -1,15 +1,16 @@
-"""How much is spent on an evaluation."""
+"""Steps and queries spent on an evaluation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pnml.adversarial.settings import check_choice, check_count
+from pnml.adversarial.checks import check_count
 from pnml.errors import InputError
+from pnml.runtime.checks import check_choice
 
 _BACKWARDS = ("identity", "autograd", "soft")
-# Fields that may be 0, which leaves the attack out.
+# Fields that may be 0, which skips the attack.
 _OPTIONAL = ("quick_steps", "fab_steps", "square_queries", "hop_queries", "joint_steps")
 
 
@@ -23,16 +24,16 @@ class AttackBudget:
 
     steps: int = 100  # of each Auto-PGD
     restarts: int = 1
-    targets: int | None = None  # other labels that are tried; None: all
+    targets: int | None = None  # other labels to try; None: all
     backwards: tuple[str, ...] = _BACKWARDS
-    quick_steps: int = 20  # of a first pass that fells what is easy; 0: none
+    quick_steps: int = 20  # of a first, cheap attack; 0: none
     fab_steps: int = 100  # on the network alone; 0: none
     square_queries: int = 5000  # 0: none
     hop_queries: int = 5000  # 0: none
-    hop_rows: int = 200  # of those that still hold; the others count as holding
-    joint_steps: int = 50  # of the attack that knows the detector; 0: none
-    joint_abstain: tuple[float, ...] = (0.01, 0.05, 0.2)  # shares of clean inputs refused
-    sweep_steps: int = 50  # of the attack by which the strength is chosen
+    hop_rows: int = 200  # rows that are attacked; the others count as correct
+    joint_steps: int = 50  # of the attack on defence and detector; 0: none
+    joint_abstain: tuple[float, ...] = (0.01, 0.05, 0.2)  # shares of clean inputs to reject
+    sweep_steps: int = 50  # of the attack that chooses the strength
 
     def __post_init__(self) -> None:
         for spec in fields(self):
@@ -48,11 +49,11 @@ class AttackBudget:
                 'for instance ("identity",).'
             )
         for name in ways:
-            check_choice(name, "backwards", _BACKWARDS)
+            check_choice("backwards", name, _BACKWARDS)
 
     @classmethod
     def small(cls) -> AttackBudget:
-        """A look that takes minutes: what falls has fallen, what holds is not proven.
+        """A budget that takes minutes: failures are real, but survival proves little.
 
         >>> AttackBudget.small().hop_queries
         0

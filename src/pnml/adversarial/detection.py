@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pnml.adversarial.averaged import AveragedPNML
-from pnml.adversarial.module import AdversarialPNML
+from pnml.adversarial.defence import Defence
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics
@@ -17,13 +16,14 @@ from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics
 
 @dataclass(frozen=True)
 class RegretDetection:
-    """Regrets of clean and of attacked inputs, and how well they tell one from the other.
+    """Regrets of clean and attacked inputs, and how well they separate the two.
 
+    >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
     >>> _ = network.weight.data.copy_(9 * torch.eye(2))
     >>> clean = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    >>> found = detection_by_regret(AdversarialPNML(network, 0.1), clean, 0.4 + 0.1 * clean)
-    >>> bool(found.clean.max() < found.attacked.min())
+    >>> detection = detection_by_regret(AdversarialPNML(network, 0.1), clean, 0.4 + 0.1 * clean)
+    >>> bool(detection.clean.max() < detection.attacked.min())
     True
     """
 
@@ -31,9 +31,17 @@ class RegretDetection:
     attacked: FloatArray  # (m,)
     metrics: DetectionMetrics  # an AUROC below one half: attacked inputs have the lower regret
 
+    @classmethod
+    def of(
+        cls, clean: FloatArray, attacked: FloatArray, confidence: float, seed: int
+    ) -> RegretDetection:
+        """Detection metrics of regrets (n,) and (m,)."""
+        metrics = detection_metrics(-clean, -attacked, confidence=confidence, seed=seed)
+        return cls(clean, attacked, metrics)
+
 
 def detection_by_regret(
-    defence: AdversarialPNML | AveragedPNML,
+    defence: Defence,
     clean: Tensor,
     attacked: Tensor,
     *,
@@ -41,27 +49,28 @@ def detection_by_regret(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> RegretDetection:
-    """How well the regret tells clean from attacked inputs; a high regret is a sign of attack.
+    """How well the regret separates clean from attacked inputs; attacks should have a high regret.
 
     Parameters
     ----------
     defence : AdversarialPNML or AveragedPNML
     clean, attacked : tensors of shape (n, ...), (m, ...)
-        An attack made without the detector in mind shows the easy case only.
+        Attacks that ignore the detector show the easy case only.
     rows_at_once : int
-        Inputs that are judged together.
+        Inputs processed together.
     confidence : float in (0, 1)
         Coverage of the intervals.
     seed : int
-        Seed of the rows drawn again for the intervals.
+        Seed of the bootstrap for the intervals.
 
     Examples
     --------
+    >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
     >>> _ = network.weight.data.copy_(9 * torch.eye(2))
     >>> clean = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.9, 0.2]])
-    >>> found = detection_by_regret(AdversarialPNML(network, 0.1), clean, 0.4 + 0.1 * clean)
-    >>> found.metrics.auroc.value
+    >>> detection = detection_by_regret(AdversarialPNML(network, 0.1), clean, 0.4 + 0.1 * clean)
+    >>> detection.metrics.auroc.value
     1.0
     """
     if not len(clean) or not len(attacked):
@@ -69,12 +78,12 @@ def detection_by_regret(
             f"There are {len(clean)} clean and {len(attacked)} attacked inputs, but one kind is "
             "told from the other; pass some of both."
         )
-    usual, strange = (_regrets(defence, x, rows_at_once) for x in (clean, attacked))
-    metrics = detection_metrics(-usual, -strange, confidence=confidence, seed=seed)
-    return RegretDetection(usual, strange, metrics)
+    first, second = (regrets_of(defence, x, rows_at_once) for x in (clean, attacked))
+    return RegretDetection.of(first, second, confidence, seed)
 
 
-def _regrets(defence: AdversarialPNML | AveragedPNML, x: Tensor, rows_at_once: int) -> FloatArray:
+def regrets_of(defence: Defence, x: Tensor, rows_at_once: int) -> FloatArray:
+    """Regrets (n,) of inputs, in nats."""
     with torch.no_grad():
         parts = [
             defence.regret(rows).double().cpu().numpy() for rows in torch.split(x, rows_at_once)

@@ -1,34 +1,44 @@
-"""The whole test of a defence in one call: the network alone, transferred, and end to end."""
+"""Evaluation of a defence in one call: the network alone, transferred and end-to-end attacks."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.abstention import AbstentionCurve, shares_of, traced
-from pnml.adversarial.attacked import Attacked
+from pnml.adversarial.abstention import AbstentionCurve, curve_of, shares_of
+from pnml.adversarial.attack_problem import AttackProblem, is_random, scores_of
+from pnml.adversarial.attack_result import AttackResult
+from pnml.adversarial.attack_sequence import AttackSequence
 from pnml.adversarial.averaged import AveragedPNML
 from pnml.adversarial.budget import AttackBudget
-from pnml.adversarial.campaign import Campaign
-from pnml.adversarial.detection import RegretDetection, detection_by_regret
-from pnml.adversarial.evaluated import DefenceEvaluation, SweepRow
-from pnml.adversarial.hunting import Hunt
-from pnml.adversarial.joint import joint_attack
-from pnml.adversarial.ledger import Ledger
-from pnml.adversarial.module import AdversarialPNML
-from pnml.adversarial.settings import check_count, check_length
-from pnml.adversarial.telling import Progress, telling
-from pnml.adversarial.trial import Trial
+from pnml.adversarial.checks import check_count, check_length
+from pnml.adversarial.defence import AdversarialPNML
+from pnml.adversarial.detection import RegretDetection, regrets_of
+from pnml.adversarial.intervals import BoolArray
+from pnml.adversarial.joint import run_joint_attack
+from pnml.adversarial.protocol import EvaluationProtocol
+from pnml.adversarial.report import DefenceEvaluation, SweepRow
+from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.eval_mode import as_in_use
+from pnml.runtime.journal import Journal, JournalKind
+from pnml.runtime.progress import Progress, reporting
 
 # Repeats of a timed pass, of which the fastest counts, and rows of its batch.
 _REPEATS, _TIMED = 5, 256
+_JOURNAL = JournalKind(
+    unwritable="Cannot use {path}: {reason}; pass another path.",
+    foreign="{path} is no record of attacks; pass another path, or delete it to begin anew.",
+    other="{path} is no record of attacks; pass another path, or delete it to begin anew.",
+    key="key",
+    finite=False,
+)
+_JOURNAL_HEAD = {"format": "pnml attacks", "version": 1}
 
 
 def evaluate_defence(
@@ -48,12 +58,12 @@ def evaluate_defence(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> DefenceEvaluation:
-    """What a defence is worth: its worst case end to end, beside that of the network alone.
+    """Worst-case accuracy of a defence under end-to-end attacks, next to the network alone.
 
-    The network alone is attacked with Auto-PGD, FAB and Square; what that finds is fed to the
-    defence; then the defence is attacked end to end with each derivative of the refinement, and
-    by queries. A later attack is tried on rows that still hold, Eq. (E15). Attacks whose package
-    is missing are left out, and named.
+    The network alone is attacked with Auto-PGD, FAB and Square; the attacked inputs are then
+    given to the defence; last, the defence is attacked end to end with each derivative of the
+    refinement and with query attacks. Each attack runs on the rows that are still classified
+    correctly, Eq. (E15). Attacks whose package is not installed are skipped and named.
 
     Parameters
     ----------
@@ -63,21 +73,21 @@ def evaluate_defence(
     radius : float
         Largest change of an entry.
     strengths : sequence of float, optional
-        Strengths of the defence to choose from, by the worst case on `held_out`; by default that
-        of the defence.
+        Strengths to choose from, by the worst case on `held_out`; by default only that of the
+        defence.
     held_out : (tensor, array-like), optional
-        Other inputs and labels; also where the regret of ordinary inputs is taken from.
+        Other inputs and labels; they also give the regret of ordinary inputs.
     budget : AttackBudget, optional
     path : path, optional
-        JSON lines with every finished part. A call that was interrupted goes on from there;
-        several evaluations may share one file, and then share the attacks on the network alone.
+        File of JSON lines with all finished parts. An interrupted call resumes from it. Several
+        evaluations may use one file, and then share the attacks on the network alone.
     progress : function of (done, total), bool or None
         None draws a bar on a terminal.
     seed : int
     rows_at_once, chunk : int
-        Rows that are attacked together, and rows of one part in the file.
+        Rows attacked together, and rows of one part in the file.
     confidence, resamples
-        Coverage of the intervals, and how often rows are drawn again. Eq. (E14).
+        Coverage of the intervals, and number of bootstrap samples. Eq. (E14).
 
     Examples
     --------
@@ -86,8 +96,8 @@ def evaluate_defence(
     >>> x = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
     >>> budget = AttackBudget(steps=5, square_queries=0, hop_queries=0, fab_steps=0)
     >>> defence = AdversarialPNML(network, strength=0.1)
-    >>> found = evaluate_defence(defence, x, [0, 0, 1], radius=0.2, budget=budget)
-    >>> found.static_worst, found.defended_worst
+    >>> report = evaluate_defence(defence, x, [0, 0, 1], radius=0.2, budget=budget)
+    >>> report.static_worst, report.defended_worst
     (array([ True, False,  True]), array([ True, False,  True]))
     """
     if not isinstance(defence, AdversarialPNML | AveragedPNML):
@@ -101,130 +111,136 @@ def evaluate_defence(
             "held_out=(x, labels) of other inputs, or no strengths."
         )
     spent = AttackBudget() if budget is None else budget
-    hunt = Hunt.of(defence.model, x, labels, radius, defence.bounds, rows_at_once)
-    apart = _apart(defence, held_out, radius, rows_at_once)
-    options = _options(strengths, defence.bounds)
-    total = len(hunt.x) * _passes(spent)
-    total += 0 if apart is None else len(apart.x) * (2 + 3 * len(options))
-    again = {"confidence": confidence, "resamples": resamples, "seed": int(seed)}
-    with telling(progress, total, "Attacking") as advance, as_in_use([defence]):
-        shared = (spent, Ledger(path), check_count(chunk, "chunk"), int(seed), advance)
+    problem = AttackProblem.of(defence.model, x, labels, radius, defence.bounds, rows_at_once)
+    held_out_problem = _held_out_problem(defence, held_out, radius, rows_at_once)
+    options = _strengths(strengths, defence.bounds)
+    total = len(problem.x) * _passes(spent)
+    total += 0 if held_out_problem is None else len(held_out_problem.x) * (2 + 3 * len(options))
+    bootstrap = {"confidence": confidence, "resamples": resamples, "seed": int(seed)}
+    with reporting(progress, total, "Attacking") as advance, as_in_use([defence]):
+        journal = Journal(path, _JOURNAL_HEAD, _JOURNAL)
+        shared = (spent, journal, check_count(chunk, "chunk"), int(seed), advance)
         sweep: tuple[SweepRow, ...] = ()
-        if apart is not None and options:
-            sweep = Trial(apart, *shared).swept(defence, options)
+        if held_out_problem is not None and options:
+            sweep = EvaluationProtocol(held_out_problem, *shared).sweep(defence, options)
             best = max(sweep, key=lambda row: (row.worst, -row.strength))
             defence = defence.with_(strength=best.strength)
-        return _evaluated(Trial(hunt, *shared), defence, sweep, apart, again)
+        protocol = EvaluationProtocol(problem, *shared)
+        return _report(protocol, defence, sweep, held_out_problem, bootstrap)
 
 
-def _evaluated(
-    trial: Trial,
+def _report(
+    protocol: EvaluationProtocol,
     defence: AdversarialPNML | AveragedPNML,
     sweep: tuple[SweepRow, ...],
-    apart: Hunt | None,
-    again: dict[str, Any],
+    held_out: AttackProblem | None,
+    bootstrap: dict[str, Any],
 ) -> DefenceEvaluation:
-    static = trial.static()
-    made = static.inputs.clone()
-    through = trial.defended(defence, made)
-    static.judge("transferred back", through.inputs, trial.hunt.width)
-    ordinary = trial.hunt.x if apart is None else apart.x
+    static = protocol.static()
+    transferred = static.inputs.clone()
+    defended = protocol.defended(defence, transferred)
+    static.transfer("transferred back", defended.inputs)
     curve = None
-    if trial.budget.joint_steps:
-        curve = _curve(trial, through, ordinary, [made, through.inputs], again)
+    if protocol.budget.joint_steps:
+        inputs = [transferred, defended.inputs]
+        curve = _abstention_curve(protocol, defended, held_out, inputs, bootstrap)
     return DefenceEvaluation(
-        radius=trial.hunt.ball.radius,
+        radius=protocol.problem.ball.radius,
         strength=defence.strength,
         static=tuple(static.outcomes),
-        defended=tuple(through.outcomes),
+        defended=tuple(defended.outcomes),
         static_inputs=static.inputs,
-        defended_inputs=through.inputs,
+        defended_inputs=defended.inputs,
         sweep=sweep,
         abstention=curve,
-        detection=_detection(trial, static, through, made, curve, again),
-        cost=_cost(defence, trial.hunt.x[:_TIMED]),
-        left_out=trial.left_out,
-        **again,
+        detection=_detection(static, defended, transferred, curve, bootstrap),
+        cost=_cost(defence, protocol.problem.x[:_TIMED]),
+        left_out=protocol.left_out,
+        **bootstrap,
     )
 
 
-def _curve(
-    trial: Trial,
-    through: Campaign,
-    ordinary: Tensor,
+def _abstention_curve(
+    protocol: EvaluationProtocol,
+    defended: AttackSequence,
+    held_out: AttackProblem | None,
     already: Sequence[Tensor],
-    again: dict[str, Any],
+    bootstrap: dict[str, Any],
 ) -> AbstentionCurve:
-    """Accuracy against abstention, its attacks kept in the file as all others are."""
-    b, hunt = trial.budget, trial.hunt
-    way = b.backwards[0]
+    """Accuracy against abstention; its attacks are recorded in the journal like all others."""
+    b, rows = protocol.budget, torch.arange(len(protocol.problem.x))
+    backward, defence = b.backwards[0], cast("Any", defended.problem.model)
+    settings: dict[str, Any] = {"steps": b.joint_steps, "targets": b.targets}
 
-    def attack(rows: Tensor, limit: float) -> Tensor:
-        def found(part: Tensor) -> Attacked:
-            made = joint_attack(
-                through.model.with_(backward=way),  # for each part, so that chance begins anew
-                hunt.x[part],
-                hunt.labels[part],
-                hunt.ball.radius,
-                limit,
-                steps=b.joint_steps,
-                targets=b.targets,
-                seed=trial.seed,
-                rows_at_once=hunt.width,
-            )
-            return Attacked(made.inputs, made.hidden, made.regret)
+    def attack(rows: Tensor, threshold: float) -> Tensor:
+        def attack_part(part: Tensor) -> AttackResult:
+            # a new copy for each part, whose random draws start at the seed
+            problem = defended.problem.part(part, defence.with_(backward=backward))
+            result = run_joint_attack(problem, protocol.seed, threshold=threshold, **settings)
+            return AttackResult(result.inputs, result.hidden, result.regret)
 
-        settings = {"steps": b.joint_steps, "targets": b.targets, "threshold": limit}
-        told = "joint", {**settings, "backward": way}
-        parts = torch.split(rows, trial.chunk)
-        return torch.cat([through.piece(*told, found, part)[0].inputs for part in parts])
+        recorded = {**settings, "threshold": threshold, "backward": backward}
+        parts = torch.split(rows, protocol.chunk)
+        results = (defended.part("joint", recorded, attack_part, part)[0] for part in parts)
+        return torch.cat([result.inputs for result in results])
 
-    defence = through.model.with_()
-    judged = Hunt.of(defence, hunt.x, hunt.labels, hunt.ball.radius, defence.bounds, hunt.width)
-    curve = traced(judged, ordinary, shares_of(b.joint_abstain), already, attack, again)
-    trial.advance(len(hunt.x))
+    problem = defended.problem.part(rows.to(protocol.problem.x.device), defence.with_())
+    ordinary_scores = problem.scores
+    if held_out is not None or is_random(defence):
+        ordinary = problem.x if held_out is None else held_out.x
+        ordinary_scores = scores_of(problem.model, ordinary, problem.batch_size)
+    shares = shares_of(b.joint_abstain)
+    curve = curve_of(problem, ordinary_scores, shares, already, attack, bootstrap)
+    protocol.advance(len(problem.x))
     return curve
 
 
 def _detection(
-    trial: Trial,
-    static: Campaign,
-    through: Campaign,
-    made: Tensor,
+    static: AttackSequence,
+    defended: AttackSequence,
+    transferred: Tensor,
     curve: AbstentionCurve | None,
-    again: dict[str, Any],
+    bootstrap: dict[str, Any],
 ) -> dict[str, RegretDetection]:
-    """Clean inputs against those that fool what they were made for; wrong rows are left out."""
-    hunt = trial.hunt
-    before = static.outcomes[-2]  # the last one is judged on what was made for the defence
-    fell: dict[str, tuple[Tensor, Any]] = {
-        "transferred": (made, ~before.held),
-        "end to end": (through.inputs, ~through.outcomes[-1].held),
+    """Detection of inputs that fool their target, among rows that are correct when clean."""
+    before = static.outcomes[-2]  # the last outcome is on the inputs made for the defence
+    attacked: dict[str, tuple[Tensor, Any]] = {
+        "transferred": (transferred, ~before.held),
+        "end to end": (defended.inputs, ~defended.outcomes[-1].held),
     }
     if curve is not None:
-        fell["joint"] = (curve.inputs, curve.hidden.any(axis=1))
-    right = torch.from_numpy(static.outcomes[0].held & through.outcomes[0].held)
-    found = {}
-    for name, (inputs, fooled) in fell.items():
-        rows = (right & torch.from_numpy(fooled)).to(hunt.x.device)
-        if rows.any():
-            options = {"rows_at_once": hunt.width, "seed": again["seed"]}
-            pair = hunt.x[right.to(hunt.x.device)], inputs[rows]
-            found[name] = detection_by_regret(
-                through.model, *pair, confidence=again["confidence"], **options
-            )
-    return found
+        attacked["joint"] = (curve.inputs, curve.hidden.any(axis=1))
+    correct = static.outcomes[0].held & defended.outcomes[0].held
+    problem, defence = defended.problem, cast("Any", defended.problem.model)
+    detection = {}
+    for name, (inputs, fooled) in attacked.items():
+        if (correct & fooled).any():
+            clean = _clean_regrets(defended, correct)
+            rows = torch.from_numpy(correct & fooled).to(problem.x.device)
+            regrets = clean, regrets_of(defence, inputs[rows], problem.batch_size)
+            interval = bootstrap["confidence"], bootstrap["seed"]
+            detection[name] = RegretDetection.of(*regrets, *interval)
+    return detection
+
+
+def _clean_regrets(defended: AttackSequence, rows: BoolArray) -> FloatArray:
+    """Regrets of some clean rows: those known already, or of a new pass of a random defence."""
+    problem, defence = defended.problem, cast("Any", defended.problem.model)
+    if defended.clean_regrets is not None and not is_random(defence):
+        return defended.clean_regrets[rows]
+    mask = torch.from_numpy(rows).to(problem.x.device)
+    return regrets_of(defence, problem.x[mask], problem.batch_size)
 
 
 def _cost(defence: nn.Module, x: Tensor) -> float:
-    """Time of a defended pass over that of a plain one, the fastest of a few."""
+    """Time of a defended pass over that of a plain pass, each the fastest of a few."""
 
     def fastest(model: Callable[[Tensor], Tensor]) -> float:
         times = []
         for _ in range(_REPEATS):
-            begun = time.perf_counter()
+            start = time.perf_counter()
             model(x)
-            times.append(time.perf_counter() - begun)
+            times.append(time.perf_counter() - start)
         return min(times)
 
     with torch.no_grad():
@@ -232,13 +248,15 @@ def _cost(defence: nn.Module, x: Tensor) -> float:
 
 
 def _passes(budget: AttackBudget) -> int:
-    """How often all rows are gone through."""
+    """Number of passes over all rows."""
     optional = (budget.fab_steps, budget.square_queries, budget.square_queries, budget.hop_queries)
     once = sum(map(bool, (*optional, budget.quick_steps, budget.joint_steps)))
-    return 6 + once + 2 * len(budget.backwards)  # clean twice, two alone, transferred, and back
+    return 6 + once + 2 * len(budget.backwards)  # clean twice, two static, transferred, and back
 
 
-def _apart(defence: Any, held_out: Any, radius: float, rows_at_once: int) -> Hunt | None:
+def _held_out_problem(
+    defence: Any, held_out: Any, radius: float, rows_at_once: int
+) -> AttackProblem | None:
     if held_out is None:
         return None
     if not isinstance(held_out, tuple | list) or len(held_out) != 2:
@@ -246,10 +264,10 @@ def _apart(defence: Any, held_out: Any, radius: float, rows_at_once: int) -> Hun
             f"held_out is a {type(held_out).__name__}; pass a pair (x, labels) of other inputs."
         )
     inputs, labels = held_out
-    return Hunt.of(defence.model, inputs, labels, radius, defence.bounds, rows_at_once)
+    return AttackProblem.of(defence.model, inputs, labels, radius, defence.bounds, rows_at_once)
 
 
-def _options(strengths: Any, bounds: tuple[float, float]) -> list[float]:
+def _strengths(strengths: Any, bounds: tuple[float, float]) -> list[float]:
     given = [] if strengths is None else list(strengths)
     if strengths is not None and not given:
         raise InputError("strengths is empty, so there is nothing to choose; pass some numbers.")

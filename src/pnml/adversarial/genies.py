@@ -1,4 +1,4 @@
-"""Log-probabilities with all their digits, and which of them is the genie of a label."""
+"""Accurate log-probabilities, and the genie of each label: the learner that knows the label."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from torch.nn import functional
 def log_odds(logits: Tensor, labels: Tensor) -> Tensor:
     """Log-odds (n,) of one label (n,) for each row of logits (n, C), in float64. Eq. (E2).
 
-    The gradient of the loss is a negative number times theirs, and never rounds to zero as that
-    of a loss of 1e-20 does.
+    The gradient of the loss is a negative multiple of this one, which does not round to zero
+    even if the loss is 1e-20.
 
     >>> log_odds(torch.tensor([[3.0, 1.0]]), torch.tensor([0]))
     tensor([2.], dtype=torch.float64)
     """
-    z, at = logits.double(), labels[:, None]
-    others = z.scatter(1, at, -torch.inf)
-    return z.gather(1, at)[:, 0] - others.logsumexp(dim=1)
+    z, column = logits.double(), labels[:, None]
+    others = z.scatter(1, column, -torch.inf)
+    return z.gather(1, column)[:, 0] - others.logsumexp(dim=1)
 
 
 def log_probs(logits: Tensor) -> Tensor:
-    """Log-probabilities (n, C), in float64; that of the most probable class has all its digits.
+    """Log-probabilities (n, C) in float64; that of the most probable class to full accuracy.
 
     >>> log_probs(torch.tensor([[50.0, 0.0]]))
     tensor([[-1.9287e-22, -5.0000e+01]], dtype=torch.float64)
@@ -38,39 +38,39 @@ def log_probs(logits: Tensor) -> Tensor:
 
 
 class Genie(Protocol):
-    """Which probabilities at the refined inputs count as that of a label told."""
+    """How the probability of a label is read off the refined inputs."""
 
-    def told(self, logits: Tensor, label: int) -> Tensor:
-        """What the logits (n, C) at the inputs refined towards a label say, (n, k)."""
+    def scores(self, logits: Tensor, label: int) -> Tensor:
+        """Log-probabilities (n, k) from the logits (n, C) at the inputs refined towards a label."""
         ...
 
-    def gathered(self, parts: Sequence[Tensor]) -> Tensor:
-        """What several labels say together."""
+    def combine(self, parts: Sequence[Tensor]) -> Tensor:
+        """The scores of several labels combined."""
         ...
 
 
 class OwnGenie:
-    """A label's genie is its probability at the input refined towards it. Eq. (E3)."""
+    """The genie of a label: its probability at the input refined towards it. Eq. (E3)."""
 
-    def told(self, logits: Tensor, label: int) -> Tensor:
-        """Log-probability (n, 1) of the label itself."""
+    def scores(self, logits: Tensor, label: int) -> Tensor:
+        """Log-probability (n, 1) of the label."""
         labels = torch.full_like(logits[:, 0], label, dtype=torch.long)
         return functional.logsigmoid(log_odds(logits, labels))[:, None]
 
-    def gathered(self, parts: Sequence[Tensor]) -> Tensor:
+    def combine(self, parts: Sequence[Tensor]) -> Tensor:
         """The labels side by side."""
         return torch.cat(list(parts), dim=1)
 
 
 class ClassGenie:
-    """A label's genie is its best probability at any of the refined inputs. Eq. (E4)."""
+    """The genie of a label: its best probability at any refined input. Eq. (E4)."""
 
-    def told(self, logits: Tensor, label: int) -> Tensor:
+    def scores(self, logits: Tensor, label: int) -> Tensor:
         """Log-probabilities (n, C) of all labels."""
         return log_probs(logits)
 
-    def gathered(self, parts: Sequence[Tensor]) -> Tensor:
-        """The best of each label."""
+    def combine(self, parts: Sequence[Tensor]) -> Tensor:
+        """The maximum for each label."""
         return reduce(torch.maximum, parts)
 
 

@@ -1,4 +1,4 @@
-"""Shares of rows that hold, and the gain of one network over another on the same rows."""
+"""Robust accuracy and paired gains on the same rows, with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError
+from pnml.metrics.bootstrap import Estimate
 from pnml.metrics.checks import share, whole
-from pnml.metrics.detection_estimates import Estimate
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -15,7 +15,7 @@ BoolArray = npt.NDArray[np.bool_]
 def share_held(
     held: npt.ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> Estimate:
-    """Share of the rows that hold, with a bootstrap interval. Eq. (E14).
+    """Share of rows that are True, with a bootstrap interval. Eq. (E14).
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ def share_held(
     confidence : float in (0, 1)
         Coverage of the interval.
     resamples : int
-        How often rows are drawn again.
+        Number of bootstrap samples.
     seed : int
-        Seed of the draws.
+        Seed of the bootstrap.
 
     Examples
     --------
@@ -46,14 +46,14 @@ def paired_gain(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Estimate:
-    """Share that a defence holds less that of another network, row by row. Eq. (E14).
+    """Robust accuracy of a defence minus that of another network, paired by row. Eq. (E14).
 
-    The same rows are drawn again for both, so what is hard for either widens nothing.
+    Both use the same bootstrap samples, so rows that are hard for both do not widen the interval.
 
     Parameters
     ----------
     defended, static : array-like of bool of shape (n,)
-        Whether each row held against everything.
+        Whether each row was correct under all attacks.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def _estimate(
     resamples: int,
     seed: int,
 ) -> Estimate:
-    """Mean of the values, and percentiles of means of rows drawn again."""
+    """Mean of the values, and percentiles of its bootstrap distribution."""
     n, tail = len(values), (1 - share(confidence, "confidence")) / 2
     kinds, counts = np.unique(values, return_counts=True)
     rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(n, counts / n, size=whole(resamples, "resamples", 2)) @ kinds / n
-    low, high = np.quantile(drawn, [tail, 1 - tail])
+    means = rng.multinomial(n, counts / n, size=whole(resamples, "resamples", 2)) @ kinds / n
+    low, high = np.quantile(means, [tail, 1 - tail])
     value = float(values.mean())
-    if len(kinds) == 1:  # rows drawn again are all alike, yet the next one may not be
+    if len(kinds) == 1:  # all samples are equal, but the next row may differ
         unseen = 1 - tail ** (1 / n)
         low, high = value - unseen * (value - least), value + unseen * (most - value)
     return Estimate(value, float(low), float(high))

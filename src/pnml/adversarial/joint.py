@@ -1,4 +1,4 @@
-"""An attacker who knows the detector: wrong, and with a regret that raises no suspicion."""
+"""Attacks on a defence with a detector: misclassified, with a regret below the threshold."""
 
 from __future__ import annotations
 
@@ -9,40 +9,42 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pnml.adversarial.apgd import climb
-from pnml.adversarial.averaged import AveragedPNML
-from pnml.adversarial.hunting import Hunt, Lead
-from pnml.adversarial.losses import Loss, lead, margin
-from pnml.adversarial.module import AdversarialPNML
-from pnml.adversarial.settings import check_count, is_number
+from pnml.adversarial.apgd import auto_pgd
+from pnml.adversarial.attack_problem import AttackProblem, Margin, scores_of
+from pnml.adversarial.attacks import targets_of
+from pnml.adversarial.checks import check_count
+from pnml.adversarial.defence import Defence
+from pnml.adversarial.losses import Loss, label_margin, margin
 from pnml.errors import InputError
+from pnml.runtime.checks import is_number
 
 
 @dataclass(frozen=True)
-class JointlyAttacked:
-    """Inputs made to be wrong without being noticed, and what became of them.
+class JointAttackResult:
+    """Inputs made to be misclassified without being detected, and whether they are.
 
+    >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
     >>> _ = network.weight.data.copy_(9 * torch.eye(2))
     >>> defence = AdversarialPNML(network, strength=0.1)
-    >>> found = joint_attack(defence, torch.tensor([[0.7, 0.5]]), [0], 0.2, 0.5, steps=10)
-    >>> found.wrong, found.hidden, found.accuracy
+    >>> result = joint_attack(defence, torch.tensor([[0.7, 0.5]]), [0], 0.2, 0.5, steps=10)
+    >>> result.wrong, result.hidden, result.accuracy
     (tensor([True]), tensor([True]), 0.0)
     """
 
     inputs: Tensor  # (n, ...)
     wrong: Tensor  # (n,)  bool
     regret: Tensor  # (n,)  nats
-    hidden: Tensor  # (n,)  bool: wrong, and the regret is no higher than the threshold
+    hidden: Tensor  # (n,)  bool: wrong, with a regret of at most the threshold
 
     @property
     def accuracy(self) -> float:
-        """Share of the inputs that are right or noticed."""
+        """Share of the inputs that are classified correctly or detected."""
         return float((~self.hidden).double().mean())
 
 
 def joint_attack(
-    defence: AdversarialPNML | AveragedPNML,
+    defence: Defence,
     x: Tensor,
     labels: Any,
     radius: float,
@@ -54,11 +56,12 @@ def joint_attack(
     weight: float = 1.0,
     seed: int = 0,
     rows_at_once: int = 256,
-) -> JointlyAttacked:
-    """Inputs within a radius that are wrong and whose regret stays below a threshold. Eq. (E11).
+) -> JointAttackResult:
+    """Misclassified inputs within a radius whose regret is below a threshold. Eq. (E11).
 
     Auto-PGD towards every other label, with a penalty on the regret above the threshold; a row
-    is done when it is both. The regret is that of the scores, so it costs no pass of its own.
+    stops once it is both misclassified and below the threshold. The regret comes from the scores,
+    so it needs no extra pass.
 
     Parameters
     ----------
@@ -66,12 +69,13 @@ def joint_attack(
     x, labels, radius, steps, restarts, targets, seed, rows_at_once
         As in `targeted_apgd`.
     threshold : float
-        Nats above which an input is refused; infinity asks for a wrong label only.
+        Nats above which an input is rejected; infinity asks for misclassification only.
     weight : float, default=1.0
-        What a nat above the threshold costs in nats of margin.
+        Penalty of a nat above the threshold, in nats of margin.
 
     Examples
     --------
+    >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
     >>> _ = network.weight.data.copy_(9 * torch.eye(2))
     >>> x = torch.tensor([[0.7, 0.5]])
@@ -79,38 +83,46 @@ def joint_attack(
     >>> [joint_attack(defence, x, [0], 0.2, limit, steps=10).hidden for limit in (0.1, 0.5)]
     [tensor([False]), tensor([True])]
     """
-    limit, price = _nats(threshold), _weight(weight)
-    turns, tries = check_count(steps, "steps"), check_count(restarts, "restarts")
-    few = None if targets is None else check_count(targets, "targets")
-    hunt = Hunt.of(defence, x, labels, radius, defence.bounds, rows_at_once)
-    aims = hunt.others[:, :few].repeat(1, tries).unbind(dim=1)
-    starts, ascent = hunt.random_starts(seed), partial(climb, steps=turns)
-    found = hunt.run(aims, starts, _penalised(limit, price), ascent, unnoticed_lead(limit))
-    return judged(defence, found, hunt.labels, limit, hunt.width)
+    problem = AttackProblem.of(defence, x, labels, radius, defence.bounds, rows_at_once)
+    return run_joint_attack(
+        problem,
+        seed,
+        threshold=threshold,
+        steps=steps,
+        restarts=restarts,
+        targets=targets,
+        weight=weight,
+    )
 
 
-def judged(
-    defence: AdversarialPNML | AveragedPNML,
-    inputs: Tensor,
-    labels: Tensor,
-    limit: float,
-    width: int,
-) -> JointlyAttacked:
-    """What a defence with a threshold makes of inputs."""
-    with torch.no_grad():
-        scores = torch.cat([defence(rows) for rows in torch.split(inputs, width)]).double()
-    wrong, regret = scores.argmax(dim=1) != labels, scores.logsumexp(dim=1)
-    return JointlyAttacked(inputs.detach(), wrong, regret, wrong & (regret <= limit))
+def run_joint_attack(
+    problem: AttackProblem,
+    seed: int,
+    *,
+    threshold: float,
+    steps: int,
+    restarts: int = 1,
+    targets: int | None = None,
+    weight: float = 1.0,
+) -> JointAttackResult:
+    """`joint_attack` on a problem."""
+    limit, ascent = _nats(threshold), partial(auto_pgd, steps=check_count(steps, "steps"))
+    loss, starts = _penalised(limit, _weight(weight)), problem.random_starts(seed)
+    target_labels = targets_of(problem, targets, restarts)
+    inputs = problem.run(target_labels, starts, loss, ascent, _undetected_margin(limit))
+    scores = scores_of(problem.model, inputs, problem.batch_size).double()
+    wrong, regret = scores.argmax(dim=1) != problem.labels, scores.logsumexp(dim=1)
+    return JointAttackResult(inputs.detach(), wrong, regret, wrong & (regret <= limit))
 
 
-def unnoticed_lead(limit: float) -> Lead:
-    """How far a row is from being wrong and unnoticed; below 0 where it is both. Eq. (E11)."""
+def _undetected_margin(limit: float) -> Margin:
+    """How far a row is from being misclassified and undetected; below 0 if it is. Eq. (E11)."""
 
-    def led(scores: Tensor, labels: Tensor) -> Tensor:
+    def margin_of(scores: Tensor, labels: Tensor) -> Tensor:
         above = scores.double().logsumexp(dim=1) - limit
-        return torch.maximum(lead(scores, labels).to(above), above)
+        return torch.maximum(label_margin(scores, labels).to(above), above)
 
-    return led
+    return margin_of
 
 
 def _penalised(limit: float, weight: float) -> Loss:

@@ -1,4 +1,4 @@
-"""What an attack climbs: how far a target label is above the true one."""
+"""Losses that attacks maximise: how far a target label is above the true one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# (scores (n, C), labels (n,), targets (n,)) → (n,); to be made large
+# (scores (n, C), labels (n,), targets (n,)) → (n,), to maximise
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
-# Keeps the ratio finite where all scores are equal.
+# Keeps the ratio finite if all scores are equal.
 _TINY = 1e-12
 
 
@@ -25,9 +25,10 @@ def margin(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
 
 
 def logit_ratio(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
-    """The margin in units of the scores' own spread, (n,): targeted DLR. Eq. (E9).
+    """The margin over the spread of the scores, (n,): targeted DLR. Eq. (E9).
 
-    With fewer than four classes it is the margin: of three, that of the last would be constant.
+    With fewer than four classes it is the plain margin: with three, the ratio towards the last
+    class is constant.
 
     >>> scores = torch.tensor([[3.0, 1.0, 0.0, -1.0]])
     >>> logit_ratio(scores, torch.tensor([0]), torch.tensor([1]))
@@ -40,10 +41,10 @@ def logit_ratio(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
     return margin(scores, labels, targets) / (spread + _TINY)
 
 
-def lead(scores: Tensor, labels: Tensor) -> Tensor:
-    """How far the label is above the best of the others, (n,); below 0 where it lost. Eq. (E8).
+def label_margin(scores: Tensor, labels: Tensor) -> Tensor:
+    """Score of the label minus the best of the others, (n,); below 0 if misclassified. Eq. (E8).
 
-    >>> lead(torch.tensor([[3.0, 1.0, 2.0]]), torch.tensor([0]))
+    >>> label_margin(torch.tensor([[3.0, 1.0, 2.0]]), torch.tensor([0]))
     tensor([1.])
     """
     at = labels[:, None]
@@ -60,9 +61,9 @@ def cross_entropy(scores: Tensor, labels: Tensor, _: Tensor) -> Tensor:
     return functional.cross_entropy(scores, labels, reduction="none")
 
 
-def _overtaken(scores: Tensor, labels: Tensor, _: Tensor) -> Tensor:
-    return -lead(scores, labels)
+def _negative_margin(scores: Tensor, labels: Tensor, _: Tensor) -> Tensor:
+    return -label_margin(scores, labels)
 
 
 LOSSES: dict[str, Loss] = {"dlr": logit_ratio, "margin": margin}
-UNTARGETED: dict[str, Loss] = {"ce": cross_entropy, "margin": _overtaken}
+UNTARGETED: dict[str, Loss] = {"ce": cross_entropy, "margin": _negative_margin}

@@ -1,4 +1,4 @@
-"""Steps of an input towards a label, and what their derivative is taken to be."""
+"""Steps of an input towards a label, and the derivatives that stand for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Refinement:
-    """How far and in how many steps an input is moved, in the units of its entries."""
+    """Size and number of the steps, in the units of the input."""
 
     strength: float
     steps: int
@@ -19,60 +19,60 @@ class Refinement:
     low: float
     high: float
 
-    def moved(self, x: Tensor, at: Tensor, direction: Tensor) -> Tensor:
-        """One step from a point near x, projected on the ball around x and the range. Eq. (E1)."""
-        away = (at + self.step_size * direction - x).clamp(-self.strength, self.strength)
+    def moved(self, x: Tensor, point: Tensor, direction: Tensor) -> Tensor:
+        """One step from a point near x, projected onto ball and range. Eq. (E1)."""
+        away = (point + self.step_size * direction - x).clamp(-self.strength, self.strength)
         return (x + away).clamp(self.low, self.high)
 
 
 class Backward(Protocol):
-    """What stands for the derivative of a step, whose value is always that of Eq. (E1)."""
+    """The derivative used for a step; the value of the step is always that of Eq. (E1)."""
 
     @property
     def through_gradient(self) -> bool:
-        """Whether the derivative asks how the inner gradient changes."""
+        """Whether the derivative involves the change of the inner gradient."""
         ...
 
-    def step(self, refinement: Refinement, x: Tensor, at: Tensor, gradient: Tensor) -> Tensor:
-        """The next point, on the way up the log-odds with this gradient."""
+    def step(self, refinement: Refinement, x: Tensor, point: Tensor, gradient: Tensor) -> Tensor:
+        """The next point, one step up the log-odds with this gradient."""
         ...
 
 
 @dataclass(frozen=True)
 class AutogradBackward:
-    """The derivative as it is almost everywhere: the sign is constant, the clip is not."""
+    """The derivative almost everywhere: the sign is constant, the clip is not."""
 
     through_gradient = False
 
-    def step(self, refinement: Refinement, x: Tensor, at: Tensor, gradient: Tensor) -> Tensor:
+    def step(self, refinement: Refinement, x: Tensor, point: Tensor, gradient: Tensor) -> Tensor:
         """The next point; entries that are clipped to the range have no derivative."""
-        return refinement.moved(x, at, gradient.detach().sign())
+        return refinement.moved(x, point, gradient.detach().sign())
 
 
 @dataclass(frozen=True)
 class IdentityBackward:
-    """The derivative of doing nothing, known as BPDA. Eq. (E6)."""
+    """The derivative of the identity, known as BPDA. Eq. (E6)."""
 
     through_gradient = False
 
-    def step(self, refinement: Refinement, x: Tensor, at: Tensor, gradient: Tensor) -> Tensor:
+    def step(self, refinement: Refinement, x: Tensor, point: Tensor, gradient: Tensor) -> Tensor:
         """The next point, with the derivative of x."""
-        hard = refinement.moved(x.detach(), at.detach(), gradient.detach().sign())
+        hard = refinement.moved(x.detach(), point.detach(), gradient.detach().sign())
         return hard + (x - x.detach())
 
 
 @dataclass(frozen=True)
 class SoftBackward:
-    """The derivative of a step along tanh, which sees how the inner gradient turns. Eq. (E7)."""
+    """The derivative of a tanh step, which includes the change of the inner gradient. Eq. (E7)."""
 
     softness: float
     through_gradient = True
 
-    def step(self, refinement: Refinement, x: Tensor, at: Tensor, gradient: Tensor) -> Tensor:
+    def step(self, refinement: Refinement, x: Tensor, point: Tensor, gradient: Tensor) -> Tensor:
         """The next point, with the derivative of the soft step."""
-        size = gradient.abs().flatten(1).mean(dim=1)  # (n,)
-        size = torch.where(size > 0, size, torch.ones_like(size))
-        unit = gradient / size.view(-1, *[1] * (gradient.ndim - 1))
-        soft = refinement.moved(x, at, torch.tanh(unit / self.softness))
-        hard = refinement.moved(x.detach(), at.detach(), gradient.detach().sign())
+        scale = gradient.abs().flatten(1).mean(dim=1)  # (n,)
+        scale = torch.where(scale > 0, scale, torch.ones_like(scale))
+        unit = gradient / scale.view(-1, *[1] * (gradient.ndim - 1))
+        soft = refinement.moved(x, point, torch.tanh(unit / self.softness))
+        hard = refinement.moved(x.detach(), point.detach(), gradient.detach().sign())
         return hard + (soft - soft.detach())

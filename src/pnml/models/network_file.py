@@ -1,4 +1,4 @@
-"""A LastLayerPNML as the contents of a file, and back again around its network."""
+"""Convert a LastLayerPNML to and from the values that a model file stores."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pnml.nn import LastLayerPNML
 from pnml.nn.head import linear_module
 
 
-def take_apart(module: LastLayerPNML) -> StoredLayer:
-    """The stored form of a fitted module: without weights, unless the network is only a head.
+def to_stored(module: LastLayerPNML) -> StoredLayer:
+    """The stored form of a fitted module: no weights, unless the network is a linear layer.
 
     >>> m = LastLayerPNML.from_embeddings(torch.eye(3), None, torch.eye(3).repeat(9, 1))
-    >>> again = put_together(take_apart(m))
+    >>> again = from_stored(to_stored(m))
     >>> bool((again(torch.eye(3)).regret == m(torch.eye(3)).regret).all())
     True
     """
@@ -31,7 +31,7 @@ def take_apart(module: LastLayerPNML) -> StoredLayer:
     scale = module.scale_
     if module.settings.scale == "auto" and scale is not None:
         statistic["scale"] = np.array(scale)  # after partial_fit it is chosen but not stored yet
-    head = module.model.state_dict() if _is_whole(module.model) else {}
+    head = module.model.state_dict() if _is_linear(module.model) else {}
     return StoredLayer(
         settings={name: _plain(value) for name, value in vars(module.settings).items()},
         task=out.task.name,
@@ -43,8 +43,8 @@ def take_apart(module: LastLayerPNML) -> StoredLayer:
     )
 
 
-def put_together(stored: StoredLayer, model: Any = None, layer: Any = None) -> LastLayerPNML:
-    """The module around a network, given as for LastLayerPNML, or around its stored head."""
+def from_stored(stored: StoredLayer, model: Any = None, layer: Any = None) -> LastLayerPNML:
+    """The module, around a network given as for LastLayerPNML, or around its own head."""
     if model is None and layer is None:
         model = _head(stored)
     module = LastLayerPNML(model, layer, **stored.settings)
@@ -54,8 +54,8 @@ def put_together(stored: StoredLayer, model: Any = None, layer: Any = None) -> L
     return module
 
 
-def _is_whole(model: Any) -> bool:
-    """Whether a network is only a linear layer, so that the file can hold it."""
+def _is_linear(model: Any) -> bool:
+    """Whether a network is a single linear layer, which the file can hold."""
     return type(model) is nn.Linear and set(model.state_dict()) <= {"weight", "bias"}
 
 
@@ -66,17 +66,17 @@ def _head(stored: StoredLayer) -> nn.Linear:
             "that too, as in pnml.load(path, model=network)."
         )
     dtype = getattr(torch, stored.head_dtype)
-    weights = {name: torch.from_numpy(array).to(dtype) for name, array in stored.head.items()}
-    return linear_module(weights["weight"], weights.get("bias"))
+    head = {name: torch.from_numpy(array).to(dtype) for name, array in stored.head.items()}
+    return linear_module(head["weight"], head.get("bias"))
 
 
 def _plain(value: Any) -> Any:
-    """A setting as a JSON value: numbers of any type become floats."""
+    """A setting for JSON; numbers of any type become float64."""
     return value if value is None or isinstance(value, bool | str) else float(value)
 
 
 def _array(tensor: Tensor) -> npt.NDArray[Any]:
-    """A tensor as a contiguous array of a dtype that files hold."""
+    """A tensor as a contiguous array with a dtype that files hold."""
     value = tensor.detach().cpu().contiguous()
     short = value.is_floating_point() and value.dtype not in (torch.float32, torch.float64)
     array: npt.NDArray[Any] = (value.float() if short else value).numpy()

@@ -1,13 +1,15 @@
-"""Accuracy, or picks out of distribution, against the labels that were paid for."""
+"""Accuracy, or share of picks out of distribution, against the number of labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from pnml.plots.canvas import Style, add_legend, axes_for, require_matplotlib, styled
+from pnml.plots import canvas
+from pnml.plots.canvas import Display, Style
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,7 +23,7 @@ _SHADE = 0.15  # opacity of an interval
 
 
 class Means(NamedTuple):
-    """Means (R,), and the interval of each; NaN where there is none."""
+    """Means (R,) with intervals; NaN if there is none."""
 
     mean: FloatArray
     low: FloatArray
@@ -29,7 +31,7 @@ class Means(NamedTuple):
 
 
 class Curves(Protocol):
-    """What `pnml.active.active_learning_curve` gives."""
+    """The result of `pnml.active.active_learning_curve`."""
 
     @property
     def labels(self) -> npt.NDArray[np.intp]:
@@ -50,7 +52,8 @@ class Curves(Protocol):
         ...
 
 
-class ActiveLearningDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class ActiveLearningDisplay(Display):
     """One line for each strategy against the labels paid for, with the interval over seeds.
 
     Parameters
@@ -60,7 +63,7 @@ class ActiveLearningDisplay:
     means : dict of (mean, low, high), each of shape (R,)
         By strategy; an interval of NaN is not drawn.
     quantity : str, default="accuracy"
-        What is drawn, for the axis.
+        Label of the vertical axis.
 
     Attributes
     ----------
@@ -78,16 +81,9 @@ class ActiveLearningDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        labels: npt.NDArray[Any],
-        means: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
-        quantity: str = "accuracy",
-    ) -> None:
-        self.labels = labels
-        self.means = means
-        self.quantity = quantity
+    labels: npt.NDArray[Any]
+    means: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]
+    quantity: str = "accuracy"
 
     @classmethod
     def from_curves(
@@ -98,7 +94,7 @@ class ActiveLearningDisplay:
         Parameters
         ----------
         curves : LearningCurves
-            What `pnml.active.active_learning_curve` gives.
+            The result of `pnml.active.active_learning_curve`.
         ax, line_kw
             As in `plot`.
         """
@@ -121,30 +117,30 @@ class ActiveLearningDisplay:
         ax: Axes | None,
         line_kw: Mapping[str, Style] | None,
     ) -> Self:
-        require_matplotlib(cls.__name__)
-        found = {name: Means(*means(name)) for name in curves.accuracy}
-        shown = cls(labels=curves.labels, means=found, quantity=quantity).plot(ax, line_kw=line_kw)
-        # a share has nothing to show below 0 or above 1, wherever intervals of few seeds end
-        low, high = shown.ax_.get_ylim()
-        shown.ax_.set_ylim(max(low, -0.02), min(high, 1.02))
-        return shown
+        canvas.require_matplotlib(cls.__name__)
+        bands = {name: Means(*means(name)) for name in curves.accuracy}
+        display = cls(labels=curves.labels, means=bands, quantity=quantity)
+        display.plot(ax, line_kw=line_kw)
+        # a share lies between 0 and 1, even if intervals of few seeds do not
+        low, high = display.ax_.get_ylim()
+        display.ax_.set_ylim(max(low, -0.02), min(high, 1.02))
+        return display
 
     def plot(self, ax: Axes | None = None, *, line_kw: Mapping[str, Style] | None = None) -> Self:
-        """Draw all lines, each with its interval as a shade.
+        """Draw all lines, each with its interval shaded.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            A new figure by default.
         line_kw : dict of dict, optional
-            How the line of a strategy looks, for matplotlib; by strategy.
+            Matplotlib style of each line, by strategy.
         """
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
+        ax, _ = self._begin(ax)
         self.lines_: dict[str, Line2D] = {}
         self.areas_: dict[str, FillBetweenPolyCollection] = {}
         for name, (mean, low, high) in self.means.items():
-            style = styled({"label": name}, (line_kw or {}).get(name))
+            style = canvas.styled({"label": name}, (line_kw or {}).get(name))
             (self.lines_[name],) = ax.plot(self.labels, mean, **style)
             if not np.isnan(low).all():
                 self.areas_[name] = ax.fill_between(
@@ -156,5 +152,5 @@ class ActiveLearningDisplay:
                     linewidth=0,
                 )
         ax.set(xlabel="labels paid for", ylabel=self.quantity)
-        add_legend(ax)
+        canvas.add_legend(ax)
         return self

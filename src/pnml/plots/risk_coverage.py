@@ -1,7 +1,8 @@
-"""What a model gains by leaving the rows of largest regret unanswered."""
+"""Risk against coverage: rows of largest regret are left unanswered first."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,7 +10,8 @@ from sklearn.base import is_classifier
 
 from pnml import metrics
 from pnml.errors import InputError
-from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.plots import canvas
+from pnml.plots.canvas import Display, Style
 from pnml.plots.source import fitted_with_regret, name_of
 
 if TYPE_CHECKING:
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
 
 
-class RiskCoverageDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class RiskCoverageDisplay(Display):
     """Mean loss of the rows answered against their share, the most familiar rows first.
 
-    A curve that rises to the right means that regret tells hard rows from easy ones; rows
+    A curve that rises to the right means that regret separates hard rows from easy ones; rows
     answered in random order have the same risk at every coverage. Eq. (M7).
 
     Parameters
@@ -59,20 +62,11 @@ class RiskCoverageDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        coverage: FloatArray,
-        risk: FloatArray,
-        aurc: float | None = None,
-        loss_name: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.coverage = coverage
-        self.risk = risk
-        self.aurc = aurc
-        self.loss_name = loss_name
-        self.name = name
+    coverage: FloatArray
+    risk: FloatArray
+    aurc: float | None = None
+    loss_name: str | None = None
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -101,7 +95,7 @@ class RiskCoverageDisplay:
         ax, plot_random, line_kw, random_kw
             As in `plot`.
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
+        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, rows = fitted_with_regret(estimator, X)
         regret = np.asarray(model.regret(rows), dtype=float)
         wrong = is_classifier(model)
@@ -136,7 +130,7 @@ class RiskCoverageDisplay:
         loss : array-like of shape (n,)
             Loss of each row; finite.
         score : array-like of shape (n,)
-            High where the answer is to be relied on: pass the negative regret.
+            High where the answer is reliable: pass the negative regret.
         loss_name, name
             As in the class.
         ax, plot_random, line_kw, random_kw
@@ -150,7 +144,7 @@ class RiskCoverageDisplay:
         [0.0, 0.0, 0.33]
         >>> plt.close(display.figure_)
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
+        canvas.require_matplotlib(f"{cls.__name__}.from_predictions")
         curve = metrics.risk_coverage_curve(loss, score)
         display = cls(
             coverage=curve.coverage,
@@ -183,25 +177,24 @@ class RiskCoverageDisplay:
         line_kw, random_kw : dict, optional
             How the curve and the level line look, for matplotlib.
         """
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
-        name = self.name if name is None else name
+        ax, name = self._begin(ax, name)
         text = "by score" if self.aurc is None else f"AURC = {self.aurc:.3g}"
-        style: dict[str, Any] = {"label": labelled(name, text)}
+        style: dict[str, Any] = {"label": canvas.labelled(name, text)}
         if len(self.coverage) == 1:
             style["marker"] = "o"  # all rows tie, and a single point is no line
-        (self.line_,) = ax.plot(self.coverage, self.risk, **styled(style, line_kw))
+        (self.line_,) = ax.plot(self.coverage, self.risk, **canvas.styled(style, line_kw))
         self.random_line_: Line2D | None = None
         if plot_random:
             level = float(self.risk[-1])
-            text = f"random order (AURC = {level:.3g})"
-            style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1.0}
-            style["label"] = labelled(name, text)
-            (self.random_line_,) = ax.plot([0.0, 1.0], [level, level], **styled(style, random_kw))
+            label = canvas.labelled(name, f"random order (AURC = {level:.3g})")
+            style = canvas.dashed(self.line_.get_color(), label)
+            (self.random_line_,) = ax.plot(
+                [0.0, 1.0], [level, level], **canvas.styled(style, random_kw)
+            )
         what = "mean loss" if self.loss_name is None else self.loss_name
         ax.set(xlabel="Coverage (share of rows answered)", ylabel=f"Risk ({what})")
         ax.set_xlim(-0.01, 1.01)
-        add_legend(ax)
+        canvas.add_legend(ax)
         return self
 
 

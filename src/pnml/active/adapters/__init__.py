@@ -1,0 +1,1 @@
+"""DIAL as a query strategy of other active-learning libraries."""
