@@ -124,5 +124,6 @@ def _margin(thresholds: Thresholds, scores: Array, leverage: Array | None) -> Ar
     if leverage is None:
         return margin
     limit = max(thresholds.leverage, 0.0)  # −inf only if no regret passes either
-    excess = xp.where(leverage > limit, leverage - limit, xp.zeros_like(leverage))
-    return xp.where(leverage <= limit, margin, xp.minimum(margin, -xp.log1p(excess / (1 + limit))))
+    excess = xp.where(leverage <= limit, xp.zeros_like(leverage), leverage - limit)
+    by_regret = (leverage <= limit) | (margin < 0)
+    return xp.where(by_regret, margin, -xp.log1p(excess / (1 + limit)))

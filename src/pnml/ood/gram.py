@@ -118,7 +118,7 @@ class Gram(Detector):
         rest = loader if isinstance(loader, HoldOut) else HoldOut(loader)
         self.bounds_ = None
         for x in rest if validation is None else batches(loader):
-            sums, logits = self.sums_and_logits(x)
+            sums, logits = self._sums_and_logits(x)
             if self.bounds_ is None:
                 self.bounds_ = Bounds.empty(sums, logits.shape[1])
             self.bounds_.widen(sums, logits.argmax(dim=1))
@@ -145,23 +145,23 @@ class Gram(Detector):
         """Mean deviation (n,) over layers, each in standard deviations of it. Eq. (O9)."""
         return self._in_deviations(self.deviations(x))
 
-    def standardised_of(self, sums: list[Tensor], logits: Tensor) -> Array:
+    def _standardised_of(self, sums: list[Tensor], logits: Tensor) -> Array:
         """The same from row sums and logits, if the network has run already."""
         return self._in_deviations(self._deviations(sums, logits))
 
     def deviations(self, x: Any) -> Array:
         """How far inputs exceed the bounds of their predicted class, (n, layers). Eq. (O7)."""
         self._fitted_bounds()
-        deviations = self._deviations(*self.sums_and_logits(x))
+        deviations = self._deviations(*self._sums_and_logits(x))
         return as_numpy(deviations) if is_numpy_array(x) else deviations
 
-    def sums_and_logits(self, x: Any) -> tuple[list[Tensor], Tensor]:
+    def _sums_and_logits(self, x: Any) -> tuple[list[Tensor], Tensor]:
         """Row sums of each layer and logits of a batch, from one forward pass."""
-        with self.recording() as record:
+        with self._recording() as record:
             logits = logits_of(self.model, as_input(self.model, x))
         return record.sums, logits
 
-    def recording(self) -> AbstractContextManager[Recorded]:
+    def _recording(self) -> AbstractContextManager[Recorded]:
         """Records row sums and logits while the network runs for another purpose."""
         return recorded(self.model, layers_of(self.model, self.layers), self.orders)
 

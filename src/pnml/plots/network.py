@@ -10,6 +10,8 @@ import numpy as np
 from pnml.core.geometry.spectrum import Spectrum
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from pnml.core.arrays import FloatArray
     from pnml.nn import LastLayerOutput, LastLayerPNML
 
@@ -23,13 +25,17 @@ def is_last_layer(model: Any) -> bool:
     return all(hasattr(type(model), name) for name in ("score_features", "leverage_threshold"))
 
 
-def regrets_of(module: LastLayerPNML, inputs: Any) -> FloatArray:
-    """Regrets (n,) of inputs in nats, infinite where the leverage is, as for training rows."""
-    parts = [np.zeros(0)]
+def regrets_and_verdicts(
+    module: LastLayerPNML, inputs: Any, level: float
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Regrets (n,) of inputs in nats, infinite if the leverage is, and whether each is trusted."""
+    regrets, verdicts = [np.zeros(0)], [np.zeros(0, dtype=bool)]
     for out in _outputs(module, inputs):
+        trusted = module.thresholds(level).trusts(out.regret, out.leverage)
         regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
-        parts.append(regret.flatten().cpu().numpy())
-    return np.concatenate(parts)
+        regrets.append(regret.flatten().cpu().numpy())
+        verdicts.append(trusted.flatten().cpu().numpy())
+    return np.concatenate(regrets), np.concatenate(verdicts)
 
 
 def rows_of(module: LastLayerPNML, inputs: Any) -> Iterator[FloatArray]:

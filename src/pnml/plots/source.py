@@ -14,7 +14,7 @@ from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.estimators.base import evidence_of
 from pnml.learners.protocol import BoolArray
-from pnml.plots.network import is_last_layer, regrets_of
+from pnml.plots.network import is_last_layer, regrets_and_verdicts
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Judged:
     training: FloatArray  # (n,)  each left out in turn
     weights: FloatArray  # (n,)
     threshold: float  # up to which a regret is trusted
-    trusted: BoolArray | None  # (m,)
+    trusted: BoolArray  # (m,)
 
 
 def name_of(estimator: Any) -> str:
@@ -47,10 +47,10 @@ def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
 def judged(estimator: Any, X: Any, level: float) -> Judged:
     """What an estimator, or a network with pNML on its last layer, says of rows or inputs X."""
     if is_last_layer(estimator):
-        new = regrets_of(estimator, X)
+        new, trusted = regrets_and_verdicts(estimator, X, level)
         training = estimator.sample_regrets_
         limit = estimator.regret_threshold(level)
-        return Judged(new, training, np.ones(len(training)), limit, None)
+        return Judged(new, training, np.ones(len(training)), limit, trusted)
     model, rows = fitted_with_regret(estimator, X)
     reference: Reference = model.reference_
     thresholds = reference.thresholds(level)
