@@ -17,8 +17,8 @@ from pnml.core import gaussian, leave_one_out, luckiness
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
 from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.selection import penalties
 from pnml.core.statistic.factor import Factor
-from pnml.estimators.selection import penalties
 
 _DRAWS, _TEST_ROWS, _READ_ROWS, _FEWEST_FEATURES = 6, 500, 3000, 8
 _LEARNERS = {

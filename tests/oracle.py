@@ -303,7 +303,11 @@ def lasso_residuals(X, y, penalty, intercept):
     E = np.vstack([Z, lacking])
     target = np.append(np.zeros(len(A)), 1.0)
     r = E @ nnls(E, target)[0] - target
-    return y + scale * r[:-1] / r[-1]
+    z = y + scale * r[:-1] / r[-1]
+    # At a tie NNLS may stop early and say nothing; what it gives then is far outside the set.
+    outside = Z.T @ z - bound
+    assert np.all(outside <= 1e-7 * (penalty + scale * np.linalg.norm(Z, axis=0)))
+    return z
 
 
 def l1_genie(X, y, x, labels, penalty, intercept):
@@ -340,6 +344,8 @@ def l1_log_normaliser(X, y, x, penalty, noise_variance, intercept, centre, kinks
     for side in (-1.0, 1.0):
         ends = np.unique(np.append(side * (np.asarray(kinks) - centre), panels))
         ends = ends[ends >= 0]
+        # A kink that round-off has moved off the centre leaves a sliver, which holds no mass.
+        ends = ends[np.append(True, np.diff(ends) > 1e-12 * (abs(centre) + ends[1:]))]
         for left, right in zip(ends[:-1], ends[1:], strict=True):
             u = (left + right) / 2 + (right - left) / 2 * nodes
             values = log_density(centre + side * u) + np.log(weights * (right - left) / 2)

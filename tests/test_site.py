@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from html.parser import HTMLParser
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -15,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import pytest
 
+import child
 import oracle
 
 ROOT = Path(__file__).parents[1]
@@ -49,7 +49,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(build, capture_output=True, text=True, cwd=ROOT, env=quiet, check=False)
+    done = child.run(build, cwd=ROOT, env=quiet)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -128,6 +128,7 @@ def test_every_formula_is_handed_to_the_renderer(site):
 
 
 @pytest.mark.slow
+@pytest.mark.peers
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one")
 def test_a_browser_draws_every_formula_and_finds_words_without_a_network(site, pages):
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -238,7 +239,7 @@ def closest(colours):
 
 def test_lines_of_results_differ_to_the_colour_blind():
     plt = pytest.importorskip("matplotlib.pyplot")
-    from pnml_experiments.colours import in_turn
+    from pnml_experiments.framework.colours import in_turn
 
     plain = plt.rcParams["axes.prop_cycle"].by_key()["color"]
     with in_turn():

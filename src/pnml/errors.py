@@ -1,6 +1,8 @@
-"""What our own checks raise and warn with."""
+"""Exceptions and warnings of the library, and how names are cut in their messages."""
 
 from __future__ import annotations
+
+MOST_PATH = 200  # characters of a file path in a message
 
 
 class InputError(ValueError):
@@ -9,3 +11,16 @@ class InputError(ValueError):
 
 class ConditionWarning(UserWarning):
     """The numbers asked for are less accurate than usual, and why."""
+
+
+def shorten(name: object, most: int = 60) -> str:
+    """A name for a message: its head and its tail where it has more than `most` characters.
+
+    >>> shorten("age"), shorten("a" * 500 + "z", most=9)
+    ('age', 'aaaaa…aaz')
+    """
+    text = str(name)
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    return f"{text[: most - 1 - tail]}…{text[-tail:]}"

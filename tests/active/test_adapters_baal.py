@@ -19,6 +19,8 @@ with warnings.catch_warnings():
 
     from pnml.active import DIALHeuristic, MCDropout
 
+pytestmark = pytest.mark.peers
+
 
 def in_baal(logs):
     """Probabilities (N, C, M)."""

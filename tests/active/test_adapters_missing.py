@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from importlib import import_module
 
 import pytest
+
+import child
 
 HOMES = {
     "DIAL": ("skactiveml", "pnml.active.adapters.skactiveml", r"pnml\[active\]"),
@@ -36,14 +37,14 @@ def test_importing_the_package_loads_none_of_them():
         "import sys, pnml.active; "
         "print({'skactiveml', 'baal', 'modAL', 'small_text', 'torch', 'numba'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     assert done.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize("name", ["MCDropout", "LastLayerSamples"])
 def test_what_needs_torch_says_so(name):
     code = f"import sys; sys.modules['torch'] = None; from pnml.active import {name}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = child.python(code)
     last = done.stderr.strip().splitlines()[-1]
     assert f"pnml.active.{name} needs PyTorch" in last
     assert 'pip install "pnml[torch]"' in last

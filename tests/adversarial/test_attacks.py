@@ -174,7 +174,7 @@ def test_detection_by_regret_ranks_pairs_of_clean_and_attacked_inputs(network, i
 @pytest.fixture(scope="module")
 def mnist():
     """The PGD-trained network of radius .3, and fifty images."""
-    from pnml_experiments.mnist import pixels, stored
+    from pnml_experiments.framework.mnist import pixels, stored
 
     network = nn.Sequential(
         nn.Conv2d(1, 16, 4, 2, 1),

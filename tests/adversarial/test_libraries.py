@@ -72,6 +72,7 @@ def test_pyautoattack_takes_it_for_a_network(defence, kind):
     some_fall(defence, found, y)
 
 
+@pytest.mark.peers
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["PGD", "FGSM"])
 def test_torchattacks_takes_it_for_a_network(defence, name):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+
+import child
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
@@ -25,37 +25,18 @@ COMMAND = shutil.which("pnml", path=str(Path(sys.executable).parent)) or shutil.
 
 @pytest.fixture(scope="session")
 def installed():
-    """Runs the installed command: (arguments, options of subprocess.run) → the finished process."""
+    """Runs the installed command: (arguments, options of child.run) → the finished process."""
     if COMMAND is None:
         pytest.skip("the package is not installed, only on the path")
 
     def run(*arguments, environment=None, **options):
-        return subprocess.run(
+        return child.run(
             [COMMAND, *map(str, arguments)],
-            **{"capture_output": True, "text": True, "encoding": "utf-8", "timeout": 120} | options,
-            check=False,
+            **{"encoding": "utf-8", "seconds": 120} | options,
             env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"} | (environment or {}),
         )
 
     run.command = COMMAND
-    return run
-
-
-@pytest.fixture
-def call(monkeypatch, capsysbinary):
-    """Runs the command within this process: arguments → exit code, standard output and error."""
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["pnml", *map(str, arguments)])
-        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-        capsysbinary.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsysbinary.readouterr()
-        return SimpleNamespace(code=ended.value.code, out=out.decode(), err=err.decode())
-
     return run
 
 

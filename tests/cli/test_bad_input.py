@@ -286,6 +286,6 @@ def test_the_installed_command_refuses_alike(name, bad, installed):
 
 def test_bad_standard_input_is_refused_too(here, installed):
     for data, named in [("", "empty"), ("size,y\n1,2\n", "1 row"), ("\0\0", "NUL")]:
-        done = installed("fit", "-", "--target", "y", "-o", "out.pnml", input=data)
+        done = installed("fit", "-", "--target", "y", "-o", "out.pnml", stdin_text=data)
         assert_one_sentence(done.returncode, done.stdout, done.stderr, [named])
     assert not Path("out.pnml").exists()

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow.parquet
 import pytest
 from scipy.stats import norm
 
+import child
 from made_tables import classes, mixed, replaced
 from pnml import load
 
@@ -223,7 +223,7 @@ def test_folders_patterns_and_pipes_are_tables_too(here, call, installed):
 def test_a_reader_that_leaves_early_gets_no_traceback(here, installed):
     pyarrow.parquet.write_table(pa.concat_tables([mixed(2000)] * 10), "long.parquet")
     command = f"{installed.command} score model.pnml long.parquet -o - | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+    done = child.run(["sh", "-c", command], seconds=120)
     assert done.stdout.startswith('"size","age"')
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
@@ -267,7 +267,7 @@ def test_a_bar_is_drawn_on_a_terminal_and_nowhere_else(here, installed):
     import pty
 
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
+    with child.started(
         [installed.command, "score", "model.pnml", "new.csv", "-o", "s.csv"],
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -307,7 +307,7 @@ main()
     table = pa.table(columns | {"y": np.sin(9 * x)})
     for part in range(3):
         pyarrow.csv.write_csv(table.slice(1100 * part, 1100), f"steep/{part}.csv")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = child.python(code)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("Note: The streamed rows have condition number")
     assert done.stderr.count("\n") == 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+import child
 
 MADE = ["model.pnml", "new.csv", "report.html", "scored.csv", "train.csv"]
 
@@ -141,7 +141,7 @@ def test_help_loads_none_of_the_heavy_packages():
     code = "import sys; from pnml.cli.app import app; app(['--help'], standalone_mode=False); "
     heavy = ("numpy", "sklearn", "pandas", "pyarrow", "plotly")
     code += f"print(*(name for name in {heavy} if name in sys.modules))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = child.python(code, check=True)
     assert out.stdout.splitlines()[-1] == ""
 
 
@@ -181,9 +181,7 @@ def test_doctor_tells_what_is_installed_and_how_to_get_the_rest(call, monkeypatc
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(missing, tmp_path):
     code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['pnml', 'demo']; "
     code += "from pnml.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    done = child.python(code, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert missing in done.stderr
@@ -203,13 +201,6 @@ demo._patients = interrupted
 sys.argv = ["pnml", "demo"]
 main()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = child.python(code, seconds=50, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (130, "Stopped.\n")
     assert list(Path(tmp_path, "pnml-demo").iterdir()) == []

@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import child
 from made_tables import mixed
 from sentences import assert_one_sentence, state
 
@@ -52,15 +52,11 @@ def mounted(here):
     def mount(options):
         Path("out").mkdir(exist_ok=True)
         command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", "out"]
-        try:
-            done = subprocess.run(command, capture_output=True)
-        except FileNotFoundError:
-            done = None
-        if done is None or done.returncode:
+        if child.run(command).returncode:
             pytest.skip("this user may not mount a small disk")
 
     yield mount
-    subprocess.run(["umount", "out"], capture_output=True)
+    child.run(["umount", "out"])
 
 
 @pytest.mark.parametrize("name", WRITING)
@@ -81,7 +77,7 @@ def test_a_folder_that_may_not_be_written_is_refused(name, here, mounted, call):
     pyarrow.parquet.write_table(LONG, "long.parquet")
     mounted("size=16k")
     Path("out", file).write_bytes(b"old and whole")
-    subprocess.run(["mount", "-o", "remount,ro", "out"], check=True)
+    child.run(["mount", "-o", "remount,ro", "out"], check=True)
     before = state(here)
     done = call(*arguments)
     assert_one_sentence(done.code, done.out, done.err, ["out"])
@@ -106,7 +102,7 @@ sys.argv = ["pnml", *sys.argv[1:]]
 main()
 """
 MOMENTS = {
-    "fit while it counts": ("fit", "pnml.tables.builder", "Builder", "encode", 1),
+    "fit while it counts": ("fit", "pnml.tables.encoder_builder", "EncoderBuilder", "encode", 1),
     "fit while it saves": ("fit", "pnml.runtime.atomic", "os", "fsync", 1),
     "score between batches": ("score to CSV", "pnml.tables.model", "TableModel", "score", 2),
     "score to Parquet": ("score to Parquet", "pnml.tables.model", "TableModel", "score", 2),
@@ -124,9 +120,7 @@ def test_ctrl_c_exits_with_130_and_leaves_the_old_file_whole(name, here):
     Path("out", file).write_bytes(b"old and whole")
     before = state(here)
     code = INTERRUPTED.format(module=module, owner=owner, function=function, call=number)
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60
-    )
+    done = child.python(code, *arguments, seconds=60)
     assert_one_sentence(done.returncode, done.stdout, done.stderr, ["Stopped"], expected=130)
     assert state(here) == before
 
@@ -142,7 +136,7 @@ STANDARD_INPUT = {
 def test_ctrl_c_while_waiting_for_standard_input_exits_with_130(command, here, installed):
     arguments = STANDARD_INPUT[command]
     kept = set(Path("/tmp").glob("pnml-*.table"))
-    with subprocess.Popen(
+    with child.started(
         [installed.command, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+import child
 from made_tables import mixed, numbers
 from pnml import load
 from sentences import assert_one_sentence, state
@@ -38,9 +38,9 @@ def test_a_bad_file_is_named_or_left_out(here, call):
 
 def test_a_fit_that_a_bad_file_has_ended_goes_on_without_it(here, call, monkeypatch):
     """Of its first pieces, which were counted before the bad one came, nothing stays."""
-    monkeypatch.setattr("pnml.scale.passes.EVERY", 0.0)
+    monkeypatch.setattr("pnml.scale.resume.EVERY", 0.0)
     monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 300)
-    monkeypatch.setattr("pnml.readers.typed_part._PARQUET_ROWS", 100)
+    monkeypatch.setattr("pnml.readers.typed_file._PARQUET_ROWS", 100)
     table = mixed(4000, seed=3)
     (here / "t").mkdir()
     for part in range(4):
@@ -77,9 +77,9 @@ def test_addresses_are_tables_too(here, call):
 
 COMMAND = """
 import sys
-import pnml.scale.passes, pnml.tables.fitting
+import pnml.scale.resume, pnml.tables.fitting
 from pnml.cli import main
-pnml.scale.passes.EVERY = 0.0
+pnml.scale.resume.EVERY = 0.0
 pnml.tables.fitting.MOST_ROWS = 300
 sys.argv = ["pnml", *sys.argv[1:]]
 main()
@@ -92,7 +92,7 @@ def test_a_killed_fit_goes_on_when_it_is_started_again(here, call, monkeypatch):
     write(mixed(6000, seed=1), here / "t", parts=30)
     arguments = ["fit", "t", "--target", "y", "-o", "a.pnml"]
     kept = Path("a.pnml.part")
-    with subprocess.Popen([sys.executable, "-c", COMMAND, *arguments]) as process:
+    with child.started([sys.executable, "-c", COMMAND, *arguments]) as process:
         while not kept.exists() and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)

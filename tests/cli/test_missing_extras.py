@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
+import child
 import pnml
 
 
@@ -16,7 +14,7 @@ def run_without(package, *arguments):
         f"import sys; sys.modules[{package!r}] = None; sys.argv = {command}; "
         "from pnml.cli import main; main()"
     )
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return child.python(code)
 
 
 @pytest.fixture
@@ -43,5 +41,5 @@ def test_a_fault_of_our_own_is_not_taken_for_a_missing_package():
         "import sys; sys.modules['pnml.cli.app'] = None; sys.argv = ['pnml']; "
         "from pnml.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = child.python(code)
     assert "ModuleNotFoundError" in done.stderr

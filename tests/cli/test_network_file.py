@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+import child
 from pnml import save
 from sentences import assert_one_sentence, state
 
@@ -86,7 +85,7 @@ try:
 finally:
     print("torch" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = child.python(code)
     assert (done.returncode, done.stderr) == (0, "")
     assert "200 counted" in done.stdout
     assert done.stdout.splitlines()[-1] == "False"

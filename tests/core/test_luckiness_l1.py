@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import oracle
+from examples import cases
 from pnml.core.lasso.leave_one_out import L1Folds
 from pnml.core.lasso.luckiness import L1Fit
 from pnml.core.lasso.path import lasso
@@ -53,7 +54,7 @@ def cuts(value, row=0, shift=0.0):
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(cases(8)))
 def test_the_normaliser_is_the_definition(kind, seed, intercept):
     X, y, x, penalty, variance = rows(kind, seed)
     fit = fit_of(X, y, penalty, intercept)
@@ -132,7 +133,7 @@ def test_a_feature_never_seen_in_training_is_never_trusted_more(rng):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_leaving_out_is_refitting_without_the_row(kind, intercept):
-    for seed in range(3):
+    for seed in range(cases(3)):
         X, y, _, penalty, variance = rows(kind, 20 + seed)
         folds, picked = folds_of(X, y, penalty, intercept), np.array([0, len(X) - 1])
         variances = np.array([variance, 4 * variance])

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import kstest
 
 import oracle
+from examples import cases
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.predictive import NormBallPredictive
 from pnml.errors import InputError
@@ -44,13 +45,13 @@ def test_log_prob_is_the_genies_density_over_the_normaliser(instance):
     np.testing.assert_allclose(dist.log_prob(y[:, None])[:, 0], truth, atol=1e-6)
 
 
-@pytest.mark.parametrize("instance", instances(1, 25))
+@pytest.mark.parametrize("instance", instances(1, cases(25)))
 def test_density_integrates_to_one(instance):
     total = oracle.halving_integral(density(predictive(*instance)), edges(instance))
     assert total == pytest.approx(1.0, abs=1e-8)
 
 
-@pytest.mark.parametrize("instance", instances(2, 25))
+@pytest.mark.parametrize("instance", instances(2, cases(25)))
 def test_mean_and_std_are_moments_of_the_density(instance):
     dist = predictive(*instance)
     p, at = density(dist), edges(instance)
@@ -60,7 +61,7 @@ def test_mean_and_std_are_moments_of_the_density(instance):
     assert dist.std[0] == pytest.approx(np.sqrt(variance), rel=1e-7)
 
 
-@pytest.mark.parametrize("instance", instances(3, 25))
+@pytest.mark.parametrize("instance", instances(3, cases(25)))
 def test_cdf_is_the_integral_of_the_density(instance):
     dist, at = predictive(*instance), edges(instance)
     for y in dist.ppf(LEVELS[[2, 4, 7]])[:, 0]:

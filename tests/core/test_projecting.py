@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
+from examples import examples
 from pnml import InputError, PNMLRegressor
 from pnml.core.geometry.random_projection import (
     distortion,
@@ -28,7 +29,7 @@ def rows(n, d, seed, decay=1.0):
     return rng.normal(size=(n, d)) * np.arange(1.0, d + 1) ** -decay
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.01, 10.0), st.floats(0.01, 0.5))
 def test_lengths_kept_to_a_share_keep_regrets_to_its_log(seed, alpha, far):
     """Eq. (K7), for any linear map: the share is measured on the rows themselves."""

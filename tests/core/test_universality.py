@@ -130,6 +130,7 @@ def test_what_describes_no_classes_is_refused(means, stds, regrets):
         envelope(means, stds, regrets)
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows_of_five_classes_take_under_a_second(rng):
     means, stds = rng.normal(size=(10_000, 5)), np.exp(rng.normal(size=(10_000, 5)))
     begin = time.process_time()

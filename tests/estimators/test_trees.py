@@ -32,6 +32,7 @@ from sklearn.tree import (
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
+from examples import examples
 from pnml import ConformalRegressor, InputError, PNMLRegressor, UniversalRegressor
 from pnml.estimators.tree_classifier import PNMLTreeClassifier
 from pnml.estimators.tree_growing import partition_of
@@ -161,7 +162,7 @@ def test_a_tree_of_values_predicts_as_before(line):
     np.testing.assert_allclose((low + high) / 2, trees.predict(X), rtol=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 10**6), st.integers(1, 4), st.booleans())
 def test_rows_find_the_leaves_that_scikit_learn_finds(seed, depth, gaps):
     rng = np.random.default_rng(seed)

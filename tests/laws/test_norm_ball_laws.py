@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.bound import regret_bound
 from pnml.core.norm_ball.predictive import NormBallPredictive
@@ -95,7 +96,7 @@ def test_regret_is_continuous_where_the_ball_meets_the_fit(seed, step):
     assert np.max(np.abs(difference)) < 1e-2
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=seeds, low=st.floats(0.01, 0.98), gap=st.floats(1e-3, 0.5))
 def test_intervals_nest(seed, low, gap):
     ball, a, b, noise_variance = random_rows(seed, rows=4)
@@ -106,7 +107,7 @@ def test_intervals_nest(seed, low, gap):
     assert np.all(inner[:, 1] <= outer[:, 1])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=seeds, q=st.floats(1e-6, 1 - 1e-6))
 def test_cdf_and_ppf_are_inverse(seed, q):
     ball, a, b, noise_variance = random_rows(seed, rows=4)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from examples import examples
 from pnml.core.distributions.log_quadratics import Quadratics
 from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
 
@@ -34,7 +35,7 @@ def values(draw, rows=2):
 LEVELS = arrays(float, (7, 1), elements=st.floats(1e-12, 1 - 1e-12))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(values())
 def test_the_mass_is_one(value):
     """∫ density dy = 1, by quadrature between many quantiles and the pieces' own edges."""

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from pnml import PNMLRegressor
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
@@ -94,7 +95,7 @@ def test_units_of_the_columns_never_change_the_regret_without_a_penalty(seed, un
     n=st.integers(3, 30),
     intercept=st.booleans(),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_stream_agrees_with_rows_in_memory(seed, alpha, n, intercept):
     X, y = rows(seed, n, 3)
     memory = PNMLRegressor(alpha=alpha, fit_intercept=intercept, noise_variance=1.0).fit(X, y)

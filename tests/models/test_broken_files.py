@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from pnml import InputError, LpNMLRegressor, load, save
 
 
@@ -276,7 +277,7 @@ def json_values():
     )
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(data=st.data())
 def test_any_document_gives_a_model_or_one_sentence(data, varied, layout):
     path, parts = varied.with_name("changed"), layout.take_apart(varied)

@@ -134,8 +134,8 @@ def test_a_saved_refit_has_its_rows_and_need_not_leave_them_out_again(tmp_path):
     X, y = rows()
     model = PNMLClassifier(method="refit").fit(X, y)
     again = back(model, tmp_path)
-    assert "loo" in vars(again._genie)
-    training = again._genie.model.objective.training
+    assert "loo" in vars(again.learner_)
+    training = again.learner_.model.objective.training
     np.testing.assert_allclose(training.values[:, :3] + training.center, X, rtol=1e-14)
     wide = PNMLClassifier(method="refit").fit(np.tile(X, 30), y)
     save(wide, tmp_path / "wide")

@@ -130,21 +130,34 @@ def documented_fields():
     return {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows}
 
 
-@pytest.mark.parametrize("name", registry.ENTRIES)
+@pytest.mark.parametrize("name", registry.CODECS)
 def test_every_class_that_a_file_may_hold_is_documented_with_its_fields(name):
-    entry, documented = registry.ENTRIES[name], documented_fields()
-    if entry.state:
+    codec, documented = registry.CODECS[name], documented_fields()
+    if codec.state:
         general = {"n_features_in_", "feature_names_in_"}
-        assert set(entry.state) - general == documented[name] - {"fit"}
-    elif entry.cls.__module__.startswith("pnml."):
-        assert set(entry.params) == documented[name]
+        assert set(codec.state) - general == documented[name] - {"fit"}
+    elif codec.cls.__module__.startswith("pnml."):
+        assert set(codec.params) == documented[name]
     else:
         assert f"`{name}`" in PAGE.read_text()
 
 
+VALUES = [
+    codec
+    for codec in registry.CODECS.values()
+    if codec.cls.__module__.startswith("pnml.") and not codec.state
+]
+
+
+@pytest.mark.parametrize("codec", VALUES, ids=lambda codec: codec.name)
+def test_the_page_gives_shapes_and_kinds_of_values_as_their_type_hints_do(codec):
+    """The row of the page must begin with what the codec derives from the class."""
+    assert f"| `{codec.name}` | {codec.text} |" in PAGE.read_text()
+
+
 def test_every_documented_class_can_still_be_read():
     keys = {"format", "pnml", "sha256", "objects", "layouts", "model", "last_layer"}
-    assert set(documented_fields()) - keys <= set(registry.ENTRIES)
+    assert set(documented_fields()) - keys <= set(registry.CODECS)
 
 
 def test_the_page_names_every_key_and_array_of_a_last_layer():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import child
 from pnml import InputError, PNMLRegressor, load, save
 
 torch = pytest.importorskip("torch")
@@ -254,7 +253,7 @@ try:
 except pnml.InputError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     first, rows, sentence = done.stdout.splitlines()
     assert (first, rows) == ("False", "200")
     assert sentence.endswith('needs PyTorch; run pip install "pnml[torch]" and load it again.')

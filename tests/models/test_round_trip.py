@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -20,6 +18,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+import child
 from pnml import (
     ConformalRegressor,
     InputError,
@@ -215,9 +214,7 @@ def test_another_process_gets_the_same_bits(tmp_path):
         "import sys, numpy, pnml; model = pnml.load('model.pnml'); "
         "print(model.regret(numpy.load('rows.npy')).tobytes().hex())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
+    done = child.python(code, check=True, cwd=tmp_path)
     assert done.stdout.strip() == model.regret(new_rows()).tobytes().hex()
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, PairwiseKernel
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
+import child
 from pnml import (
     ConformalRegressor,
     InputError,
@@ -137,9 +136,11 @@ def test_a_shared_array_is_stored_once_and_stays_shared():
     assert first is second
 
 
-@pytest.mark.parametrize("cls", [e.cls for e in registry.ENTRIES.values() if not e.build])
+@pytest.mark.parametrize(
+    "cls", [codec.cls for codec in registry.CODECS.values() if not codec.build]
+)
 def test_the_registry_lists_exactly_what_a_constructor_takes(cls):
-    listed = set(registry.ENTRY_OF[cls].params)
+    listed = set(registry.CODEC_OF[cls].params)
     assert listed == set(inspect.signature(cls).parameters)
     if dataclasses.is_dataclass(cls):
         assert listed == {field.name for field in dataclasses.fields(cls)}
@@ -221,5 +222,23 @@ def test_a_model_that_could_not_be_read_back_is_not_written(tmp_path):
 
 def test_naming_save_and_load_does_not_load_safetensors():
     code = "import sys, pnml; pnml.save, pnml.load; print('safetensors' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"class": "A" * 10**6, "params": {}},
+        {"class": "Gram", "params": {"A" * 10**6: 1}},
+        {"class": "Span", "params": {"scale": {"A" * 10**6: 1}}},
+        {"class": "Span", "params": {"scale": {"array": "A" * 10**6}}},
+        {"class": "Span", "params": {"scale": {"object": [1] * 10**6}}},
+        {"class": "Span", "params": {"scale": {"named": "A" * 10**6}}},
+    ],
+)
+def test_names_of_a_million_characters_are_cut_in_messages(document):
+    with pytest.raises(InputError) as raised:
+        decode({"objects": [document], "layouts": {}, "model": None}, {})
+    assert len(str(raised.value)) < 200
+    assert "…" in str(raised.value)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import child
 from made_tables import classes, mixed, one_batch, replaced
 from pnml import InputError, PNMLRegressor, load, save
 from pnml.tables.fitting import fit_table
@@ -248,7 +248,7 @@ def test_without_pyarrow_plain_models_load_and_models_of_tables_say_what_is_lack
 
     def loaded(path):
         command = [sys.executable, "-c", WITHOUT_PYARROW, str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = child.run(command, check=True)
         return done.stdout.strip()
 
     assert loaded(plain) == "PNMLRegressor"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import child
 import sentences
 import two_processes
 from pnml import LpNMLRegressor, PNMLRegressor
@@ -25,16 +27,14 @@ SCRIPT = Path(two_processes.__file__)
 def seen(tmp_path_factory):
     """What both processes made of all scenes."""
     folder = tmp_path_factory.mktemp("processes")
-    running = [
-        subprocess.Popen([sys.executable, SCRIPT, str(rank), folder], stderr=subprocess.PIPE)
-        for rank in range(2)
-    ]
-    try:
-        errors = [process.communicate(timeout=300)[1].decode() for process in running]
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                child.started([sys.executable, SCRIPT, str(rank), folder], stderr=subprocess.PIPE)
+            )
+            for rank in range(2)
+        ]
+        errors = [process.communicate()[1].decode() for process in running]
     assert [process.returncode for process in running] == [0, 0], errors
     return [torch.load(folder / f"seen_{rank}.pt", weights_only=True) for rank in range(2)]
 

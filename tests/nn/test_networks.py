@@ -290,7 +290,9 @@ def test_threads_do_not_see_each_other(inputs):
     expected = m(inputs).regret
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: m(inputs).regret, range(200)):
-            assert torch.equal(found, expected)
+            # Kernels may share the work out differently, which moves last digits of float32;
+            # dropout that another thread had switched on would move every regret visibly.
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=0)
     assert all(part.training for part in net.modules())
 
 
@@ -298,8 +300,8 @@ def test_what_is_fitted_in_inference_mode_is_of_use_outside(network, inputs):
     with torch.inference_mode():
         m = LastLayerPNML(network).fit(inputs)
         regret = m(inputs).regret
-        rows, norms = m._judge().geometry.counted.form.of_tensor(torch.ones(2, 12))
-        m._judge().geometry.leverage_of_tensor(rows, norms)
+        rows, norms = m._scorer().geometry.statistic.form.of_tensor(torch.ones(2, 12))
+        m._scorer().geometry.leverage_of_tensor(rows, norms)
     asked = inputs.clone().requires_grad_()
     out = m(asked)
     torch.testing.assert_close(out.regret, regret.clone())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -13,10 +11,11 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 from torch import nn
 
+import child
 from pnml.errors import InputError
 from pnml.nn import RefitLastLayerPNML
-from pnml.nn.refit.output import Genies
-from pnml.nn.refit.strength import chosen_strength, held_back
+from pnml.nn.refit.penalty_choice import chosen_penalty, held_out
+from pnml.nn.refit.refit_output import Genies
 
 
 def layer_by_definition(X, y, classes, alpha):
@@ -177,20 +176,20 @@ def test_unfamiliar_rows_have_the_larger_regret(network, few):
     assert bool((m(few[0][:2]).relative_regret <= 1).all())
 
 
-def test_the_strength_is_the_best_on_rows_held_back(rng):
+def test_the_strength_is_the_best_on_rows_held_out(rng):
     X = rng.normal(size=(300, 20)) * 3
     noise, clear = rng.integers(3, size=300), (X @ rng.normal(size=(20, 3))).argmax(axis=1)
-    assert chosen_strength(X, noise, 3) > 10 * chosen_strength(X, clear, 3)
+    assert chosen_penalty(X, noise, 3) > 10 * chosen_penalty(X, clear, 3)
 
 
 def test_the_strength_follows_the_unit_of_the_features(rng):
     X, labels = rng.normal(size=(120, 4)), rng.integers(3, size=120)
-    assert chosen_strength(10 * X, labels, 3) == pytest.approx(100 * chosen_strength(X, labels, 3))
+    assert chosen_penalty(10 * X, labels, 3) == pytest.approx(100 * chosen_penalty(X, labels, 3))
 
 
-def test_no_class_is_held_back_whole(rng):
+def test_no_class_is_held_out_whole(rng):
     labels = np.repeat(np.arange(6), [1, 2, 3, 4, 50, 0])
-    held = held_back(labels, 6)
+    held = held_out(labels, 6)
     kept = np.bincount(labels[~held], minlength=6)
     assert np.all(kept[:5] > 0)
     assert held.sum() == 0 + 0 + 1 + 1 + 16
@@ -259,7 +258,7 @@ def test_a_killed_process_leaves_its_finished_rows(tmp_path):
         """
         import os, sys, torch
         from pnml.nn.refit import checkpoint
-        from pnml.nn.refit.settings import FineTuning
+        from pnml.nn.refit.refit_settings import FineTuning
         from pnml.nn import RefitLastLayerPNML
         torch.manual_seed(0)
         net, x = torch.nn.Linear(3, 2), torch.randn(90, 3)
@@ -273,7 +272,7 @@ def test_a_killed_process_leaves_its_finished_rows(tmp_path):
         m.score([x], checkpoint=sys.argv[1])
         """
     )
-    done = subprocess.run([sys.executable, "-c", code + dying, str(path)], check=False)
+    done = child.python(code + dying, path)
     assert done.returncode == 9
     with np.load(path, allow_pickle=False) as stored:
         assert len(stored["regret"]) == 40

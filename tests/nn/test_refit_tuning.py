@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from pnml.nn import FineTuning, RefitLastLayerPNML
-from pnml.nn.refit.layers import cut_model
+from pnml.nn.refit.cut_model import cut_model
 
 HOW = FineTuning(epochs=2, learning_rate=0.05, batch_size=16, seed=3)
 X = torch.randn(40, 1, 6, 6, generator=torch.Generator().manual_seed(0))
@@ -122,7 +122,7 @@ def test_every_door_gives_the_same_genies():
 def test_networks_trained_side_by_side_do_not_touch_each_other(monkeypatch):
     m = RefitLastLayerPNML(convolutions(), layers="all", tuning=HOW).fit([(X, Y)])
     together = m(NEW).log_genie
-    monkeypatch.setattr("pnml.nn.refit.tuning._NUMBERS", 1)
+    monkeypatch.setattr("pnml.nn.refit.fine_tuning._NUMBERS", 1)
     np.testing.assert_allclose(m(NEW).log_genie, together, atol=1e-4)
     np.testing.assert_allclose(m(NEW[1:2]).log_genie, together[1:2], atol=1e-4)
 
@@ -208,6 +208,6 @@ def test_finished_rows_are_kept(tmp_path, monkeypatch):
     m = RefitLastLayerPNML(convolutions(), layers=2, tuning=HOW).fit([(X, Y)])
     path = tmp_path / "rows.npz"
     first = m.score([NEW], checkpoint=path)
-    monkeypatch.setattr("pnml.nn.refit.tuning.FineTuned.refit", None)
+    monkeypatch.setattr("pnml.nn.refit.fine_tuning.FineTuned.refit", None)
     again = m.score([NEW], checkpoint=path)
     assert torch.equal(first.log_genie, again.log_genie)

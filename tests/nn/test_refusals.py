@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import child
 from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
 
@@ -204,9 +205,7 @@ def test_a_statistic_of_another_network_is_refused(network, inputs):
 
 
 def test_missing_pytorch_is_named_with_the_command_that_installs_it():
-    import subprocess
-    import sys
 
     code = "import sys; sys.modules['torch'] = None\nimport pnml.nn"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = child.python(code)
     assert 'pip install "pnml[torch]"' in done.stderr

@@ -108,8 +108,8 @@ def test_every_penalty_leaves_rows_out_as_the_svd_of_the_others_does(share, norm
         leverage_by_svd(used, used, alpha),
         rtol=1e-7,
     )
-    left = m._judge().geometry.left_out
-    norms = m._judge().geometry.sample_norms
+    left = m._scorer().geometry.left_out
+    norms = m._scorer().geometry.sample_norms
     for i in range(1, 60):
         truth = leverage_by_svd(np.delete(used, i, axis=0), used[[i]], alpha)[0]
         at = np.argmin(np.abs(norms - np.linalg.norm(rows[i])))

@@ -13,8 +13,8 @@ from torch import nn
 
 from pnml.errors import InputError
 from pnml.nn import LastLayerPNML
-from pnml.nn.counting import Counted, Counting
-from pnml.nn.rows import RowForm
+from pnml.nn.feature_rows import RowForm
+from pnml.nn.feature_statistic import FeatureStatistic, StatisticBuilder
 
 
 def same(a, b, x):
@@ -103,10 +103,10 @@ def test_the_sample_is_bounded_uniform_and_remembers_norms():
     form = RowForm(3, normalize=True, bias=False)
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(60_000, 3)) * np.arange(1, 60_001)[:, None]
-    counting = Counting(Counted.nothing(form))
+    builder = StatisticBuilder(FeatureStatistic.empty(form))
     for part in np.array_split(rows, 7):
-        counting.add(part, "A part")
-    counted = counting.total()
+        builder.add(part, "A part")
+    counted = builder.total()
     assert counted.rows == 60_000
     assert counted.sample.rows.shape == (2048, 4)
     found = counted.sample.rows[:, :3] * counted.sample.rows[:, 3:]

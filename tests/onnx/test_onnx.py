@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
+from examples import examples
+
 onnx_sessions = pytest.importorskip("onnx_sessions")
 
 import onnx  # noqa: E402
@@ -84,7 +86,7 @@ def test_a_direction_never_seen_has_infinite_regret_and_std_and_a_finite_predict
     assert np.isnan([found[name][2] for name in found]).all()  # never a number for no number
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(2, 40),
@@ -126,7 +128,7 @@ def test_a_stream_and_its_weights_are_exported_too(rng, tmp_path):
         (2, {"alpha": 0.0}),
         (5, {"normalize": True}),
         (5, {"estimator": LogisticRegression(C=1e6, max_iter=1000)}),
-        (100, {"estimator": LogisticRegression(max_iter=20)}),
+        (100, {"estimator": LogisticRegression()}),
     ],
 )
 @pytest.mark.filterwarnings("ignore:lbfgs failed")

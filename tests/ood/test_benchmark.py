@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import child
 from pnml.ood import Energy, RegretDetector
 
 ROOT = Path(__file__).parents[2]
@@ -32,9 +32,7 @@ def made(rivals, rng):
 def test_a_quick_run_prints_and_stores_every_row(tmp_path):
     file = tmp_path / "quick.json"
     command = [sys.executable, "-m", "benchmarks", "ood", "--quick", "--rounds", "2"]
-    done = subprocess.run(
-        [*command, "--json", str(file)], capture_output=True, text=True, check=False, cwd=ROOT
-    )
+    done = child.run([*command, "--json", file], cwd=ROOT)
     assert done.returncode == 0, done.stderr
     run = json.loads(file.read_text())
     jobs = " | ".join(row["job"] + row["rival"] for row in run["rows"])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -14,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import child
 from drawing import DISPLAYS, curve, png
 from pnml import InputError, LpNMLRegressor, PNMLRegressor
 from pnml.plots import SpectrumDisplay
@@ -149,7 +147,7 @@ for call in (
     except ImportError as error:
         print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     lines = done.stdout.splitlines()
     assert len(lines) == 4
     assert all(
@@ -159,5 +157,5 @@ for call in (
 
 def test_importing_the_displays_does_not_load_matplotlib():
     code = "import sys, pnml.plots; print('matplotlib' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child.python(code, check=True)
     assert done.stdout.strip() == "False"

@@ -24,11 +24,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import child
+from examples import examples
 from pnml import InputError
 from pnml.readers import ReadOptions, compression, open_table
 from pnml.readers.batches import LEAST_ROWS, MOST_ROWS
 from pnml.readers.csv_rows import blocks, last_row_end, row_ends
-from pnml.readers.prefetch import ahead
+from pnml.readers.prefetch import prefetch
 
 
 def whole(source, options=None, **columns):
@@ -108,7 +110,7 @@ BARE = st.from_regex(r'[ab][ab"é ]{0,4}', fullmatch=True)  # marks within are l
     cells=st.lists(st.tuples(QUOTED | BARE, QUOTED | BARE), min_size=1, max_size=8),
     cut=st.integers(0, 100),
 )
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_rows_end_where_they_were_put_together(cells, cut):
     rows = [f"{a},{b}\n".encode() for a, b in cells]
     ends = np.cumsum([len(row) for row in rows]).tolist()
@@ -338,7 +340,7 @@ def test_work_ahead_keeps_the_order_and_the_place_of_errors():
         time.sleep(0.01 * (n % 3))
         return n
 
-    results = ahead(items(), slow, 3)
+    results = prefetch(items(), slow, 3)
     assert [next(results) for _ in range(10)] == list(range(10))
     with pytest.raises(InputError, match="no more"):
         next(results)
@@ -361,13 +363,11 @@ def test_ctrl_c_ends_a_reading_at_once(tmp_path):
             left = [t.name for t in threading.enumerate() if t.name.startswith("pnml-table")]
             print("stopped", left, flush=True)
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), str(path)], stdout=subprocess.PIPE, text=True
-    )
-    with process:
+    command = [sys.executable, "-c", textwrap.dedent(code), str(path)]
+    with child.started(command, seconds=60, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "reading\n"
         process.send_signal(signal.SIGINT)
         begun = time.monotonic()
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate()
     assert "stopped []" in rest
     assert time.monotonic() - begun < 10

@@ -8,7 +8,6 @@ import os
 import pickle
 import re
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -25,9 +24,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import child
+from examples import examples
 from pnml import InputError, PNMLRegressor, save
 from pnml.readers import ReadOptions, compression, open_table
-from pnml.readers import csv_rows as rows
+from pnml.readers.csv_rows import blocks
 
 
 def refused(source, options=None, **columns):
@@ -118,7 +119,7 @@ def test_text_among_numbers_is_refused_with_its_row(cell, shown, here, small_pie
 def test_a_row_without_an_end_is_refused_before_it_fills_the_memory():
     pieces = iter([(b"x" * 100, 0)] * 10)
     with pytest.raises(InputError, match="opened and never closed"):
-        list(rows.blocks(pieces, ",", "new.csv", most=500))
+        list(blocks(pieces, ",", "new.csv", most=500))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +253,7 @@ def test_a_file_cut_short_is_refused(kind, kept, here):
 
 
 @pytest.mark.parametrize("kind", ["t.parquet", "t.feather", "t.arrow", "t.csv.gz"])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(place=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255))
 def test_a_damaged_file_is_read_or_refused_but_nothing_else(kind, place, bits, here):
     data = bytearray(stored(kind))
@@ -319,9 +320,30 @@ def test_a_file_without_permission_is_refused(open_folder):
         except InputError as error:
             print(error)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(path)], capture_output=True, text=True
-    )
+    done = child.python(textwrap.dedent(code), path)
     assert done.stdout == (
         f"{path} may not be read by this user; change its permissions or copy it.\n"
     )
+
+
+def long_column(folder):
+    path = folder / "new.csv"
+    path.write_text(f"{'a' * 10**6},{'a' * 10**6}\n1,2\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda folder: open_table("a" * 10**6),
+        lambda folder: open_table(folder / ("a" * 10**4) / "b.csv"),
+        lambda folder: open_table(long_column(folder)),
+        lambda folder: open_table(folder, ReadOptions(encoding="a" * 10**6)),
+        lambda folder: ReadOptions(delimiter="a" * 10**6),
+    ],
+)
+def test_long_names_are_cut_in_messages(tmp_path, read):
+    with pytest.raises(InputError) as raised:
+        read(tmp_path)
+    assert "…" in str(raised.value)
+    assert len(str(raised.value)) < 1_000

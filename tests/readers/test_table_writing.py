@@ -23,6 +23,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import child
+from examples import examples
 from pnml import InputError
 from pnml.readers import check_output, open_table, table_writer
 from pnml.readers.sinks import SINKS, sink_ending
@@ -99,7 +101,7 @@ def as_text_keeps(table):
     return table.set_column(2, "number", pa.array(numbers, pa.float64()))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @pytest.mark.parametrize("ending", [".csv", ".tsv.gz", ".parquet", ".arrow", ".feather"])
 @given(table=tables())
 def test_any_table_comes_back_as_it_was(ending, table, tmp_path):
@@ -256,7 +258,7 @@ LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 10
 
 def run(code, *args):
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True)
+    return child.run(command)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits on files are those of POSIX")
@@ -276,14 +278,10 @@ def tiny_disk(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True).returncode == 0
-    except FileNotFoundError:
-        mounted = False
-    if not mounted:
+    if child.run(command).returncode:
         pytest.skip("this user may not mount a small disk")
     yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    child.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
@@ -347,11 +345,11 @@ def test_ctrl_c_ends_a_writing_at_once_and_the_old_file_stays(ending, tmp_path):
             print("stopped", [t for t in threading.enumerate() if "pnml" in t.name], flush=True)
     """
     command = [sys.executable, "-c", textwrap.dedent(code), str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with child.started(command, seconds=60, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "writing\n"
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate()
     assert rest == "stopped []\n"
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pnml.report.findings import Findings, Group, Learnt, Row
+from pnml.report.findings import Findings, Group, ModelFacts, Row
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -36,10 +36,10 @@ def _row(rank, regret, threshold):
 
 
 @pytest.fixture
-def learnt():
+def model():
     rng = np.random.default_rng(1)
     names = ["age", "sex", "bmi", "blood pressure", *(f"serum {i}" for i in range(1, 7))]
-    return Learnt(
+    return ModelFacts(
         facts=(
             ("estimator", "least squares with a penalty"),
             ("training rows", "342"),
@@ -63,14 +63,14 @@ def learnt():
 
 
 @pytest.fixture
-def regression(learnt):
+def regression(model):
     """A thousand labelled rows, most of them ordinary, some of them far away, a few infinite."""
     rng = np.random.default_rng(2)
     regret = np.exp(rng.normal(-3.5, 0.6, size=1000))
     regret[:60] = np.exp(rng.normal(-0.3, 0.9, size=60))
     regret[:3] = np.inf
     finite = regret[np.isfinite(regret)]
-    trusted = regret <= learnt.threshold
+    trusted = regret <= model.threshold
     prediction = rng.normal(150, 45, size=1000) + 40 * (regret > 0.3)
     loss = (rng.normal(0, 54, size=1000) * (1 + 2 * np.minimum(regret, 3))) ** 2
     largest = np.sort(regret)[::-1][:25]
@@ -79,7 +79,7 @@ def regression(learnt):
         task="regression",
         target="progression",
         coverage=0.9,
-        learnt=learnt,
+        model=model,
         rows=1000,
         trusted=int(trusted.sum()),
         never_seen=4,
@@ -89,7 +89,7 @@ def regression(learnt):
         regret=regret,
         is_trusted=trusted,
         loss=loss,
-        least_trusted=tuple(_row(i, float(r), learnt.threshold) for i, r in enumerate(largest)),
+        least_trusted=tuple(_row(i, float(r), model.threshold) for i, r in enumerate(largest)),
         groups=(
             Group("trusted", int(trusted.sum()), 0.912, 5.41, 54.3),
             Group("not trusted", int((~trusted).sum()), 0.81, 6.72, 121.0),
@@ -127,8 +127,8 @@ def hostile(regression):
         replace(row, id=text, because=text, prediction=text, cells=((text, text),))
         for row, text in zip(regression.least_trusted, HOSTILE, strict=False)
     )
-    learnt = replace(
-        regression.learnt,
+    model = replace(
+        regression.model,
         facts=((script, closing),),
         columns=tuple((text, text, text) for text in HOSTILE),
         remarks=HOSTILE,
@@ -137,7 +137,7 @@ def hostile(regression):
         regression,
         title=ampersand,
         target=separator,
-        learnt=learnt,
+        model=model,
         least_trusted=rows,
         warnings=(quoted, template, broken),
     )

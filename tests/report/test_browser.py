@@ -19,7 +19,10 @@ pytest.importorskip("plotly")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 CHROMIUM = os.environ.get("PNML_CHROMIUM") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one")
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one"),
+]
 
 # width, height and number of drawn traces of each chart
 DRAWN = """() => Array.from(document.querySelectorAll(".chart"), (chart) => {
@@ -242,10 +245,10 @@ def test_hostile_names_show_as_text_and_do_nothing(opened, hostile):
 
 def test_nothing_to_draw_or_list_is_still_a_page(opened, regression):
     nothing = np.zeros(0)
-    learnt = replace(regression.learnt, singular_values=nothing, regrets=nothing)
+    model = replace(regression.model, singular_values=nothing, regrets=nothing)
     empty = replace(
         regression,
-        learnt=learnt,
+        model=model,
         prediction=nothing,
         regret=nothing,
         is_trusted=np.zeros(0, dtype=bool),
@@ -261,6 +264,6 @@ def test_nothing_to_draw_or_list_is_still_a_page(opened, regression):
 @pytest.mark.parametrize("value", [0.0, np.inf, 0.25])
 def test_regrets_that_are_all_the_same_are_drawn(opened, regression, value):
     same = np.full_like(regression.regret, value)
-    learnt = replace(regression.learnt, regrets=np.array([value]), threshold=value)
-    with opened(replace(regression, regret=same, learnt=learnt)) as page:
+    model = replace(regression.model, regrets=np.array([value]), threshold=value)
+    with opened(replace(regression, regret=same, model=model)) as page:
         assert [traces for *_, traces in page.evaluate(DRAWN)] == [1, 2, 2, 3]

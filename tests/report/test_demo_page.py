@@ -14,7 +14,10 @@ pytest.importorskip("jinja2")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 CHROMIUM = os.environ.get("PNML_CHROMIUM") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one")
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -127,7 +127,7 @@ def test_missing_numbers_show_as_a_dash(regression):
 
 def test_thousands_of_columns_are_counted_beyond_the_first_200(regression):
     columns = tuple((f"column {i:05d}", "number", "") for i in range(5000))
-    page = render(replace(regression, learnt=replace(regression.learnt, columns=columns)))
+    page = render(replace(regression, model=replace(regression.model, columns=columns)))
     assert len(re.findall(r"column \d{5}", page)) == 200
     assert "and 4,800 further columns not listed here." in page
     assert "<details>" in page
@@ -141,7 +141,7 @@ def test_long_cells_are_cut(regression):
 
 
 def _variants(findings):
-    learnt, nothing = findings.learnt, np.zeros(0)
+    model, nothing = findings.model, np.zeros(0)
     infinite, zero = np.full_like(findings.regret, np.inf), np.zeros_like(findings.regret)
     everywhere = {"infinite": findings.rows, "mean_regret": float("nan"), "trusted": 0}
     none = np.zeros_like(findings.is_trusted)
@@ -160,7 +160,7 @@ def _variants(findings):
         "one direction": {"singular_values": np.array([2.0])},
         "nothing said": {"facts": (), "columns": (), "remarks": ()},
     }.items():
-        yield name, replace(findings, learnt=replace(learnt, **changed))
+        yield name, replace(findings, model=replace(model, **changed))
     yield (
         "empty table",
         replace(
@@ -199,7 +199,7 @@ def test_classification_speaks_of_probabilities(classification):
 
 
 def test_what_makes_a_row_trusted_is_told_for_each_task(regression, classification):
-    judged = replace(classification, learnt=replace(classification.learnt, usual=0.972))
+    judged = replace(classification, model=replace(classification.model, usual=0.972))
     words = Reader(render(judged)).words.replace("\u00a0", " ")
     assert "its leverage" in words
     assert "about 2.8 % are not trusted, by design" in words
@@ -236,7 +236,7 @@ def test_every_regret_has_a_place_and_places_keep_the_order():
 
 
 def test_the_bars_hold_every_row_once(regression):
-    training, new = regression.learnt.regrets, regression.regret
+    training, new = regression.model.regrets, regression.regret
     axis = RegretAxis.of(training, new)
     for values in (training, new, np.array([0.0, 0.01, np.inf])):
         assert axis.shares(values, 20).sum() == pytest.approx(1.0)
@@ -293,7 +293,7 @@ def test_the_random_band_holds_95_per_cent_of_random_choices(regression, rng):
 
 
 def test_the_spectrum_tells_its_effective_coefficients(regression):
-    s, a = regression.learnt.singular_values, regression.learnt.penalty
-    chart = spectrum_chart(regression.learnt)
+    s, a = regression.model.singular_values, regression.model.penalty
+    chart = spectrum_chart(regression.model)
     assert f"{(s**2 / (s**2 + a)).sum():.3g}" in chart.numbers
     assert chart.layout["shapes"][0]["y0"] == pytest.approx(np.sqrt(a))

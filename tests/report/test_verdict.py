@@ -26,8 +26,8 @@ def _ordinary(findings, *, training=TRAINING, new=None, mean=None, rows=None, un
     rows = new.size if rows is None else rows
     return replace(
         findings,
-        learnt=replace(
-            findings.learnt, regrets=np.asarray(training, dtype=float), threshold=0.99, level=0.99
+        model=replace(
+            findings.model, regrets=np.asarray(training, dtype=float), threshold=0.99, level=0.99
         ),
         rows=rows,
         trusted=rows - untrusted,
@@ -135,8 +135,8 @@ def test_more_than_chance_is_rare_on_rows_like_the_training_rows(regression, rng
         findings = _ordinary(
             regression, training=training, new=new, untrusted=int((new > threshold).sum())
         )
-        learnt = replace(findings.learnt, threshold=threshold, level=0.9)
-        called += "more than" in _told(replace(findings, learnt=learnt))
+        model = replace(findings.model, threshold=threshold, level=0.9)
+        called += "more than" in _told(replace(findings, model=model))
     assert called <= 12  # 1 % of 400 is 4, and 12 are four standard deviations above
 
 
@@ -214,6 +214,6 @@ def test_errors_of_classification_are_shares(classification):
 
 
 def test_where_more_than_the_regret_counts_the_expectation_is_that_of_both(classification):
-    learnt = replace(classification.learnt, usual=0.96)
-    told = sentences(replace(classification, learnt=learnt, rows=1000, trusted=958))
+    model = replace(classification.model, usual=0.96)
+    told = sentences(replace(classification, model=model, rows=1000, trusted=958))
     assert any("in keeping with the 4 % expected" in sentence for sentence in told)

@@ -86,4 +86,4 @@ def test_what_passes_comes_back_as_a_plain_value():
     assert checks.check_seed(0) == 0
     assert checks.check_positive("a", 1e-300) == 1e-300
     assert checks.check_number("a", 0, 0) == 0.0
-    assert checks.is_share(1, one=True)
+    assert checks.is_share(1, or_one=True)

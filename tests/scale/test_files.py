@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from made_tables import mixed, numbers
 from pnml import LpNMLRegressor, PNMLClassifier, PNMLRegressor
 from pnml.readers import open_table
-from pnml.readers.events import Mark, Read
+from pnml.readers.file_pass import Mark, Read
 from pnml.scale import fit_files, fit_mixed_files
-from pnml.scale.passes import LeftOutWarning
+from pnml.scale.resume import LeftOutWarning
 from pnml.tables.fitting import fit_table
 from pnml.tables.roles import Request
 from written_files import WRITERS, same_statistic, write

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from made_tables import classes, mixed
 from pnml import InputError, LpNMLRegressor, NormBallRegressor, PNMLRegressor
 from pnml.core.statistic.exact_sum import GramSum, merged, state_of, sum_of
@@ -56,7 +57,7 @@ def test_a_sum_is_as_near_to_the_truth_as_a_double_can_be():
     assert np.all(off <= 3e-16 * np.abs(A).mean(axis=0))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 10_000))
 def test_what_is_written_of_a_sum_comes_back_to_the_bit(seed):
     rng = np.random.default_rng(seed)

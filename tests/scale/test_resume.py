@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -13,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import child
 from made_tables import mixed, numbers
 from pnml import InputError, PNMLRegressor
 from pnml.scale import fit_files, fit_mixed_files
@@ -51,7 +51,7 @@ def test_a_pass_broken_off_anywhere_ends_with_the_same_bits(ending, skip_bad, tm
 
 @pytest.mark.parametrize("group", [100, 700, 6000])
 def test_a_pass_broken_off_inside_a_file_goes_on_inside_it(group, tmp_path, monkeypatch):
-    monkeypatch.setattr("pnml.readers.typed_part._PARQUET_ROWS", 250)
+    monkeypatch.setattr("pnml.readers.typed_file._PARQUET_ROWS", 250)
     path = tmp_path / "one.parquet"
     pyarrow.parquet.write_table(numbers(6000, 2), path, row_group_size=group)
     whole = fit_files(PNMLRegressor(), path, "y")
@@ -87,7 +87,7 @@ def test_sigkill_and_a_second_start_give_the_same_bits(kind, tmp_path, monkeypat
     table = mixed(6_000, seed=4) if kind == "mixed" else numbers(6_000, 8)
     folder, kept = write(table, tmp_path / "t", parts=30), tmp_path / "kept"
     command = [sys.executable, "-c", FIT, str(folder), str(kept), kind]
-    with subprocess.Popen(command) as process:
+    with child.started(command) as process:
         while not kept.exists() and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)

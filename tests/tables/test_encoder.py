@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from made_tables import classes, in_batches, mixed, numbers, one_batch, replaced
 from pnml.errors import InputError
-from pnml.tables.builder import Builder
 from pnml.tables.encoder import NEVER_SEEN, CategoryColumn, NumberColumn
+from pnml.tables.encoder_builder import EncoderBuilder
 from pnml.tables.fitting import fit_table
 from pnml.tables.learners import LEARNERS
 from pnml.tables.roles import Request, Role
@@ -46,7 +47,7 @@ ROLES = [Role("u", "number"), Role("a", "category"), Role("v", "number"), Role("
 def built(batches, look=None):
     """Rows as a stream counts them, in their final units, and the encoder."""
     look = pa.Table.from_batches(batches[:1]) if look is None else look
-    builder = Builder(ROLES, look, None)
+    builder = EncoderBuilder(ROLES, look, None)
     parts = [builder.encode(batch, None) for batch in batches]
     rows = [np.pad(X, ((0, 0), (0, builder.width - X.shape[1]))) for X in parts]
     return np.vstack(rows) * builder.factors(), builder.build()
@@ -113,7 +114,7 @@ def test_the_places_of_a_row_are_filled_once_each(drawn):
 def encoded_column(cells, kind, new=None):
     """The encoder of one column, and what it makes of the same or of other cells."""
     look = pa.table({"c": cells})
-    builder = Builder([Role("c", kind)], look, None)
+    builder = EncoderBuilder([Role("c", kind)], look, None)
     builder.encode(look, None)
     encoder = builder.build()
     return encoder, encoder.encode(one_batch(pa.table({"c": cells if new is None else new})))
@@ -325,7 +326,7 @@ def test_more_that_is_strange_raises_the_regret_more():
 
 
 def test_where_patterns_were_too_many_to_keep_a_first_missing_cell_still_stands_out(monkeypatch):
-    monkeypatch.setattr("pnml.tables.builder._MOST_PATTERNS", 1)
+    monkeypatch.setattr("pnml.tables.encoder_builder._MOST_PATTERNS", 1)
     model = fit_table(training().to_batches(), Request(target="y"), "pnml", "t.csv")
     assert model.encoder.patterns.seen is None
     rows = mixed(6, seed=5).drop_columns("y")
@@ -336,7 +337,7 @@ def test_where_patterns_were_too_many_to_keep_a_first_missing_cell_still_stands_
     assert not model.score(one_batch(both), 0.9, 1.0).never_seen.any()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.lists(st.booleans(), min_size=9, max_size=9), min_size=1, max_size=12))
 def test_a_pattern_is_strange_exactly_where_no_training_row_has_it(masks):
     half = len(masks) // 2 + 1
@@ -348,7 +349,7 @@ def test_a_pattern_is_strange_exactly_where_no_training_row_has_it(masks):
         },
         schema=pa.schema([(name, pa.float64()) for name in names]),
     )
-    builder = Builder([Role(name, "number") for name in names], table, None)
+    builder = EncoderBuilder([Role(name, "number") for name in names], table, None)
     builder.encode(table.slice(0, half), None)
     known = {tuple(mask) for mask in masks[:half]}
     strange = builder.build().encode(one_batch(table)).strange_pattern
@@ -364,7 +365,7 @@ def test_a_far_row_is_not_trusted_though_a_classifier_is_sure_of_it():
 
 
 def test_too_many_words_are_left_out_unless_they_are_asked_for(monkeypatch):
-    for place in ("roles", "builder"):
+    for place in ("roles", "encoder_builder"):
         monkeypatch.setattr(f"pnml.tables.{place}.MOST_LEVELS", 10)
     table = numbers(40, 1).append_column("word", pa.array([f"w{i // 2}" for i in range(40)]))
     model = fit_table(table.to_batches(), Request(target="y"), "pnml", "t.csv")
@@ -375,7 +376,7 @@ def test_too_many_words_are_left_out_unless_they_are_asked_for(monkeypatch):
 
 def test_words_that_become_too_many_in_a_stream_are_refused_by_name(monkeypatch):
     monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 20)
-    for place in ("roles", "builder"):
+    for place in ("roles", "encoder_builder"):
         monkeypatch.setattr(f"pnml.tables.{place}.MOST_LEVELS", 10)
     words = ["a", "b"] * 10 + [f"w{i // 2}" for i in range(40)]
     table = numbers(60, 1).append_column("word", pa.array(words))

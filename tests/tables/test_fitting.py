@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from examples import examples
 from made_tables import classes, in_batches, mixed, numbers, one_batch, replaced
 from pnml import InputError, LpNMLRegressor, PNMLRegressor
 from pnml.tables.fitting import fit_table
@@ -75,7 +76,7 @@ def test_a_penalty_chosen_on_a_sample_changes_little(short_look, monkeypatch):
     assert np.median(np.abs(a.regret / b.regret - 1)) < 0.05
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(st.integers(1, 119), max_size=6))
 def test_how_the_rows_are_cut_into_batches_does_not_matter(cuts):
     table = mixed(120)

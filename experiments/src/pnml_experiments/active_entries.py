@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pnml_experiments.experiment import Experiment
-from pnml_experiments.stored_files import CHARACTERS, DIGITS, IMAGES
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.stored_files import CHARACTERS, DIGITS, IMAGES
 
 ACTIVE = (
     Experiment(
         "active-pools",
         7,
         "The pools of active learning",
-        "active_pools",
+        "ch7_active.active_pools",
         needs=(*DIGITS, CHARACTERS, IMAGES[0], IMAGES[2]),
         extras=("plots", "torch"),
         minutes=(0.05, 0.1),
@@ -19,7 +19,7 @@ ACTIVE = (
         "dial-mnist",
         7,
         "Active learning on MNIST",
-        "dial_mnist",
+        "ch7_active.dial_mnist",
         needs=DIGITS[:4],
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
@@ -29,7 +29,7 @@ ACTIVE = (
         "dial-mnist-ood",
         7,
         "Active learning on MNIST, as many clothes as digits in the pool",
-        "dial_mnist_ood",
+        "ch7_active.dial_mnist_ood",
         needs=DIGITS,
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
@@ -39,7 +39,7 @@ ACTIVE = (
         "dial-emnist",
         7,
         "Active learning on EMNIST",
-        "dial_emnist",
+        "ch7_active.dial_emnist",
         needs=(CHARACTERS,),
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
@@ -49,7 +49,7 @@ ACTIVE = (
         "dial-emnist-ood",
         7,
         "Active learning on EMNIST, as many clothes as characters in the pool",
-        "dial_emnist_ood",
+        "ch7_active.dial_emnist_ood",
         needs=(CHARACTERS, DIGITS[4]),
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
@@ -59,7 +59,7 @@ ACTIVE = (
         "dial-cifar10",
         7,
         "Active learning on CIFAR-10, as many house numbers as pictures in the pool",
-        "dial_cifar10",
+        "ch7_active.dial_cifar10",
         uses=("images/cifar10.npz", "images/svhn.npz"),
         extras=("plots", "torch"),
         minutes=(0.05, 0.1),
@@ -70,7 +70,7 @@ ACTIVE = (
         "dial-stability",
         7,
         "How much the picks of DIAL owe to the masks that were drawn",
-        "dial_stability",
+        "ch7_active.dial_stability",
         needs=DIGITS,
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),
@@ -81,7 +81,7 @@ ACTIVE = (
         "dial-variants",
         7,
         "What might serve DIAL better on a polluted pool",
-        "dial_variants",
+        "ch7_active.dial_variants",
         needs=DIGITS,
         extras=("plots", "torch"),
         scales=("small", "medium", "full"),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pnml_experiments.experiment import Experiment
-from pnml_experiments.stored_files import ATTACKED
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.stored_files import ATTACKED
 
 ADVERSARIAL = (
     Experiment(
         "adversarial-toy",
         6,
         "Two mechanisms of the adversarial defence, in the plane",
-        "adversarial_toy",
+        "ch6_adversarial.adversarial_toy",
         extras=("plots", "torch"),
         minutes=(0.2, 1.0),
     ),
@@ -18,7 +18,7 @@ ADVERSARIAL = (
         "adversarial-scheme",
         6,
         "The adversarial defence from end to end",
-        "adversarial_scheme",
+        "ch6_adversarial.adversarial_scheme",
         extras=("plots", "torch"),
         minutes=(0.05, 0.5),
     ),
@@ -26,7 +26,7 @@ ADVERSARIAL = (
         "adversarial-digits",
         6,
         "The adversarial defence on a very small network, several seeds",
-        "adversarial_digits",
+        "ch6_adversarial.adversarial_digits",
         extras=("plots", "torch"),
         minutes=(0.3, 60.0),
         beyond=True,
@@ -35,7 +35,7 @@ ADVERSARIAL = (
         "adversarial-mnist",
         6,
         "The adversarial defence on MNIST, in both protocols",
-        "adversarial_mnist",
+        "ch6_adversarial.adversarial_mnist",
         needs=ATTACKED,
         extras=("plots", "torch"),
         minutes=(0.5, 240.0),
@@ -44,7 +44,7 @@ ADVERSARIAL = (
         "adversarial-curves",
         6,
         "The adversarial defence by radius, strength and steps",
-        "adversarial_curves",
+        "ch6_adversarial.adversarial_curves",
         needs=ATTACKED,
         extras=("plots", "torch"),
         minutes=(0.8, 60.0),
@@ -53,7 +53,7 @@ ADVERSARIAL = (
         "adversarial-holds",
         6,
         "Versions of the adversarial defence in the worst case",
-        "adversarial_holds",
+        "ch6_adversarial.adversarial_holds",
         needs=ATTACKED,
         extras=("plots", "torch"),
         minutes=(0.2, 120.0),

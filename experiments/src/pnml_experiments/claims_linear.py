@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from pnml_experiments.evidence import Claim, Found, Verdict, Word, by_count, shown
+from pnml_experiments.framework.evidence import Claim, Found, Verdict, Word, by_count, shown
 
 _LOSS = "Log-loss of the rows of least regret"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pnml_experiments.evidence import Claim, Found, Verdict, Word, by_count, shown
+from pnml_experiments.framework.evidence import Claim, Found, Verdict, Word, by_count, shown
 
 _AUROC = "AUROC, percent"
 _PICKS = "Accuracy in percent, on average over all rounds"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pnml_experiments.experiment import Experiment
+from pnml_experiments.framework.experiment import Experiment
 
 _TABLES = tuple(
     f"uci/{name}.npz"
@@ -82,7 +82,7 @@ LINEAR = (
         "uci-double-descent",
         3,
         "Double descent and regret thresholds on UCI sets",
-        "uci_double_descent",
+        "ch3_overparameterized.uci_double_descent",
         needs=_TABLES[:3],
         uses=_TABLES[3:],
         minutes=(0.2, 4.0),
@@ -91,7 +91,7 @@ LINEAR = (
         "pmlb",
         4,
         "Luckiness, ridge and Bayes on PMLB sets",
-        "pmlb",
+        "ch4_luckiness.pmlb",
         needs=_COLLECTION[:6],
         uses=_COLLECTION[6:],
         minutes=(0.05, 4.0),
@@ -100,7 +100,7 @@ LINEAR = (
         "shift",
         4,
         "Test rows of another make than the training rows",
-        "shift",
+        "ch4_luckiness.shift",
         needs=_SHIFTED,
         minutes=(0.5, 1.2),
     ),
@@ -108,7 +108,7 @@ LINEAR = (
         "luckiness-choice",
         4,
         "Rules for the penalty of luckiness",
-        "luckiness_choice",
+        "studies.luckiness_choice",
         needs=(*_COLLECTION[:6], *_SHIFTED),
         uses=_COLLECTION[6:],
         minutes=(0.2, 4.0),

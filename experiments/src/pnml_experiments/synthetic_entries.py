@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from pnml_experiments.experiment import Experiment
+from pnml_experiments.framework.experiment import Experiment
 
 SYNTHETIC = (
     Experiment(
         "polynomial",
         2,
         "Polynomials fitted by least squares",
-        "polynomial",
+        "ch2_least_squares.polynomial",
         minutes=(0.05, 0.1),
     ),
     Experiment(
         "trigonometric",
         3,
         "More cosines than points",
-        "trigonometric",
+        "ch3_overparameterized.trigonometric",
         minutes=(0.1, 0.5),
     ),
     Experiment(
         "null-space-histograms",
         4,
         "Ridge and luckiness inside and outside the span",
-        "null_space_histograms",
+        "ch4_luckiness.null_space_histograms",
         minutes=(0.1, 0.1),
     ),
     Experiment(
         "luckiness-polynomials",
         4,
         "Polynomials with luckiness",
-        "luckiness_polynomials",
+        "ch4_luckiness.luckiness_polynomials",
         minutes=(0.1, 1.2),
     ),
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pnml_experiments.experiment import Experiment
-from pnml_experiments.stored_files import CLINC, RESNET20, SHIFTS, TABLES
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.stored_files import CLINC, RESNET20, SHIFTS, TABLES
 
 BENCHMARK = (
     Experiment(
         "uci-benchmark",
         4,
         "Learners side by side on the UCI sets",
-        "uci_benchmark",
+        "studies.uci_benchmark",
         needs=TABLES[:3],
         uses=(*TABLES[3:], *SHIFTS),
         minutes=(0.8, 20.0),
@@ -22,7 +22,7 @@ STUDIES = (
         "linear-active",
         7,
         "Active learning for least squares on UCI sets",
-        "linear_active",
+        "studies.linear_active",
         needs=TABLES[:3],
         uses=TABLES[3:],
         minutes=(0.1, 20.0),
@@ -32,7 +32,7 @@ STUDIES = (
         "regret-stability",
         8,
         "Regret, and what leaving a row out moves",
-        "regret_stability",
+        "studies.regret_stability",
         needs=TABLES[:3],
         uses=TABLES[3:],
         minutes=(0.7, 7.0),
@@ -42,7 +42,7 @@ STUDIES = (
         "regret-complexity",
         8,
         "Regret, and effective degrees of freedom",
-        "regret_complexity",
+        "studies.regret_complexity",
         needs=TABLES[:3],
         uses=TABLES[3:],
         minutes=(0.1, 1.0),
@@ -52,7 +52,7 @@ STUDIES = (
         "regret-calibration",
         8,
         "Regret, and probabilities that keep what they promise",
-        "regret_calibration",
+        "studies.regret_calibration",
         uses=(RESNET20, CLINC),
         extras=("plots", "torch"),
         minutes=(0.4, 3.0),

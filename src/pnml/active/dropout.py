@@ -14,7 +14,7 @@ from pnml.active.network_ensemble import NetworkSamples, Pass
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.batches import call
-from pnml.nn.network import as_in_use, unwrapped
+from pnml.nn.eval_mode import as_in_use, unwrapped
 from pnml.runtime.checks import check_count, check_seed
 
 

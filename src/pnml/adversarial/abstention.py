@@ -18,7 +18,7 @@ from pnml.adversarial.intervals import BoolArray, share_held
 from pnml.adversarial.joint import run_joint_attack
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.metrics.detection_estimates import Estimate
+from pnml.metrics.bootstrap import Estimate
 from pnml.runtime.checks import is_number
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

@@ -24,7 +24,7 @@ from pnml.adversarial.losses import Loss, label_margin
 from pnml.adversarial.refiner import logits_of
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 # (evaluate, ball, inputs, starts) → points (n, ...) and the margins (n,) there
 Ascent = Callable[[Evaluate, Ball, Tensor, Tensor], tuple[Tensor, Tensor]]

@@ -16,7 +16,7 @@ from pnml.adversarial.checks import check_labels
 from pnml.adversarial.losses import label_margin
 from pnml.adversarial.refiner import logits_of
 from pnml.errors import InputError
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from pnml.adversarial.refinement import (
 from pnml.adversarial.refiner import InputRefiner, logits_of, needs_graph
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 from pnml.runtime.checks import check_choice, is_number
 
 

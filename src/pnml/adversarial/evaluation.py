@@ -25,7 +25,7 @@ from pnml.adversarial.protocol import EvaluationProtocol
 from pnml.adversarial.report import DefenceEvaluation, SweepRow
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 from pnml.runtime.journal import Journal, JournalKind
 from pnml.runtime.progress import Progress, reporting
 

@@ -16,7 +16,7 @@ from pnml.adversarial.attack_problem import AttackProblem, scores_of
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.checks import check_count, check_inputs
 from pnml.errors import InputError
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 
 # Range of inputs that pyautoattack assumes.
 _RANGE = (0.0, 1.0)

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError
+from pnml.metrics.bootstrap import Estimate
 from pnml.metrics.checks import share, whole
-from pnml.metrics.detection_estimates import Estimate
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -18,7 +18,7 @@ from pnml.adversarial.budget import AttackBudget
 from pnml.adversarial.external import run_fab, run_hop_skip_jump, run_square
 from pnml.adversarial.report import SweepRow
 from pnml.errors import InputError
-from pnml.nn.network import as_in_use
+from pnml.nn.eval_mode import as_in_use
 from pnml.runtime.fingerprint import refit_fingerprint
 from pnml.runtime.journal import Journal
 

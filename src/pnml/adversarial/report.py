@@ -17,7 +17,7 @@ from pnml.adversarial.attack_sequence import AttackOutcome
 from pnml.adversarial.detection import RegretDetection
 from pnml.adversarial.intervals import BoolArray, paired_gain, share_held
 from pnml.errors import InputError
-from pnml.metrics.detection_estimates import Estimate
+from pnml.metrics.bootstrap import Estimate
 
 # Numbers of queries in the recorded curves.
 _QUERIES = (10, 100, 300, 1000, 3000, 5000, 10000)

@@ -20,8 +20,8 @@ def main() -> None:
     """Run the command line: exit code 2 and one sentence on bad input, 130 on Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a pipe may know no Greek
-    # Batches are small and several threads read and write beside us: BLAS threads would only wait.
+            stream.reconfigure(errors="replace")  # the encoding of a pipe may lack Greek letters
+    # Batches are small, and several threads read and write: more BLAS threads would only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     warnings.showwarning = _show_warning
     try:
@@ -34,7 +34,7 @@ def main() -> None:
     except InputError as error:
         _stop(str(error), 2)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
+        sys.stderr.close()  # the reader of our output has gone
         sys.exit(2)
     except OSError as error:
         _stop(f"Stopped by the system: {error.strerror or error}; check disk and files.", 2)
@@ -55,23 +55,23 @@ def _run() -> None:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except usage_error as error:  # type: ignore[misc]
-        said = getattr(error, "format_message", error.__str__)().replace("Value error, ", "")
-        said = said.replace(". Did you mean", "; did you mean").rstrip(".")
-        _stop(said if said.endswith("?") else f"{said}; see pnml --help.", 2)
-    if code == _INTERRUPTED:  # which the framework has turned into a code
+        text = getattr(error, "format_message", error.__str__)().replace("Value error, ", "")
+        text = text.replace(". Did you mean", "; did you mean").rstrip(".")
+        _stop(text if text.endswith("?") else f"{text}; see pnml --help.", 2)
+    if code == _INTERRUPTED:  # Typer has turned Ctrl-C into an exit code
         raise KeyboardInterrupt
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _lacking(package: str, said: str) -> str:
-    """What to install; parts of ours that need a package say so themselves."""
+def _lacking(package: str, message: str) -> str:
+    """Which package to install; an error of ours names it already."""
     if package in _EXTRA:
         return (
             f"The command line needs {package}, which is not installed: "
             'run pip install "pnml[cli]".'
         )
-    if not said.startswith("No module named"):
-        return said
+    if not message.startswith("No module named"):
+        return message
     return f"This needs {package}, which is not installed: run pip install {package}."
 
 
@@ -81,7 +81,9 @@ def _show_warning(message: Any, *_: Any, **__: Any) -> None:
 
 def _stop(sentence: str, code: int) -> None:
     words = " ".join(sentence.split())
-    if words.startswith("standard "):  # names of files keep their case
+    if words.startswith(
+        "standard "
+    ):  # other first words may be names of files, which keep their case
         words = "S" + words[1:]
     sys.stderr.write(words + "\n")
     sys.exit(code)

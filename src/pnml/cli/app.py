@@ -14,7 +14,7 @@ from pnml.cli.fit import fit
 from pnml.cli.inspect import inspect
 from pnml.cli.merge import merge
 from pnml.cli.report import report
-from pnml.cli.reproduce import reproduce
+from pnml.cli.reproduce import FORWARDED, reproduce
 from pnml.cli.score import score
 
 app = typer.Typer(
@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (demo, fit, score, report, reproduce, merge, inspect, export, doctor):
-    app.command()(command)
+    app.command(context_settings=FORWARDED if command is reproduce else None)(command)
 
 
 def _show_version(asked: bool) -> None:

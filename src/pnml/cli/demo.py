@@ -32,10 +32,11 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Fit, score and report on real patients, some with one measurement in a wrong unit."""
+    from pnml.cli.console import print_json, print_words
     from pnml.cli.fit import fit_file
     from pnml.cli.report import report_file
-    from pnml.cli.score import document, score_file, words
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.score import score_file
+    from pnml.cli.scored_table import document, words
     from pnml.errors import InputError
     from pnml.readers import ReadOptions, table_writer
     from pnml.tables.describe import chosen_by
@@ -79,7 +80,7 @@ def demo(
 
 
 def _patients() -> tuple[pa.Table, pa.Table]:
-    """Patients to learn from, and others, some of whom come with a mistake."""
+    """Training patients, and others of whom some have a mistake in their data."""
     import numpy as np
     import pyarrow as pa
     from sklearn.datasets import load_diabetes
@@ -96,12 +97,12 @@ def _patients() -> tuple[pa.Table, pa.Table]:
         X[patient, data.feature_names.index(name)] *= factor
         mistakes[patient] = what
 
-    def table(chosen: Any) -> pa.Table:
-        columns: dict[str, Any] = {"patient": [f"P{i + 1:03d}" for i in chosen]}
-        for name, column in zip(data.feature_names, X[chosen].T, strict=True):
+    def table(patients: Any) -> pa.Table:
+        columns: dict[str, Any] = {"patient": [f"P{i + 1:03d}" for i in patients]}
+        for name, column in zip(data.feature_names, X[patients].T, strict=True):
             columns[name] = np.where(column == 1, "1", "2") if name == "sex" else column.round(4)
-        columns["mistake"] = mistakes[chosen].tolist()
-        columns["progression"] = data.target[chosen]
+        columns["mistake"] = mistakes[patients].tolist()
+        columns["progression"] = data.target[patients]
         return pa.table(columns)
 
     return table(rows), table(held_out)
@@ -109,7 +110,7 @@ def _patients() -> tuple[pa.Table, pa.Table]:
 
 def _least_trusted(scored: str) -> Any:
     """The first rows that are not trusted, as the scored file has them."""
-    from pnml.cli.talk import grid
+    from pnml.cli.console import grid
     from pnml.readers import open_table
 
     columns = ("patient", "prediction", "lower", "upper", "regret", "because", "mistake")

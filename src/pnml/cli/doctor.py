@@ -13,24 +13,26 @@ _EXTRA = "extra == "
 
 def doctor(as_json: Json = False) -> None:
     """Tell which optional packages are installed, and how to install the others."""
-    from pnml.cli.talk import grid, print_json, print_words
+    from pnml.cli.console import grid, print_json, print_words
 
     extras = _extras()
-    found = {
+    installed = {
         extra: {package: _version(package) for package in packages}
         for extra, packages in extras.items()
     }
     about = {"pnml": version("pnml"), "python": platform.python_version()}
     if as_json:
-        ready = {extra: None not in packages.values() for extra, packages in found.items()}
-        print_json(about | {"extras": found, "ready": ready})
+        ready = {extra: None not in packages.values() for extra, packages in installed.items()}
+        print_json(about | {"extras": installed, "ready": ready})
         return
     rows = []
-    for extra, packages in found.items():
-        lacking = [package for package, installed in packages.items() if installed is None]
-        here = ", ".join(f"{p} {v}" for p, v in packages.items() if v is not None)
+    for extra, packages in installed.items():
+        lacking = [package for package, here in packages.items() if here is None]
+        there = ", ".join(f"{p} {v}" for p, v in packages.items() if v is not None)
         cure = f'pip install "pnml[{extra}]"' if lacking else ""
-        rows.append([extra or "always", "no" if lacking else "yes", here, ", ".join(lacking), cure])
+        rows.append(
+            [extra or "always", "no" if lacking else "yes", there, ", ".join(lacking), cure]
+        )
     headings = ["extra", "ready", "installed", "lacking", "to install"]
     print_words(
         f"pnml {about['pnml']} on Python {about['python']}",

@@ -27,7 +27,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a model as an ONNX file that gives prediction and regret without Python."""
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
     from pnml.models.model_file import load
     from pnml.onnx import export_onnx
     from pnml.readers import check_output

@@ -76,7 +76,7 @@ def fit(
     Long tables leave what was counted so far in OUTPUT.part every minute. After a kill, the same
     command goes on from there.
     """
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
     from pnml.readers import ReadOptions
     from pnml.tables.roles import Request
 
@@ -111,8 +111,8 @@ def fit_file(
     """Read a table, learn, and write the model file whole."""
     from pnml.models import save
     from pnml.readers import check_output, open_table
-    from pnml.scale.mixed import fit_mixed_table
-    from pnml.scale.passes import EVERY, Plan, warn_of_bad
+    from pnml.scale.resume import EVERY, Plan, warn_of_bad
+    from pnml.scale.table_files import fit_mixed_table
 
     with open_table(train, options, skip_bad=skip_bad) as table:
         check_output(output, table.files, endings=(".pnml",))
@@ -127,7 +127,7 @@ def fit_file(
 
 
 def _words(model: TableModel, output: str, seconds: float) -> list[Any]:
-    from pnml.cli.talk import grid, pairs
+    from pnml.cli.console import grid, pairs
     from pnml.tables import describe
 
     lines: list[Any] = [pairs(describe.facts(model, 0.99))]

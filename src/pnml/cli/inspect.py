@@ -18,10 +18,10 @@ _OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regressi
 
 def inspect(model: Model, level: Level = 0.99, as_json: Json = False) -> None:
     """Print what a model file holds."""
-    from pnml.cli.talk import check_share, pairs, print_json, print_words
+    from pnml.cli.console import check_share, pairs, print_json, print_words
     from pnml.models.model_file import read
 
-    check_share("--level", level, one=True)
+    check_share("--level", level, or_one=True)
     held = read(model)
     file = {"file": model, "bytes": Path(model).stat().st_size} | held.written_by
     known, words = _told(held, level)
@@ -32,8 +32,8 @@ def inspect(model: Model, level: Level = 0.99, as_json: Json = False) -> None:
 
 
 def _told(held: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
-    """What is in a file, for machines and in words."""
-    from pnml.cli.talk import pairs
+    """The contents of a file, as JSON values and in words."""
+    from pnml.cli.console import pairs
     from pnml.tables.model import TableModel
 
     layer = held.last_layer
@@ -47,7 +47,7 @@ def _told(held: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _of_table(model: TableModel, level: float) -> tuple[dict[str, Any], list[Any]]:
-    from pnml.cli.talk import grid, pairs
+    from pnml.cli.console import grid, pairs
     from pnml.tables import describe
 
     words: list[Any] = [
@@ -60,11 +60,11 @@ def _of_table(model: TableModel, level: float) -> tuple[dict[str, Any], list[Any
 
 
 def _layer_facts(layer: StoredLayer) -> list[tuple[str, str]]:
-    """Names and values of what a network's last layer has counted."""
+    """Names and values of the facts about a network's last layer."""
     alpha, scale = layer.settings["alpha"], layer.settings["scale"]
     kind = "of unit norm" if layer.normalized else "as they are"
-    chosen = "chosen from the training rows" if scale == "auto" else "as asked"
-    said = "the network's own" if layer.scale is None else f"{layer.scale:.4g}, {chosen}"
+    source = "chosen from the training rows" if scale == "auto" else "as asked"
+    scale_text = "the network's own" if layer.scale is None else f"{layer.scale:.4g}, {source}"
     facts = [
         ("holds", "the last layer of a network" + ("" if layer.head else ", without the network")),
         ("task", f"{layer.task}, {layer.outputs:,} {_OUTPUTS.get(layer.task, 'outputs')}"),
@@ -73,7 +73,7 @@ def _layer_facts(layer: StoredLayer) -> list[tuple[str, str]]:
         ("penalty", "by the features" if alpha == "auto" else f"{alpha:.4g}"),
     ]
     if layer.task != "regression":
-        facts.append(("scale", said))
+        facts.append(("scale", scale_text))
     return [
         *facts,
         ("to use it", "pnml.load(path)" if layer.head else "pnml.load(path, model=network)"),

@@ -15,7 +15,7 @@ def merge(
     as_json: Json = False,
 ) -> None:
     """Put models together, as if one had been fitted to the rows of all."""
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
     from pnml.models import save
     from pnml.models.model_file import read
     from pnml.readers import check_output

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pnml.cli.options import Coverage, Delimiter, Encoding, Json, Level, Missing, Model, New
+from pnml.cli.scored_table import document, speed, table_model, timing, title, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,8 +30,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page that shows which rows not to trust, and why."""
-    from pnml.cli.score import document, speed, timing, words
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
     from pnml.readers import ReadOptions
 
     options = ReadOptions(delimiter, encoding, tuple(missing or ()))
@@ -47,16 +47,16 @@ def report_file(
     model_path: str, new: str, output: str, coverage: float, level: float, options: Any
 ) -> Findings:
     """Read a table once, and write the page about it whole."""
-    from pnml.cli.score import table_model, title
-    from pnml.cli.talk import check_share, progress
+    from pnml.cli.console import check_share
     from pnml.errors import InputError
     from pnml.readers import check_output, open_table
     from pnml.report.gather import Gatherer
     from pnml.report.page import render
     from pnml.runtime.atomic import write_whole
+    from pnml.runtime.progress import terminal_bar
 
-    check_share("--coverage", coverage, one=False)
-    check_share("--level", level, one=True)
+    check_share("--coverage", coverage, or_one=False)
+    check_share("--level", level, or_one=True)
     model = table_model(model_path, new)
     with open_table(new, options) as table:
         check_output(output, [*table.files, Path(model_path)], endings=(".html", ".htm"))
@@ -68,7 +68,7 @@ def report_file(
                 gatherer.add(batch, model.score(batch, coverage, level))
             return gatherer.findings()
 
-        with progress("Scoring") as tell:
+        with terminal_bar("Scoring") as tell:
             findings = table.read(
                 consume,
                 numeric=model.numeric_columns,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pnml.cli.options import Coverage, Delimiter, Encoding, Json, Level, Missing, Model, New
+from pnml.cli.scored_table import document, speed, table_model, timing, title, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from pnml.report.findings import Findings
-    from pnml.tables.model import TableModel
 
 
 def score(
@@ -38,7 +38,7 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table and say which not to trust, and why."""
-    from pnml.cli.talk import print_json, print_words
+    from pnml.cli.console import print_json, print_words
     from pnml.errors import InputError
     from pnml.readers import ReadOptions
 
@@ -66,13 +66,14 @@ def score_file(
     prefix: str = "",
 ) -> Findings:
     """Read a table once, and write it with the scores beside it."""
-    from pnml.cli.talk import check_share, progress
+    from pnml.cli.console import check_share
     from pnml.readers import check_output, open_table, table_writer
     from pnml.report.gather import Gatherer
+    from pnml.runtime.progress import terminal_bar
     from pnml.tables.scoring import check_names, with_scores
 
-    check_share("--coverage", coverage, one=False)
-    check_share("--level", level, one=True)
+    check_share("--coverage", coverage, or_one=False)
+    check_share("--level", level, or_one=True)
     model = table_model(model_path, new)
     with open_table(new, options) as table:
         check_output(output, [*table.files, Path(model_path)])
@@ -89,80 +90,10 @@ def score_file(
                     gatherer.add(batch, scores)
             return gatherer.findings()
 
-        with progress("Scoring") as tell:
+        with terminal_bar("Scoring") as tell:
             return table.read(
                 consume,
                 numeric=model.numeric_columns,
                 text=[*model.text_columns, *table.codes()],
                 progress=tell,
             )
-
-
-def table_model(path: str, new: str) -> TableModel:
-    """The model that `pnml fit` has put into a file, with which the table `new` is looked at."""
-    from pnml.errors import InputError
-    from pnml.models.model_file import read
-    from pnml.readers.file_kind import is_model_file
-    from pnml.tables.model import TableModel
-
-    is_model = [Path(name).is_file() and is_model_file(Path(name)) for name in (path, new)]
-    if is_model == [False, True]:
-        raise InputError(f"{new} is a model and {path} is not; give the model first.")
-    file = read(path)
-    if file.last_layer is not None:
-        raise InputError(
-            f"{path} holds the last layer of a network, which takes tensors and not tables; use "
-            "it from Python with pnml.load, or make a model of a table with pnml fit."
-        )
-    model = file.model()
-    if not isinstance(model, TableModel):
-        raise InputError(
-            f"{path} holds a {type(model).__name__} that knows nothing of columns; "
-            "use it from Python with pnml.load, or make a model of a table with pnml fit."
-        )
-    return model
-
-
-def title(model: str, table: str) -> str:
-    """What a report is about."""
-    return f"{Path(table).name} by {Path(model).name}"
-
-
-def words(findings: Findings) -> list[Any]:
-    """What was found, in sentences, and the groups side by side."""
-    from pnml.cli.talk import side_by_side
-    from pnml.report.verdict import sentences
-
-    table = side_by_side(findings)
-    return [*sentences(findings), *([] if table is None else [table])]
-
-
-def document(findings: Findings) -> dict[str, Any]:
-    """What was found, for machines."""
-    from pnml.report.verdict import sentences
-
-    return {
-        "rows": findings.rows,
-        "trusted": findings.trusted,
-        "never_seen": findings.never_seen,
-        "infinite_regret": findings.infinite,
-        "mean_regret": findings.mean_regret,
-        "threshold": findings.learnt.threshold,
-        "level": findings.learnt.level,
-        "coverage": findings.coverage,
-        "groups": [vars(group) for group in findings.groups],
-        "sentences": sentences(findings),
-    }
-
-
-def timing(findings: Findings, seconds: float) -> dict[str, Any]:
-    """How long it took, for machines."""
-    return {"seconds": round(seconds, 3), "rows_per_second": round(findings.rows / seconds)}
-
-
-def speed(findings: Findings, seconds: float) -> str:
-    """How long it took, in words."""
-    from pnml.report.formats import count
-
-    rows = count(findings.rows, "row")
-    return f"{rows} in {seconds:.1f} s ({findings.rows / seconds:,.0f} a second)"

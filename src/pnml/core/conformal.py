@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -42,9 +43,9 @@ class RidgeFolds:
 
     spectrum: Spectrum
     alpha: float
-    U: FloatArray  # (n, r)  training rows in whitened coordinates, xV/√(h²+α)
-    residuals: FloatArray  # (n,)  of the fit to all rows
-    slack: FloatArray  # (n,)  1 − hat
+    U: Annotated[FloatArray, "n r"]  # training rows in whitened coordinates, xV/√(h²+α)
+    residuals: Annotated[FloatArray, "n"]  # of the fit to all rows
+    slack: Annotated[FloatArray, "n"]  # 1 − hat
 
     @classmethod
     def of(cls, spectrum: Spectrum, X: FloatArray, y: FloatArray, alpha: float) -> RidgeFolds:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.trust import DEFAULT_LEVEL, Reference
 
 # The noise is never taken to be smaller than a thousandth of the spread of the targets. Eq. (V4).
 NOISE_FLOOR = 1e-6
@@ -199,9 +201,9 @@ LUCKINESS = Learner(_luckiness_residual, _luckiness_square, _luckiness_log_ratio
 class Path:
     """Pooled leave-one-out log-loss along a path of penalties, and the noise best at each."""
 
-    alphas: FloatArray  # (L,)
-    noise_variance: FloatArray  # (L,)
-    log_loss: FloatArray  # (L,)  mean over rows, nats
+    alphas: Annotated[FloatArray, "p"]
+    noise_variance: Annotated[FloatArray, "p"]
+    log_loss: Annotated[FloatArray, "p"]  # mean over rows, nats
 
     def best(self) -> int:
         """Index of the smallest pooled loss."""
@@ -236,11 +238,11 @@ def pooled(
 class LeaveOneOut:
     """What leaving each training row out has shown. All per-row arrays are (n,)."""
 
-    residuals: FloatArray  # y − prediction without the row
-    sds: FloatArray  # standard deviation of that prediction
-    regrets: FloatArray  # nats
-    log_losses: FloatArray  # nats
-    weights: FloatArray
+    residuals: Annotated[FloatArray, "n"]  # y − prediction without the row
+    sds: Annotated[FloatArray, "n"]  # standard deviation of that prediction
+    regrets: Annotated[FloatArray, "n"]  # nats
+    log_losses: Annotated[FloatArray, "n"]  # nats
+    weights: Annotated[FloatArray, "n"]
     path: Path | None = None  # where the penalty was chosen
 
     @property
@@ -256,13 +258,14 @@ class LeaveOneOut:
             spread = np.average((self.log_losses - self.log_loss) ** 2, weights=self.weights)
         return float(np.sqrt(spread / self.weights.sum()))
 
-    def threshold(self, level: float) -> float:
+    @property
+    def reference(self) -> Reference:
+        """The regrets that those of new rows are compared with."""
+        return Reference(self.regrets, self.weights)
+
+    def threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Regret that this share of the finite regrets does not pass; −inf where none is finite."""
-        finite = np.isfinite(self.regrets) & (self.weights > 0)
-        if not bool(np.any(finite)):
-            return -np.inf
-        regrets, weights = self.regrets[finite], self.weights[finite]
-        return float(np.quantile(regrets, level, method="inverted_cdf", weights=weights))
+        return self.reference.thresholds(level).regret
 
 
 def leave_one_out(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -11,36 +12,36 @@ from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import Folds
+from pnml.core.trust import DEFAULT_LEVEL, Reference
 
 
 @dataclass(frozen=True)
 class LabelsLeftOut:
     """Training rows judged by the other rows. All arrays are (n,). Eq. (F6)."""
 
-    leverages: FloatArray  # infinite for a row that alone holds a direction, without a penalty
-    regrets: FloatArray  # nats
-    log_losses: FloatArray  # nats; of the pNML probability of the row's own label
-    weights: FloatArray
+    # Infinite for a row that alone holds a direction, without a penalty.
+    leverages: Annotated[FloatArray, "n"]
+    regrets: Annotated[FloatArray, "n"]  # nats
+    log_losses: Annotated[FloatArray, "n"]  # nats; of the pNML probability of the row's own label
+    weights: Annotated[FloatArray, "n"]
 
     @property
     def log_loss(self) -> float:
         """Mean log-loss over the rows, in nats."""
         return float(self.weights @ self.log_losses / self.weights.sum())
 
-    def threshold(self, level: float) -> float:
+    @property
+    def reference(self) -> Reference:
+        """The regrets and leverages that those of new rows are compared with. Eq. (F8)."""
+        return Reference(self.regrets, self.weights, self.leverages)
+
+    def threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Regret that this share of the rows of finite leverage does not pass; −inf without any."""
-        return self._quantile(self.regrets, level)
+        return self.reference.thresholds(level).regret
 
-    def leverage_threshold(self, level: float) -> float:
+    def leverage_threshold(self, level: float = DEFAULT_LEVEL) -> float:
         """Leverage that this share of the rows of finite leverage does not pass. Eq. (F8)."""
-        return self._quantile(self.leverages, level)
-
-    def _quantile(self, values: FloatArray, level: float) -> float:
-        usual = np.isfinite(self.leverages) & (self.weights > 0)
-        if not bool(np.any(usual)):
-            return -np.inf
-        weights = self.weights[usual]
-        return float(np.quantile(values[usual], level, method="inverted_cdf", weights=weights))
+        return self.reference.thresholds(level).leverage
 
 
 def leave_labels_out(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -36,6 +36,14 @@ def check_level(level: Any, of: str = "training regrets") -> float:
     return float(level)
 
 
+class Evidence(NamedTuple):
+    """What a verdict on rows is made from, each (n,)."""
+
+    regret: Any  # nats
+    leverage: Any = None  # None where the leverage has no say
+    never_seen: Any = None  # whether a row shows something no training row has; None: none does
+
+
 @dataclass(frozen=True)
 class Thresholds:
     """Largest regret and leverage of a trusted row. Eq. (F8)."""
@@ -43,14 +51,18 @@ class Thresholds:
     regret: float  # nats; −inf where no training row has a finite regret
     leverage: float = np.inf  # inf where the leverage has no say
 
-    def trusts(self, regret: Array, leverage: Array | None = None) -> Any:
+    def trusts(
+        self, regret: Array, leverage: Array | None = None, never_seen: Array | None = None
+    ) -> Any:
         """Whether each row is trusted: booleans of the shape and kind of `regret`.
 
         >>> Thresholds(0.5).trusts(np.array([0.4, 0.5, 0.6, np.inf]))
         array([ True,  True, False, False])
         """
         trusted = self._passes(regret, self.regret)
-        return trusted if leverage is None else trusted & self._passes(leverage, self.leverage)
+        if leverage is not None:
+            trusted = trusted & self._passes(leverage, self.leverage)
+        return trusted if never_seen is None else trusted & ~never_seen
 
     @staticmethod
     def _passes(values: Array, limit: float) -> Any:

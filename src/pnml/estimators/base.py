@@ -1,72 +1,32 @@
-"""What every estimator here can tell about a row, once it can tell its distribution."""
+"""The two bases of estimators: they check rows and pass them to a fitted learner, a value.
+
+An estimator has ``learner_`` once it is fitted (`pnml.learners.protocol`). Nothing here is meant to
+be overridden: what differs between learners is in the value.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pnml.core.arrays import FloatArray
-from pnml.core.distributions.normal import Predictive
 from pnml.core.leave_one_out import LeaveOneOut
-from pnml.errors import InputError
-from pnml.estimators.validation import (
-    check_rows,
-    is_number,
-    like_input,
-    refuse_extreme,
-    refuse_nonfinite,
-)
+from pnml.core.softmax import Categorical
+from pnml.core.softmax_leave_one_out import LabelsLeftOut
+from pnml.core.trust import DEFAULT_LEVEL, Evidence, Reference, check_level
+from pnml.estimators.validation import check_rows, check_values
+from pnml.estimators.wrapped import check_table
+from pnml.learners.finite import like_input, refuse_nonfinite
+from pnml.learners.protocol import Classification, Learner, Regression
 
 
-class TrustMixin:
-    """Trust in a row from its regret and those of the training rows."""
+class RegressorBase(RegressorMixin, BaseEstimator):
+    """Prediction, interval, regret, trust and reasons of a fitted regression learner."""
 
-    @abstractmethod
-    def _judged(self, X: Any, level: float) -> FloatArray:
-        """Regret of rows as they were passed; infinite where a row must not be trusted."""
-
-    @abstractmethod
-    def _leave_one_out(self) -> Any:
-        """What leaving training rows out has shown; it has a ``threshold(level)``."""
-
-    def trusted(self, X: Any, level: float = 0.99) -> Any:
-        """Whether each row's regret is as small as those of training rows.
-
-        A row is trusted if its regret does not pass the `level` quantile of the leave-one-out
-        regrets of the training rows; of a classifier's rows, the leverage must pass no such
-        quantile either. Rows outside everything else in training, which have an infinite regret
-        or leverage, do not count there and are never trusted.
-        """
-        if not is_number(level) or not 0 < level <= 1:
-            raise InputError(
-                f"level is {level!r}, but it is a quantile of the training regrets; "
-                "pass a number above 0 and at most 1, for instance level=0.99."
-            )
-        regret = self._judged(X, level)
-        return np.isfinite(regret) & (regret <= self._leave_one_out().threshold(level))
-
-
-class RegretRegressorMixin(TrustMixin, RegressorMixin):
-    """Prediction, interval, regret and trust from one predictive distribution."""
-
-    @abstractmethod
-    def _distribution(self, X: FloatArray) -> Predictive:
-        """Distribution of the labels of validated rows."""
-
-    @abstractmethod
-    def _leave_one_out(self) -> LeaveOneOut:
-        """What leaving training rows out has shown."""
-
-    def _mean(self, X: FloatArray) -> FloatArray:
-        return self._distribution(X).mean
-
-    def _regret(self, X: FloatArray) -> FloatArray:
-        return self._distribution(X).regret
+    learner_: Regression
 
     def predict_dist(self, X: Any) -> Any:
         """Distribution of the label of each row.
@@ -80,7 +40,7 @@ class RegretRegressorMixin(TrustMixin, RegressorMixin):
         A frozen value with ``mean``, ``std``, ``mode``, ``regret``, ``log_prob(y)``, ``cdf(y)``,
         ``ppf(q)``, ``interval(coverage)`` and ``sample(n_samples, random_state)``, in float64.
         """
-        return self._looked_at(self._checked(X), self._distribution)
+        return _told(self, checked_rows(self, X), self.learner_.predictive)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predicted label of each row: the mean of its distribution.
@@ -91,50 +51,171 @@ class RegretRegressorMixin(TrustMixin, RegressorMixin):
         return_std : bool
             Also return the standard deviation of each label, as scikit-learn's Bayesian models do.
         """
-        X = self._checked(X)
+        X = checked_rows(self, X)
         if return_std:
-            dist = self._looked_at(X, self._distribution)
+            dist = _told(self, X, self.learner_.predictive)
             return like_input(dist.mean, X), like_input(dist.std, X)
-        return like_input(self._looked_at(X, self._mean), X)
+        return like_input(_told(self, X, self.learner_.mean), X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Central interval (n, 2) that holds each label with probability `coverage`."""
-        X = self._checked(X)
-        return like_input(self._looked_at(X, self._distribution).interval(coverage), X)
+        X = checked_rows(self, X)
+        return like_input(_told(self, X, self.learner_.predictive).interval(coverage), X)
 
     def regret(self, X: Any) -> Any:
         """Regret of each row in nats: how far hindsight could have beaten us there. ≥ 0.
 
         Infinite where the row goes outside everything seen in training and no penalty holds it.
         """
-        X = self._checked(X)
-        return like_input(self._looked_at(X, self._regret), X)
+        X = checked_rows(self, X)
+        return like_input(_told(self, X, self.learner_.regret), X)
+
+    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+        """Whether each row's regret is as small as those of training rows.
+
+        A row is trusted if its regret does not pass the `level` quantile of the regrets in
+        ``reference_``. Rows outside everything else in training, which have an infinite regret,
+        do not count there and are never trusted; nor are rows that show something never seen.
+        """
+        return verdicts(self, X, level)
+
+    def explain(self, X: Any) -> Any:
+        """Share of each feature in the leverage of each row: (n, n_features), ≥ 0.
+
+        The rows sum to the leverage ``K − 1`` less the intercept's ``1/n``; for ordinary and ridge
+        pNML, kernels and trees ``K = exp(regret)``. Where the regret is infinite, the features
+        that carry the row outside the training span are infinite.
+        """
+        X = checked_rows(self, X)
+        return like_input(_told(self, X, self.learner_.explain), X)
 
     @property
     def loo_(self) -> LeaveOneOut:
         """Leave-one-out residuals, sds, regrets and log-losses of the training rows."""
         check_is_fitted(self)
-        return self._leave_one_out()
+        loo: LeaveOneOut = self.learner_.loo
+        return loo
 
-    def _judged(self, X: Any, level: float) -> FloatArray:
-        regret: FloatArray = self._looked_at(self._checked(X), self._regret)
-        return regret
-
-    def _hides_nonfinite(self) -> bool:
-        """Whether a NaN or inf in a row could fail to reach the result, so that we look first."""
-        return False
-
-    def _looked_at(self, X: Any, compute: Callable[[FloatArray], Any]) -> Any:
-        """What `compute` makes of rows, if they hold no NaN or inf."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            result = compute(X)
-            refuse_nonfinite(self, X, result if isinstance(result, np.ndarray) else result.mean)
-        return result
-
-    def _checked(self, X: Any) -> Any:
+    @property
+    def reference_(self) -> Reference:
+        """Regrets of training rows that ``trusted`` compares those of new rows with."""
         check_is_fitted(self)
-        X = check_rows(self, X)
-        if self._hides_nonfinite():
-            refuse_nonfinite(self, X)
-            refuse_extreme("X", X)
-        return X
+        return self.learner_.reference
+
+
+class ClassifierBase(ClassifierMixin, BaseEstimator):
+    """Probabilities, regret, trust and reasons of a fitted classification learner."""
+
+    learner_: Classification
+    classes_: Any
+
+    def predict(self, X: Any) -> Any:
+        """Most probable class of each row by the pNML probabilities."""
+        best = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Any:
+        """The pNML probabilities (n, C) of the classes, in the order of ``classes_``.
+
+        Always float64: what a probability near 1 leaves to the others is lost in float32.
+        """
+        return self.predict_dist(X).prob
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms (n, C) of the pNML probabilities; −inf where the classifier gives 0."""
+        return self.predict_dist(X).log_prob
+
+    def predict_dist(self, X: Any) -> Categorical:
+        """Probabilities and regrets of rows at once: ``prob``, ``log_prob`` and ``regret``.
+
+        Where every row costs refits, asking once is half the work; float64.
+        """
+        rows = checked_rows(self, X)
+        return self.learner_.predictive(rows)
+
+    def regret(self, X: Any) -> Any:
+        """Regret of each row in nats: how far hindsight could have beaten us there.
+
+        From 0 to at most ``log C``, where every label can be fitted.
+        """
+        rows = checked_rows(self, X)
+        return self.learner_.regret(rows)
+
+    def relative_regret(self, X: Any) -> Any:
+        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
+        return self.regret(X) / float(np.log(len(self.classes_)))
+
+    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+        """Whether each row's regret and leverage are as small as those of training rows.
+
+        A row is trusted if its regret does not pass the `level` quantile of the regrets in
+        ``reference_``, nor its leverage that of the leverages there. Rows outside everything else
+        in training, whose leverage is infinite, do not count there and are never trusted; nor are
+        rows that show something never seen.
+        """
+        return verdicts(self, X, level)
+
+    def explain(self, X: Any) -> Any:
+        """Share of each feature in the leverage of each row: (n, n_features), ≥ 0."""
+        rows = checked_rows(self, X)
+        return self.learner_.explain(rows)
+
+    @property
+    def loo_(self) -> LabelsLeftOut:
+        """Leave-one-out leverages, regrets and log-losses of the training rows."""
+        check_is_fitted(self)
+        loo: LabelsLeftOut = self.learner_.loo
+        return loo
+
+    @property
+    def reference_(self) -> Reference:
+        """Regrets and leverages of training rows that ``trusted`` compares new rows with."""
+        check_is_fitted(self)
+        return self.learner_.reference
+
+
+def learner_of(estimator: Any) -> Learner | None:
+    """The value of a fitted estimator, or of the one inside it; None of other models."""
+    learner: Learner | None = getattr(estimator, "learner_", None)
+    if learner is None and hasattr(estimator, "estimator_"):
+        return learner_of(estimator.estimator_)
+    return learner
+
+
+def verdicts(estimator: Any, X: Any, level: float) -> Any:
+    """Whether each row is trusted, by the one rule of `pnml.core.trust`."""
+    level = check_level(level)
+    X = checked_rows(estimator, X)
+    learner: Learner = estimator.learner_
+    evidence: Evidence = _told(estimator, X, learner.evidence)
+    return learner.reference.thresholds(level).trusts(*evidence)
+
+
+def checked_rows(estimator: Any, X: Any) -> Any:
+    """Rows as the learner of a fitted estimator takes them."""
+    check_is_fitted(estimator)
+    inputs = estimator.learner_.inputs
+    if inputs.members or inputs.table:
+        check_table(estimator, X, reset=False)
+        return (
+            [checked_rows(member, X) for member in estimator.estimators_] if inputs.members else X
+        )
+    rows = check_rows(estimator, X)
+    check_values(estimator, rows, inputs)
+    return X if inputs.names and hasattr(X, "columns") else rows
+
+
+def _told(estimator: Any, X: Any, ask: Callable[[Any], Any]) -> Any:
+    """What a learner says of rows, if it says it of rows without NaN or infinity."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        result = ask(X)
+        if estimator.learner_.inputs.shows_nonfinite:
+            refuse_nonfinite(estimator, X, _numbers(result))
+    return result
+
+
+def _numbers(result: Any) -> Any:
+    """Numbers (n, …) of a result that a NaN in a row has reached."""
+    if isinstance(result, np.ndarray):
+        return result
+    return result.regret if isinstance(result, Evidence) else result.mean

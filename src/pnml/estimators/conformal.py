@@ -14,16 +14,19 @@ from pnml.core import conformal
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import check_coverage
 from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.trust import DEFAULT_LEVEL, Reference
 from pnml.errors import InputError
+from pnml.estimators.registry import register
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import (
     check_number_or_loo,
     check_rows,
     check_training_rows,
     is_number,
-    like_input,
     refuse_nonfinite,
 )
+from pnml.learners.finite import like_input
+from pnml.learners.least_squares import ORDINARY
 
 
 def _has_distribution(model: ConformalRegressor) -> bool:
@@ -172,7 +175,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         X = self._checked(X)
         return self.estimator_.regret(X)
 
-    def trusted(self, X: Any, level: float = 0.99) -> Any:
+    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
         """Whether each row's regret is as small as those of training rows."""
         X = self._checked(X)
         return self.estimator_.trusted(X, level=level)
@@ -189,6 +192,13 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         loo: LeaveOneOut = self.estimator_.loo_
         return loo
 
+    @property
+    def reference_(self) -> Reference:
+        """Regrets of training rows of the fitted estimator, with which ``trusted`` compares."""
+        check_is_fitted(self)
+        reference: Reference = self.estimator_.reference_
+        return reference
+
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         X = check_rows(self, X)
@@ -197,7 +207,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
 
 def _refuse_unfit_for_jackknife(estimator: Any) -> None:
-    if not isinstance(estimator, PNMLRegressor):
+    if getattr(estimator, "_method", None) is not ORDINARY:
         raise InputError(
             f'method="jackknife+" works with PNMLRegressor, but estimator is a '
             f'{type(estimator).__name__}; use method="split" for it.'
@@ -207,3 +217,12 @@ def _refuse_unfit_for_jackknife(estimator: Any) -> None:
             'method="jackknife+" needs a penalty fixed beforehand, but the estimator has '
             'alpha="loo", which would void the guarantee; pass a number or use method="split".'
         )
+
+
+register(
+    "conformal",
+    lambda: ConformalRegressor(PNMLRegressor(alpha="loo"), random_state=0),
+    task="regression",
+    about="guaranteed coverage",
+    place=7,
+)

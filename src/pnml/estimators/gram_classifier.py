@@ -1,4 +1,4 @@
-"""What of a classifier's training rows adds up, and what of them must be known beforehand."""
+"""Fitting a PNMLClassifier from a Gram."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError
 from pnml.estimators.labels import check_labels, positions
-from pnml.estimators.wrapped import LastStep, last_of, unfrozen
+from pnml.learners.last_step import LastStep, last_of, unfrozen
 
 
 def fitted_inside(model: Any) -> Any:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram, sample_rows
 from pnml.errors import InputError
-from pnml.estimators.lasso import LassoSolution, solve_lasso
-from pnml.estimators.least_squares import LUCKY
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.registry import register
+from pnml.estimators.regressor import StreamingRegressor
 from pnml.estimators.validation import check_training_rows, refuse_too_little
+from pnml.learners.lasso import solve_lasso
+from pnml.learners.least_squares import LUCKY
 
 
 def _streams(estimator: LpNMLRegressor) -> bool:
@@ -26,7 +26,7 @@ def _streams(estimator: LpNMLRegressor) -> bool:
     return True
 
 
-class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
+class LpNMLRegressor(StreamingRegressor):
     """Luckiness regression: between Bayes and pNML in width, and at home with many features.
 
     Parameters
@@ -99,7 +99,7 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
         refuse_too_little(y, {"noise_variance": noise, "alpha": alpha})
         self._statistic = Factor.of(X, y)
         self._sample = sample_rows(X, y[:, None], np.ones(len(X)))
-        self._solution = solve_lasso(self._statistic, X, y, alpha, noise, intercept=intercept)
+        self._learner = solve_lasso(self._statistic, X, y, alpha, noise, intercept=intercept)
         return self
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
@@ -131,12 +131,28 @@ class LpNMLRegressor(LeastSquaresMixin, BaseEstimator):
         self._check_penalty()
         return super().fit_gram(gram)
 
-    def _hides_nonfinite(self) -> bool:
-        return isinstance(self._solution, LassoSolution)  # which may ignore the feature
-
     def _check_penalty(self) -> None:
         if self.penalty not in ("l2", "l1"):
             raise InputError(
                 f"penalty is {self.penalty!r}, which is not known here; "
                 'pass penalty="l2" or penalty="l1".'
             )
+
+
+register(
+    "lpnml",
+    LpNMLRegressor,
+    task="regression",
+    about="luckiness, small slopes",
+    streams=True,
+    weighs=True,
+    place=1,
+)
+register(
+    "lpnml-l1",
+    lambda: LpNMLRegressor(penalty="l1"),
+    task="regression",
+    about="luckiness, few slopes",
+    rows=2_000,
+    place=3,
+)

@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
-from pnml.core.geometry import attribution
 from pnml.core.geometry.spectrum import Spectrum
-from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut
-from pnml.core.norm_ball.ball import Ball
-from pnml.core.norm_ball.bound import regret_bound
-from pnml.core.norm_ball.folds import Folds
-from pnml.core.norm_ball.predictive import NormBallPredictive
-from pnml.core.statistic.factor import Factor
 from pnml.errors import InputError
-from pnml.estimators.base import RegretRegressorMixin
-from pnml.estimators.selection import some_rows
+from pnml.estimators.base import RegressorBase, checked_rows
+from pnml.estimators.registry import register
 from pnml.estimators.validation import (
     check_flag,
     check_number_or_loo,
     check_training_rows,
     is_number,
-    like_input,
     refuse_too_little,
 )
-
-_NOISE_GRID = 121
-_NOISE_RANGE = (NOISE_FLOOR, 10.0)  # times the variance of y
-# Leave-one-out decomposes an r × r matrix per row; this many operations are spent on it.
-_FOLD_OPERATIONS, _FEWEST_FOLDS, _MOST_FOLDS = 1e11, 16, 200
+from pnml.learners.finite import like_input
+from pnml.learners.norm_ball import NormBall, solve_norm_ball
 
 
-class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
+class NormBallRegressor(RegressorBase):
     """Least squares with more features than rows: exact regret, and a proven bound on it.
 
     The class is all linear models whose slopes have at most a given norm. Its fit is the
@@ -70,6 +58,8 @@ class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
     True
     """
 
+    learner_: NormBall
+
     def __init__(
         self, *, radius: Any = "min-norm", fit_intercept: bool = False, noise_variance: Any = "loo"
     ) -> None:
@@ -81,68 +71,46 @@ class NormBallRegressor(RegretRegressorMixin, BaseEstimator):
         """Learn from rows X (n, n_features) and targets y (n,)."""
         radius = _check_radius(self.radius)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
-        check_flag("fit_intercept", self.fit_intercept)
+        intercept = check_flag("fit_intercept", self.fit_intercept)
         X, y = check_training_rows(self, X, y)
         refuse_too_little(y, {"noise_variance": noise})
-        factor = Factor.of(X, y)
-        self.spectrum_ = Spectrum.of_factor(
-            factor, intercept=self.fit_intercept, unit_columns=False
-        )
-        self._ball = self._ball_of(radius)
-        self.radius_ = self._ball.radius
-        self.coef_ = self.spectrum_.V @ self._ball.fit
-        self.intercept_ = float(self.spectrum_.y_mean[0] - self.spectrum_.center @ self.coef_)
-        self._choose_noise(X, y, radius, noise)
+        self.learner_ = solve_norm_ball(X, y, radius, noise, intercept=intercept)
         return self
-
-    def _ball_of(self, radius: float | None) -> Ball:
-        spectrum = self.spectrum_
-        t = spectrum.z[:, 0] / np.sqrt(spectrum.h2)
-        omega = 1 / (1 + spectrum.intercept_share)
-        y_mean = float(spectrum.y_mean[0])
-        if radius is None:
-            return Ball.min_norm(spectrum.h2, t, omega, y_mean)
-        return Ball(spectrum.h2, t, radius, omega, y_mean)
-
-    def _choose_noise(
-        self, X: FloatArray, y: FloatArray, radius: float | None, noise: float | None
-    ) -> None:
-        rank = max(len(self.spectrum_.h2), 1)
-        most = int(np.clip(_FOLD_OPERATIONS / (20 * rank**3), _FEWEST_FOLDS, _MOST_FOLDS))
-        rows = some_rows(len(X), most)
-        folds = Folds.of(self.spectrum_, X[rows], y[rows], radius)
-        if noise is None:
-            grid = np.geomspace(*_NOISE_RANGE, _NOISE_GRID) * float(np.var(y))
-            noise = float(grid[np.argmin(folds.log_losses(grid).mean(axis=0))])
-        self.noise_variance_ = noise
-        self._loo = folds.summary(noise)
 
     def regret_bound(self, X: Any) -> Any:
         """Proven upper bound on the regret of each row, in nats; never below `regret`."""
-        X = self._checked(X)
-        a, b = self._coordinates(X)
-        return like_input(regret_bound(self._ball, a, b, self.noise_variance_), X)
+        X = checked_rows(self, X)
+        return like_input(self.learner_.regret_bound(X), X)
 
-    def explain(self, X: Any) -> Any:
-        """Share of each feature in ``exp(regret) − 1`` of each row: (n, n_features), ≥ 0.
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Singular directions of the training rows."""
+        check_is_fitted(self)
+        return self.learner_.spectrum
 
-        The row is explained by the ridge regression that has the same regret.
-        """
-        X = self._checked(X)
-        return like_input(attribution.explain_regret(self.spectrum_, X, self._regret(X)), X)
+    @property
+    def radius_(self) -> float:
+        """The radius in use."""
+        check_is_fitted(self)
+        return self.learner_.ball.radius
 
-    def _coordinates(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        a, outside = self.spectrum_.coordinates(X)
-        return a, np.linalg.norm(outside, axis=1)
+    @property
+    def coef_(self) -> FloatArray:
+        """Slopes of the fit inside the ball, (n_features,)."""
+        check_is_fitted(self)
+        return self.learner_.slopes
 
-    def _distribution(self, X: FloatArray) -> NormBallPredictive:
-        return NormBallPredictive(self._ball, *self._coordinates(X), self.noise_variance_)
+    @property
+    def intercept_(self) -> float:
+        """Prediction of the fit at the origin."""
+        check_is_fitted(self)
+        return self.learner_.intercept
 
-    def _leave_one_out(self) -> LeaveOneOut:
-        return self._loo
-
-    def _hides_nonfinite(self) -> bool:
-        return True  # the genie's curve is traced for finite rows only
+    @property
+    def noise_variance_(self) -> float:
+        """The noise variance in use."""
+        check_is_fitted(self)
+        return self.learner_.noise_variance
 
 
 def _check_radius(radius: Any) -> float | None:
@@ -154,3 +122,13 @@ def _check_radius(radius: Any) -> float | None:
             '"min-norm"; pass radius="min-norm" for the norm of the least-squares fit.'
         )
     return float(radius)
+
+
+register(
+    "norm-ball",
+    lambda: NormBallRegressor(fit_intercept=True),
+    task="regression",
+    about="more columns than rows",
+    rows=2_000,
+    place=4,
+)

@@ -1,18 +1,160 @@
-"""Ordinary and ridge least squares with a regret for every row."""
+"""Least squares with a regret for every row: rows in memory by SVD, streams by a Gram."""
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from pnml.core import gaussian
 from pnml.core.arrays import FloatArray
-from pnml.estimators.least_squares import ORDINARY, Solution
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.forgetting import without
+from pnml.core.statistic.gram import Gram, sample_rows
+from pnml.errors import InputError
+from pnml.estimators.base import RegressorBase
+from pnml.estimators.registry import register
+from pnml.estimators.validation import (
+    check_flag,
+    check_number_or_loo,
+    check_training_rows,
+    check_weights,
+    refuse_too_little,
+    refuse_unspread,
+)
+from pnml.learners.lasso import Lasso
+from pnml.learners.least_squares import ORDINARY, LeastSquares, Method, Rows, solve
 
 
-class PNMLRegressor(LeastSquaresMixin, BaseEstimator):
+class StreamingRegressor(RegressorBase):
+    """Estimators of one penalty, one noise and one spectrum, whose rows add up."""
+
+    _method: ClassVar[Method]
+    alpha: Any
+    fit_intercept: bool
+    noise_variance: Any
+    _learner: LeastSquares | Lasso | None  # None: to be solved when next asked for
+
+    def _settings(self) -> tuple[float | None, float | None, bool]:
+        """Penalty and noise, None where they are to be chosen; whether there is an intercept."""
+        alpha = check_number_or_loo("alpha", self.alpha, positive=False)
+        noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
+        return alpha, noise, check_flag("fit_intercept", self.fit_intercept)
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        alpha, noise, intercept = self._asked = self._settings()
+        X, y = check_training_rows(self, X, y)
+        weights = check_weights(sample_weight, X)
+        refuse_too_little(y, {"noise_variance": noise, "alpha": alpha}, weights)
+        self._statistic: Factor | Gram = Factor.of(X, y, weights)
+        rows = Rows(X, y, np.ones(len(X)) if weights is None else weights)
+        used = rows.weights > 0
+        self._sample = sample_rows(X[used], y[used, None], rows.weights[used])
+        self._learner = solve(
+            self._statistic, rows, self._method, alpha, noise, intercept=intercept
+        )
+        return self
+
+    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self._asked = self._settings()
+        first = not hasattr(self, "_statistic")
+        X, y = check_training_rows(self, X, y, reset=first)
+        weights = check_weights(sample_weight, X)
+        seen = Gram.empty(X.shape[1], 1) if first else self._counted()
+        self._statistic = seen.plus_rows(X, y, weights)
+        self._learner = None
+        return self
+
+    def _counted(self) -> Gram:
+        """What is known of the rows as moments and a sample, however they were learnt."""
+        held = self._statistic
+        return held.gram(self._sample) if isinstance(held, Factor) else held
+
+    def _forget_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        check_is_fitted(self)
+        X, y = check_training_rows(self, X, y, reset=False)
+        weights = check_weights(sample_weight, X)
+        held = self._counted()
+        rest = without(held, Gram.of(X, y, weights, keep=len(X)))
+        if not rest.rows:
+            raise InputError(
+                f"All {held.rows} rows would be forgotten, and a model of none says nothing; "
+                "make a new estimator instead."
+            )
+        self._asked = self._settings()
+        self._statistic = rest
+        self._learner = None
+        return self
+
+    def fit_gram(self, gram: Gram) -> Self:
+        """Learn from rows that a `Gram` with one target has counted, wherever they were read.
+
+        Parameters
+        ----------
+        gram : pnml.core.statistic.gram.Gram
+            Its sample of rows stands for them where single rows are asked for, as after
+            `partial_fit`.
+        """
+        self._asked = self._settings()
+        if gram.xy.shape[1] != 1:
+            raise InputError(
+                f"The Gram has {gram.xy.shape[1]} targets, but a regressor learns one; "
+                "build it with one column of targets."
+            )
+        self.n_features_in_ = len(gram.x_mean)
+        self._statistic = gram
+        self._learner = None
+        return self
+
+    @property
+    def learner_(self) -> LeastSquares | Lasso:  # type: ignore[override]
+        """The fitted value; a stream is solved when it is first asked for."""
+        check_is_fitted(self)
+        if self._learner is None:
+            self._learner = self._solved_stream()
+        return self._learner
+
+    def _solved_stream(self) -> LeastSquares:
+        gram = cast(Gram, self._statistic)  # rows in memory are solved as they come
+        alpha, noise, intercept = self._asked
+        mean = float(gram.y_mean[0])
+        constant = bool(gram.yy[0, 0] <= 1e-24 * gram.weight * mean**2)
+        refuse_unspread(gram.rows, constant, mean, {"noise_variance": noise, "alpha": alpha})
+        sample = Rows.of_sample(gram)
+        return solve(gram, sample, self._method, alpha, noise, intercept=intercept)
+
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Singular directions of the training rows."""
+        return self.learner_.spectrum
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty in use."""
+        return self.learner_.choice.alpha
+
+    @property
+    def noise_variance_(self) -> float:
+        """The noise variance in use."""
+        return self.learner_.choice.noise_variance
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Slopes of the fit, (n_features,)."""
+        return self.learner_.slopes
+
+    @property
+    def intercept_(self) -> float:
+        """Prediction of the fit at the origin."""
+        spectrum = self.spectrum_
+        return float(spectrum.y_mean[0] - spectrum.center @ self.coef_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_statistic")
+
+
+class PNMLRegressor(StreamingRegressor):
     """Least squares that says, row by row, how far hindsight could beat it.
 
     Parameters
@@ -92,10 +234,22 @@ class PNMLRegressor(LeastSquaresMixin, BaseEstimator):
         """
         return self._forget_rows(X, y, sample_weight)
 
-    def _regret(self, X: FloatArray) -> FloatArray:
-        solution = cast(Solution, self._solved())
-        regret: FloatArray = gaussian.regret(solution.geometry.leverage(X, solution.choice.alpha))
-        return regret
 
-    def _mean(self, X: FloatArray) -> FloatArray:
-        return self.spectrum_.fitted(X, self.alpha_)
+register(
+    "pnml",
+    lambda: PNMLRegressor(alpha="loo"),
+    task="regression",
+    about="ridge regression",
+    streams=True,
+    weighs=True,
+    place=0,
+)
+register(
+    "ols",
+    PNMLRegressor,
+    task="regression",
+    about="least squares, no penalty",
+    streams=True,
+    weighs=True,
+    place=2,
+)

@@ -5,18 +5,28 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.utils.validation import check_is_fitted
 
-from pnml.core.arrays import FloatArray
-from pnml.core.leaves.classes import ClassLeaves, leave_labels_out
-from pnml.core.softmax import Categorical
+from pnml.core.leaves.classes import ClassLeaves
+from pnml.core.leaves.partition import Partition
 from pnml.errors import InputError
+from pnml.estimators.base import ClassifierBase
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
-from pnml.estimators.tree_growing import check_frozen, check_trees, grow
-from pnml.estimators.tree_rows import TreeRowsMixin, check_training_values
-from pnml.estimators.validation import check_weights, is_number, like_input
+from pnml.estimators.registry import register
+from pnml.estimators.tree_growing import (
+    check_frozen,
+    check_training_values,
+    check_trees,
+    grow,
+    grown_on,
+    partition_of,
+    takes_gaps,
+)
+from pnml.estimators.validation import check_weights, is_number
+from pnml.learners.tree_classes import TreeClasses, count_classes
 
 _KNOWN = (
     DecisionTreeClassifier,
@@ -26,14 +36,20 @@ _KNOWN = (
 )
 
 
-class PNMLTreeClassifier(TreeRowsMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class PNMLTreeClassifier(MetaEstimatorMixin, ClassifierBase):
     """A tree or forest that says, row by row, how far hindsight could beat its counts.
 
     The splits stay as they were grown; told the label, only the leaf that the row falls in would
     change. A tree's probabilities are those of Laplace's rule, ``(n_c + 1)/(n + C)``, and the
     regret is ``log((n + C)/(n + 1))``: large in leaves with few rows. A forest is the mean of its
     trees. The regret counts the neighbours of a row in its leaf; a row far outside of the training
-    rows falls in a leaf at the edge, and is not noticed by it.
+    rows falls in a leaf at the edge, and is not noticed by it. It reaches log C where all leaves
+    are empty.
+
+    Trust compares regrets with those of the training rows: with their leave-one-out regrets where
+    the trees were grown on other rows. Trees grown on these rows have made room for each of them,
+    and would be as full without it; there the regrets are those of the rows as they are. Rows
+    that lack a value of a feature that no training row lacked are never trusted. Eq. (T12).
 
     Parameters
     ----------
@@ -67,7 +83,7 @@ class PNMLTreeClassifier(TreeRowsMixin, MetaEstimatorMixin, ClassifierMixin, Bas
     array([0.29, 0.13])
     """
 
-    leaves_: ClassLeaves
+    learner_: TreeClasses
 
     def __init__(self, estimator: Any = None, *, prior: float = 0.0) -> None:
         self.estimator = estimator
@@ -97,48 +113,37 @@ class PNMLTreeClassifier(TreeRowsMixin, MetaEstimatorMixin, ClassifierMixin, Bas
         given = None if weights is None else weights[used]
         trees = grow(self, DecisionTreeClassifier, rows[used], labels[used], given)
         self.classes_ = trees.classes_
-        self._keep(trees, rows, used)
         at = np.zeros(len(labels), dtype=np.intp)  # rows without weight may have any label
         at[used] = positions(labels[used], self.classes_)
-        self.leaves_ = ClassLeaves.of(self.partition_, rows, at, counts, len(self.classes_), prior)
-        self._loo = leave_labels_out(self.leaves_, self.partition_, rows, at, counts)
-        self._set_usual(trees, rows, used)
+        partition = partition_of(trees)
+        self.learner_ = count_classes(
+            partition,
+            rows,
+            at,
+            counts,
+            len(self.classes_),
+            prior,
+            takes_gaps=takes_gaps(self),
+            grown_on=grown_on(trees, partition, rows[used]),
+        )
         return self
 
-    def predict(self, X: Any) -> Any:
-        """Most probable class of each row."""
-        best = np.argmax(self.predict_log_proba(X), axis=1)
-        return self.classes_[best]
+    @property
+    def partition_(self) -> Partition:
+        """The splits."""
+        check_is_fitted(self)
+        return self.learner_.partition
 
-    def predict_proba(self, X: Any) -> Any:
-        """The pNML probabilities (n, C) of the classes, in the order of ``classes_``; float64."""
-        return self._predictive(self._checked(X)).prob
+    @property
+    def leaves_(self) -> ClassLeaves:
+        """Rows of each class in every node."""
+        check_is_fitted(self)
+        return self.learner_.leaves
 
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms (n, C) of the pNML probabilities, all of them finite."""
-        return self._predictive(self._checked(X)).log_prob
-
-    def regret(self, X: Any) -> Any:
-        """Regret of each row in nats, from 0 to log C, which it reaches where all leaves are empty.
-
-        How far hindsight could have beaten us there.
-        """
-        X = self._checked(X)
-        return like_input(self._regret(X), X)
-
-    def relative_regret(self, X: Any) -> Any:
-        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
-        return self.regret(X) / float(np.log(len(self.classes_)))
-
-    def _predictive(self, X: FloatArray) -> Categorical:
-        parts = [
-            self.leaves_.predictive(self.partition_.leaves(X[part]))
-            for part in self.partition_.blocks(len(X), self.leaves_.classes)
-        ]
-        return Categorical(
-            np.concatenate([part.log_prob for part in parts]),
-            np.concatenate([part.regret for part in parts]),
-        )
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_gaps(self)
+        return tags
 
     def _check_prior(self) -> float:
         if not is_number(self.prior) or self.prior < 0:
@@ -147,3 +152,12 @@ class PNMLTreeClassifier(TreeRowsMixin, MetaEstimatorMixin, ClassifierMixin, Bas
                 "number of at least 0, for instance prior=0.0."
             )
         return float(self.prior)
+
+
+register(
+    "tree-classifier",
+    PNMLTreeClassifier,
+    task="classification",
+    about="a tree or forest, counts in its leaves",
+    weighs=True,
+)

@@ -1,4 +1,4 @@
-"""From scikit-learn's trees and forests to a partition in plain arrays."""
+"""Trees and forests of scikit-learn: their rows, their growth, their splits as plain arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from sklearn.utils import get_tags
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.partition import Partition
 from pnml.errors import InputError
-from pnml.estimators.wrapped import check_table, unfrozen
+from pnml.estimators.validation import as_rows, check_values
+from pnml.estimators.wrapped import check_table
+from pnml.learners.last_step import unfrozen
+from pnml.learners.protocol import Inputs
 
 # Leaves of at least five rows, whether a row comes five times or once with a weight of five.
 _LEAF_WEIGHT = 4.5
@@ -40,6 +43,17 @@ def check_trees(model: Any, known: Sequence[type]) -> None:
 def takes_gaps(model: Any) -> bool:
     """Whether the trees to grow take rows with missing values."""
     return model.estimator is None or bool(get_tags(model.estimator).input_tags.allow_nan)
+
+
+def check_training_values(model: Any, X: Any, targets: int) -> FloatArray:
+    """Rows (n, d) to grow trees on and count, as many as there are targets."""
+    rows: FloatArray = as_rows(model, X, reset=True)
+    if len(rows) != targets:
+        raise InputError(
+            f"X has {len(rows)} rows but y has {targets} values; pass exactly one target per row."
+        )
+    check_values(model, rows, Inputs(compares=True, gaps=takes_gaps(model)))
+    return rows
 
 
 def grow(

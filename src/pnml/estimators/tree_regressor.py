@@ -5,24 +5,37 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+from sklearn.utils.validation import check_is_fitted
 
-from pnml.core.arrays import FloatArray
-from pnml.core.distributions.normal import Normal
-from pnml.core.leave_one_out import NOISE_FLOOR
-from pnml.core.leaves.values import ValueFolds, ValueLeaves, leave_values_out
-from pnml.errors import InputError
-from pnml.estimators.base import RegretRegressorMixin
-from pnml.estimators.tree_growing import check_frozen, check_trees, grow
-from pnml.estimators.tree_rows import TreeRowsMixin, check_targets, check_training_values
-from pnml.estimators.validation import check_number_or_loo, check_weights, refuse_too_little
+from pnml.core.leaves.partition import Partition
+from pnml.core.leaves.values import ValueLeaves
+from pnml.estimators.base import RegressorBase
+from pnml.estimators.registry import register
+from pnml.estimators.tree_growing import (
+    check_frozen,
+    check_training_values,
+    check_trees,
+    grow,
+    grown_on,
+    partition_of,
+    takes_gaps,
+)
+from pnml.estimators.validation import (
+    as_targets,
+    check_number_or_loo,
+    check_weights,
+    refuse_extreme,
+    refuse_too_little,
+)
+from pnml.learners.tree_values import TreeValues, count_values
 
 _KNOWN = (DecisionTreeRegressor, ExtraTreeRegressor, RandomForestRegressor, ExtraTreesRegressor)
 
 
-class PNMLTreeRegressor(TreeRowsMixin, RegretRegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class PNMLTreeRegressor(MetaEstimatorMixin, RegressorBase):
     """A tree or forest that says, row by row, how far hindsight could beat its means.
 
     The splits stay as they were grown; told the label, only the leaf that the row falls in would
@@ -31,6 +44,11 @@ class PNMLTreeRegressor(TreeRowsMixin, RegretRegressorMixin, MetaEstimatorMixin,
     deviation. A forest is the mean of its trees, the fuller leaves counting more. The regret counts
     the neighbours of a row in its leaf; a row far outside of the training rows falls in a leaf at
     the edge, and is not noticed by it.
+
+    Trust compares regrets with those of the training rows: with their leave-one-out regrets where
+    the trees were grown on other rows. Trees grown on these rows have made room for each of them,
+    and would be as full without it; there the regrets are those of the rows as they are. Rows
+    that lack a value of a feature that no training row lacked are never trusted. Eq. (T12).
 
     Parameters
     ----------
@@ -65,7 +83,7 @@ class PNMLTreeRegressor(TreeRowsMixin, RegretRegressorMixin, MetaEstimatorMixin,
     array([0.41, 0.22])
     """
 
-    leaves_: ValueLeaves
+    learner_: TreeValues
 
     def __init__(self, estimator: Any = None, *, noise_variance: Any = "loo") -> None:
         self.estimator = estimator
@@ -84,7 +102,8 @@ class PNMLTreeRegressor(TreeRowsMixin, RegretRegressorMixin, MetaEstimatorMixin,
         """
         check_trees(self, _KNOWN)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
-        y = check_targets(self, y)
+        y = as_targets(self, y)
+        refuse_extreme("y", y)
         rows = check_training_values(self, X, len(y))
         weights = check_weights(sample_weight, rows)
         check_frozen(self, X)
@@ -93,37 +112,46 @@ class PNMLTreeRegressor(TreeRowsMixin, RegretRegressorMixin, MetaEstimatorMixin,
         used = counts > 0
         given = None if weights is None else weights[used]
         trees = grow(self, DecisionTreeRegressor, rows[used], y[used], given)
-        self._keep(trees, rows, used)
-        self.leaves_ = ValueLeaves.of(self.partition_, rows, y, counts)
-        folds = leave_values_out(self.leaves_, self.partition_, rows, y, counts)
-        self.noise_variance_ = _chosen(folds, y) if noise is None else noise
-        self._loo = folds.judged(self.noise_variance_)
-        self._set_usual(trees, rows, used)
+        partition = partition_of(trees)
+        self.learner_ = count_values(
+            partition,
+            rows,
+            y,
+            counts,
+            noise,
+            takes_gaps=takes_gaps(self),
+            grown_on=grown_on(trees, partition, rows[used]),
+        )
         return self
 
-    def _distribution(self, X: FloatArray) -> Normal:
-        parts = [
-            self.leaves_.predictive(self.partition_.leaves(X[part]), self.noise_variance_)
-            for part in self.partition_.blocks(len(X))
-        ]
-        return Normal(
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.std for part in parts]),
-            np.concatenate([part.regret for part in parts]),
-        )
+    @property
+    def partition_(self) -> Partition:
+        """The splits."""
+        check_is_fitted(self)
+        return self.learner_.partition
 
-    def _looked_at(self, X: Any, compute: Any) -> Any:
-        return compute(X)  # values have been looked at already, and some may be missing
+    @property
+    def leaves_(self) -> ValueLeaves:
+        """Rows in every node, and their mean."""
+        check_is_fitted(self)
+        return self.learner_.leaves
+
+    @property
+    def noise_variance_(self) -> float:
+        """The noise variance in use."""
+        check_is_fitted(self)
+        return self.learner_.noise_variance
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_gaps(self)
+        return tags
 
 
-def _chosen(folds: ValueFolds, y: FloatArray) -> float:
-    """The noise of least pooled log-loss, but no less than a share of the spread. Eq. (T9)."""
-    noise = folds.noise_variance
-    if np.isnan(noise):
-        raise InputError(
-            "Every row is alone in its leaf, so noise_variance cannot be estimated; grow larger "
-            "leaves, for instance with min_samples_leaf=5, or pass noise_variance as a number."
-        )
-    mean = np.average(y, weights=folds.weights)
-    spread = float(np.average((y - mean) ** 2, weights=folds.weights))
-    return max(noise, NOISE_FLOOR * spread)
+register(
+    "tree-regressor",
+    PNMLTreeRegressor,
+    task="regression",
+    about="a tree or forest, means in its leaves",
+    weighs=True,
+)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from pnml.core import universality
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
-from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
-from pnml.core.leave_one_out import LeaveOneOut
 from pnml.errors import InputError
-from pnml.estimators.base import RegretRegressorMixin
+from pnml.estimators.base import RegressorBase
 from pnml.estimators.luckiness import LpNMLRegressor
+from pnml.estimators.registry import register
 from pnml.estimators.regressor import PNMLRegressor
-from pnml.estimators.validation import check_training_rows, like_input
+from pnml.estimators.validation import check_training_rows
+from pnml.learners.union import Union, unite
 
 
-class UniversalRegressor(RegretRegressorMixin, _BaseComposition):
+class UniversalRegressor(RegressorBase, _BaseComposition):
     """One distribution that follows whichever of several classes explains the label best.
 
     Its density is the largest of the classes' densities, normalised. Whatever the label turns out
@@ -47,6 +45,8 @@ class UniversalRegressor(RegretRegressorMixin, _BaseComposition):
     (2, 2)
     """
 
+    learner_: Union
+
     def __init__(self, estimators: list[tuple[str, Any]] | None = None) -> None:
         self.estimators = estimators
 
@@ -70,23 +70,8 @@ class UniversalRegressor(RegretRegressorMixin, _BaseComposition):
         )
         for name, estimator in self.named_estimators_.items():
             _refuse_other_than_gaussian(name, estimator, X[:1])
-        self._loo = self._left_out(y)
+        self.learner_ = unite(tuple(one.learner_ for one in self.estimators_), y)
         return self
-
-    def explain(self, X: Any) -> Any:
-        """Share of each feature in the leverage of each row: (n, n_features), ≥ 0.
-
-        The mean of the classes' own explanations, each weighted by the probability of the labels
-        that its class explains best. Eq. (U5).
-        """
-        X = self._checked(X)
-        means, stds, _ = self._parts(X)
-        weights = universality.class_shares(means, stds)
-        total = np.zeros(X.shape)
-        for weight, estimator in zip(weights.T, self.estimators_, strict=True):
-            part = np.asarray(estimator.explain(X), dtype=float)
-            total += np.where(weight[:, None] > 0, part, 0.0) * weight[:, None]
-        return like_input(total, X)
 
     def _classes(self) -> list[tuple[str, Any]]:
         if self.estimators is None:
@@ -109,33 +94,6 @@ class UniversalRegressor(RegretRegressorMixin, _BaseComposition):
         self._validate_names([name for name, _ in classes])
         return classes
 
-    def _parts(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Means, standard deviations and regrets of the classes, (n, m) each."""
-        parts = [estimator.predict_dist(X) for estimator in self.estimators_]
-        return (
-            np.column_stack([dist.mean for dist in parts]),
-            np.column_stack([dist.std for dist in parts]),
-            np.column_stack([dist.regret for dist in parts]),
-        )
-
-    def _distribution(self, X: FloatArray) -> PiecewiseLogQuadratic:
-        return universality.envelope(*self._parts(X))
-
-    def _left_out(self, y: FloatArray) -> LeaveOneOut:
-        """The same combination of what each class says of each row without it."""
-        folds = [estimator.loo_ for estimator in self.estimators_]
-        means = y[:, None] - np.column_stack([fold.residuals for fold in folds])
-        stds = np.column_stack([fold.sds for fold in folds])
-        regrets = np.column_stack([fold.regrets for fold in folds])
-        dist = universality.envelope(np.where(np.isfinite(means), means, 0.0), stds, regrets)
-        return LeaveOneOut(y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(y)))
-
-    def _leave_one_out(self) -> LeaveOneOut:
-        return self._loo
-
-    def _hides_nonfinite(self) -> bool:
-        return True  # the classes would name their own columns, which have no names
-
 
 def _refuse_other_than_gaussian(name: str, estimator: Any, row: FloatArray) -> None:
     if not hasattr(estimator, "predict_dist"):
@@ -149,3 +107,13 @@ def _refuse_other_than_gaussian(name: str, estimator: Any, row: FloatArray) -> N
             "Gaussian, which the exact envelope needs; use PNMLRegressor, KernelPNMLRegressor or "
             'LpNMLRegressor(penalty="l2").'
         )
+
+
+register(
+    "universal",
+    UniversalRegressor,
+    task="regression",
+    about="several combined",
+    rows=2_000,
+    place=6,
+)

@@ -6,29 +6,27 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
-from pnml.core import universality
-from pnml.core.arrays import FloatArray
-from pnml.core.softmax import Categorical
-from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.errors import InputError
-from pnml.estimators.base import TrustMixin
+from pnml.estimators.base import ClassifierBase
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.genies import sampled_rows
 from pnml.estimators.labels import check_labels, positions
+from pnml.estimators.registry import register
 from pnml.estimators.validation import check_weights
 from pnml.estimators.wrapped import check_table
+from pnml.learners.label_union import LabelUnion
+from pnml.learners.one_step import sampled_rows
 
 _STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 # What is left of every refit adds up in the union; a tighter tolerance costs a step or two more.
 _TOL = 1e-6
 
 
-class UniversalClassifier(TrustMixin, ClassifierMixin, _BaseComposition):
+class UniversalClassifier(ClassifierBase, _BaseComposition):
     """One answer that follows whichever of several classifiers explains the label best.
 
     Its probability of a label is the largest that any of them gives it, normalised. Whatever the
@@ -65,6 +63,8 @@ class UniversalClassifier(TrustMixin, ClassifierMixin, _BaseComposition):
     array([ True, False])
     """
 
+    learner_: LabelUnion
+
     def __init__(self, estimators: list[tuple[str, Any]] | None = None) -> None:
         self.estimators = estimators
 
@@ -99,55 +99,13 @@ class UniversalClassifier(TrustMixin, ClassifierMixin, _BaseComposition):
         self.named_estimators_ = dict(zip((name for name, _ in members), fitted, strict=True))
         counts = np.ones(len(labels)) if weights is None else weights
         rows = sampled_rows(counts)
-        self._labels = positions(labels[rows], self.classes_).astype(np.int64)
-        self._weights = counts[rows]
+        self.learner_ = LabelUnion(
+            tuple(member.learner_ for member in fitted),
+            positions(labels[rows], self.classes_).astype(np.int64),
+            counts[rows],
+            tuple(tuple(member.explain_names_) for member in fitted),
+        )
         return self
-
-    def predict(self, X: Any) -> Any:
-        """Most probable class of each row."""
-        best = np.argmax(self.predict_log_proba(X), axis=1)
-        return self.classes_[best]
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities (n, C) of the classes, in the order of ``classes_``; float64. Eq. (U6)."""
-        return self.predict_dist(X).prob
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms (n, C) of the probabilities."""
-        return self.predict_dist(X).log_prob
-
-    def predict_dist(self, X: Any) -> Categorical:
-        """Probabilities and regrets of rows at once: ``prob``, ``log_prob`` and ``regret``."""
-        log_q, regrets = self._parts(X)
-        return _union(log_q, regrets, universality.label_shares(log_q))
-
-    def regret(self, X: Any) -> Any:
-        """Regret of each row in nats: how far hindsight could have beaten us there.
-
-        The regret to be expected against the genie of the classifier that explains the label
-        best: the mean of theirs, each weighted by the probability of the labels that it explains
-        best, plus the log of the normaliser. Eqs. (U4) and (U7).
-        """
-        return _like(self.predict_dist(X).regret, X)
-
-    def relative_regret(self, X: Any) -> Any:
-        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
-        return self.regret(X) / float(np.log(len(self.classes_)))
-
-    def explain(self, X: Any) -> Any:
-        """Share of each feature in the leverage of each row: (n, features), ≥ 0.
-
-        The mean of the classifiers' own explanations, each weighted by the probability of the
-        labels that it explains best; columns of one name are one. Eq. (U7).
-        """
-        shares = universality.label_shares(self._parts(X)[0])
-        names = self.explain_names_.tolist()
-        total = np.zeros((len(shares), len(names)))
-        for share, member in zip(shares.T, self.estimators_, strict=True):
-            columns = [names.index(name) for name in member.explain_names_]
-            part = np.asarray(member.explain(X), dtype=float)
-            total[:, columns] += np.where(share[:, None] > 0, part, 0.0) * share[:, None]
-        return _like(total, X)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -159,44 +117,7 @@ class UniversalClassifier(TrustMixin, ClassifierMixin, _BaseComposition):
     def explain_names_(self) -> npt.NDArray[Any]:
         """Names of the features that any of the classifiers sees."""
         check_is_fitted(self)
-        names = [name for member in self.estimators_ for name in member.explain_names_]
-        return np.array(list(dict.fromkeys(names)), dtype=object)
-
-    @property
-    def loo_(self) -> LabelsLeftOut:
-        """Training rows judged by the same union of what each classifier says without them.
-
-        At most 200 rows, drawn at random; the refits are made when they are first asked for.
-        """
-        check_is_fitted(self)
-        return self._leave_one_out()
-
-    def _leave_one_out(self) -> LabelsLeftOut:
-        parts = [member._left_out_sample() for member in self.estimators_]
-        log_q = np.stack([part.log_prob for part in parts])
-        shares = universality.label_shares(log_q)
-        dist = _union(log_q, np.column_stack([part.regrets for part in parts]), shares)
-        leverages = _mixed(shares, np.column_stack([part.leverages for part in parts]))
-        losses = -dist.log_prob[np.arange(len(self._labels)), self._labels]
-        return LabelsLeftOut(leverages, dist.regret, losses, self._weights)
-
-    def _judged(self, X: Any, level: float) -> FloatArray:
-        """Regret of rows; infinite for rows far out, by the mean leverage. Eq. (F8)."""
-        log_q, regrets = self._parts(X)
-        shares = universality.label_shares(log_q)
-        leverages = np.column_stack([member._leverages(X) for member in self.estimators_])
-        usual = _mixed(shares, leverages) <= self._leave_one_out().leverage_threshold(level)
-        return np.where(usual, _union(log_q, regrets, shares).regret, np.inf)
-
-    def _parts(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """Log-probabilities (m, n, C) and regrets (n, m) of the classifiers."""
-        check_is_fitted(self)
-        check_table(self, X, reset=False)
-        parts = [member.predict_dist(X) for member in self.estimators_]
-        return (
-            np.stack([np.asarray(part.log_prob) for part in parts]),
-            np.column_stack([np.asarray(part.regret) for part in parts]),
-        )
+        return np.array(self.learner_.feature_names, dtype=object)
 
     def _members(self) -> list[tuple[str, Any]]:
         if self.estimators is None:
@@ -214,7 +135,7 @@ class UniversalClassifier(TrustMixin, ClassifierMixin, _BaseComposition):
             )
         self._validate_names([name for name, _ in members])
         for name, member in members:
-            if not isinstance(member, PNMLClassifier):
+            if not hasattr(member, "_kinds"):
                 raise InputError(
                     f"estimator {name!r} is a {type(member).__name__}, but all must be of the "
                     "class PNMLClassifier; put the classifier inside of one."
@@ -226,24 +147,6 @@ def _refitted(C: float) -> PNMLClassifier:
     return PNMLClassifier(LogisticRegression(C=C, max_iter=1000), method="refit", tol=_TOL)
 
 
-def _union(log_q: FloatArray, regrets: FloatArray, shares: FloatArray) -> Categorical:
-    """The union of classifiers, and its regret. Eqs. (U4) and (U6)."""
-    union = universality.label_envelope(log_q)
-    return Categorical(union.log_prob, _mixed(shares, regrets) + union.log_mass)
-
-
-def _mixed(shares: FloatArray, values: FloatArray) -> FloatArray:
-    """Mean of values (n, m) of the classifiers, one without a share having no say."""
-    parts = np.multiply(shares, values, where=shares > 0, out=np.zeros_like(shares))
-    mixed: FloatArray = parts.sum(axis=1)
-    return mixed
-
-
-def _like(result: FloatArray, X: Any) -> Any:
-    """Results in the dtype of the rows: float32 rows get float32 answers."""
-    return result.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else result
-
-
 def _refuse_other_classes(members: list[tuple[str, Any]], fitted: list[Any]) -> None:
     for (name, _), member in zip(members, fitted, strict=True):
         if not np.array_equal(member.classes_, fitted[0].classes_):
@@ -252,3 +155,13 @@ def _refuse_other_classes(members: list[tuple[str, Any]], fitted: list[Any]) -> 
                 f"{members[0][0]!r} knows {fitted[0].classes_.tolist()}; fit all of them to the "
                 "same classes."
             )
+
+
+register(
+    "universal-classifier",
+    UniversalClassifier,
+    task="classification",
+    about="logistic regressions of several strengths combined",
+    rows=2_000,
+    weighs=True,
+)

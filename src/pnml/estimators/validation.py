@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any
 
@@ -12,9 +11,15 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
+from pnml.learners.finite import refuse_extreme as refuse_extreme
+from pnml.learners.finite import refuse_nonfinite as refuse_nonfinite
+from pnml.learners.protocol import Inputs
+from pnml.runtime.checks import check_flag as check_flag
+from pnml.runtime.checks import check_number_or_loo as check_number_or_loo
+from pnml.runtime.checks import is_number as is_number
 
 _DTYPES = (np.float64, np.float32)
-_LARGEST = 1e100
+_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def check_training_rows(
@@ -36,16 +41,6 @@ def check_training_rows(
     return X, y
 
 
-def refuse_extreme(name: str, values: Any) -> None:
-    """Raise where squares of the values would overflow, or all of them underflow."""
-    largest = max(float(values.max()), -float(values.min()))
-    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
-        raise InputError(
-            f"{name} has values up to {largest:.0e}, whose squares leave the range of floats; "
-            "rescale it, for instance with sklearn.preprocessing.StandardScaler."
-        )
-
-
 def check_rows(estimator: Any, X: Any) -> Any:
     """Rows (n, d) to score, float64 or float32.
 
@@ -55,25 +50,22 @@ def check_rows(estimator: Any, X: Any) -> Any:
     return as_rows(estimator, X, reset=False)
 
 
-def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X") -> None:
-    """Raise if the input holds NaN or inf; does not look where a result made of it has none."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        if np.all(np.isfinite(X.sum() if result is None else result)):
-            return
-    bad = ~np.isfinite(X)
-    if not bad.any():
+def check_values(estimator: Any, X: Any, inputs: Inputs) -> None:
+    """Raise where rows hold values that a learner cannot weigh, if its results would hide them."""
+    if inputs.shows_nonfinite:
         return
-    row, *column = (int(i) for i in np.argwhere(bad)[0])
-    where = f"row {row}" + (f", column {_column_name(estimator, column[0])}" if column else "")
-    what, cure = (
-        ("NaN", "fill it in, for instance with sklearn.impute.SimpleImputer, or drop such rows")
-        if np.isnan(X[(row, *column)])
-        else ("infinity or a value too large for dtype('float64')", "replace it or drop such rows")
-    )
-    raise InputError(
-        f"Input {name} contains {what} ({where}), which {type(estimator).__name__} cannot weigh; "
-        f"{cure} first."
-    )
+    seen = np.where(np.isnan(X), 0.0, X) if inputs.gaps else X
+    refuse_nonfinite(estimator, seen)
+    if not inputs.compares:
+        refuse_extreme("X", X)
+        return
+    largest = float(np.abs(seen).max())
+    if largest > _LARGEST_FLOAT32:
+        raise InputError(
+            f"X has values up to {largest:.0e}, but trees compare float32 numbers, which end at "
+            f"{_LARGEST_FLOAT32:.0e}; rescale it, for instance with "
+            "sklearn.preprocessing.StandardScaler."
+        )
 
 
 def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
@@ -95,32 +87,6 @@ def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
         )
     checked: FloatArray = weights
     return checked
-
-
-def check_flag(name: str, value: Any) -> bool:
-    """True or False, and nothing that merely looks like it."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} is {value!r}, but it must be True or False; pass one of them.")
-    return bool(value)
-
-
-def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | None:
-    """A float, or None for "loo"."""
-    if isinstance(value, str) and value == "loo":
-        return None
-    if not is_number(value) or value < 0 or (positive and value == 0):
-        least = "greater than 0" if positive else "of at least 0"
-        raise InputError(
-            f'{name} is {value!r}, but it must be a finite number {least} or "loo"; '
-            f'pass {name}="loo" to have it chosen by leave-one-out.'
-        )
-    return float(value)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a parameter is a finite real number, which True is not meant to be."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    return real and bool(np.isfinite(value))
 
 
 def refuse_too_little(
@@ -146,12 +112,6 @@ def refuse_unspread(
                 f"y is constant ({value:g} in all {rows} rows), so {name} cannot be estimated "
                 f"from it; check the target column or pass {name} as a number."
             )
-
-
-def like_input(result: FloatArray, X: Any) -> Any:
-    """Results in the dtype of the rows: float32 rows get float32 answers."""
-    with np.errstate(over="ignore"):
-        return result.astype(X.dtype, copy=False)
 
 
 def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -247,8 +207,3 @@ _ADVICE = {
     "is expecting": "; pass the same columns as in fit.",
     "feature names should match": ".\nPass the same columns, in the same order, as in fit.",
 }
-
-
-def _column_name(estimator: Any, index: int) -> str:
-    names = getattr(estimator, "feature_names_in_", None)
-    return str(index) if names is None else repr(str(names[index]))

@@ -1,103 +1,17 @@
-"""A classifier of scikit-learn as seen from outside: its features, probabilities and penalty."""
+"""Estimators of scikit-learn inside ours: their columns, their fit and their feature names."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_array, has_fit_parameter, validate_data
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.estimators.validation import refuse_extreme, refuse_nonfinite
-
-
-@dataclass(frozen=True)
-class LastStep:
-    """The last step of a fitted classifier, and rows as that step sees them."""
-
-    classifier: Any
-    given: Any  # the rows in the kind that the step was fitted to
-    values: FloatArray  # (n, d)  the same as numbers
-
-    @classmethod
-    def of(cls, estimator: Any, given: Any, values: FloatArray | None = None) -> LastStep:
-        """Take rows through all steps but the last; `values` are the rows where there are none."""
-        step = unfrozen(estimator)
-        while isinstance(step, Pipeline):
-            if len(step.steps) > 1:
-                given = step[:-1].transform(given)
-            step = unfrozen(step.steps[-1][1])
-        if values is None:
-            values = _numbers(given)
-            refuse_nonfinite(step, values, name="X after the first steps")
-            refuse_extreme("X after the first steps", values)
-        return cls(step, given, values)
-
-    def log_probabilities(self) -> FloatArray:
-        """Log-probabilities (n, C) of the classes, from logits where there are any."""
-        logits = self._logits()
-        if logits is not None:
-            found: FloatArray = softmax.log_softmax(logits)
-            return found
-        with np.errstate(divide="ignore"):  # a class may have probability 0
-            if hasattr(self.classifier, "predict_log_proba"):
-                return np.asarray(self.classifier.predict_log_proba(self.given), dtype=float)
-            p: FloatArray = np.asarray(self.classifier.predict_proba(self.given), dtype=float)
-            return np.log(p)
-
-    def _logits(self) -> FloatArray | None:
-        """Logits of a logistic regression, which keep the digits that probabilities near 1 lose."""
-        model = self.classifier
-        if type(model) is not LogisticRegression:
-            return None
-        if getattr(model, "multi_class", "auto") not in ("auto", "deprecated"):
-            return None  # older releases of scikit-learn can fit one class against the rest
-        if len(model.classes_) > 2 and model.solver == "liblinear":
-            return None
-        z = np.asarray(model.decision_function(self.given), dtype=float)
-        return np.column_stack([np.zeros(len(z)), z]) if z.ndim == 1 else z
-
-    def ridge(self) -> float | None:
-        """The ℓ2 penalty of a logistic regression, in the units of ridge regression's."""
-        return ridge_of(self.classifier)
-
-
-def ridge_of(model: Any) -> float | None:
-    """The ℓ2 penalty 1/C of a logistic regression; None of other models and penalties."""
-    if type(model) is not LogisticRegression or model.penalty not in ("deprecated", "l2", None):
-        return None
-    if model.penalty is None:
-        return 0.0
-    return 1 / float(model.C) if not model.l1_ratio else None
-
-
-def last_of(estimator: Any) -> Any:
-    """The last step of a Pipeline, fitted or not, and other estimators themselves."""
-    step = unfrozen(estimator)
-    while isinstance(step, Pipeline):
-        step = unfrozen(step.steps[-1][1])
-    return step
-
-
-def _numbers(rows: Any) -> FloatArray:
-    """Features as a dense array, float64 or float32."""
-    dense = rows.toarray() if hasattr(rows, "toarray") else rows
-    values: FloatArray = check_array(dense, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    return values
-
-
-def unfrozen(estimator: Any) -> Any:
-    """The estimator itself, where it was frozen to keep it from being fitted again."""
-    while isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    return estimator
+from pnml.learners.last_step import unfrozen
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
@@ -114,16 +28,6 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
     except ValueError as error:
         text = str(error).rstrip().rstrip(".")
         raise InputError(f"{text}; pass the same columns as in fit.") from error
-
-
-def refuse_without_probabilities(estimator: Any) -> None:
-    """Raise where an estimator cannot tell how probable the classes are."""
-    if not hasattr(estimator, "predict_proba"):
-        raise InputError(
-            f"estimator is a {type(unfrozen(estimator)).__name__} without predict_proba, but pNML "
-            "starts from class probabilities; wrap it in "
-            "sklearn.calibration.CalibratedClassifierCV, or pass a classifier that has them."
-        )
 
 
 def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:

@@ -4,6 +4,7 @@ A score is high where a row is believed to be in-distribution (known): pass the 
 Scores may be infinite, as the regret of a row outside the training span is; they may not be NaN.
 """
 
+from pnml.metrics.bootstrap import Estimate
 from pnml.metrics.calibration import (
     Calibration,
     ReliabilityCurve,
@@ -12,7 +13,7 @@ from pnml.metrics.calibration import (
     reliability_curve,
 )
 from pnml.metrics.detection import detection_accuracy, fpr_at_tpr, tnr_at_tpr
-from pnml.metrics.detection_estimates import DetectionMetrics, Estimate, detection_metrics
+from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics
 from pnml.metrics.open_set import OSCRCurve, ccr_at_fpr, oscr_area, oscr_curve
 from pnml.metrics.open_set_estimates import OpenSetMetrics, open_set_metrics
 from pnml.metrics.prediction_intervals import interval_coverage, interval_score, interval_width

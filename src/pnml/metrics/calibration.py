@@ -1,4 +1,4 @@
-"""Whether probabilities keep what they promise."""
+"""Calibration of class probabilities."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from pnml.core.arrays import FloatArray
 
-# Probabilities of a row may add up to 1 less or more this, which is what float16 makes of them.
+# The sum of the probabilities of a row may differ from 1 by this, as it does in float16.
 _SLACK = 1e-2
 
 
 class ReliabilityCurve(NamedTuple):
-    """Bins of rows of like confidence, from the least confident up; (k,) each.
+    """Bins of rows of similar confidence, from the least confident up; arrays (k,).
 
     >>> curve = reliability_curve([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1], bins=3)
     >>> curve.rows.tolist(), round(curve.error, 3)
@@ -39,7 +39,7 @@ class ReliabilityCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """What probabilities are worth: all of these are small where they are good.
+    """Scores of class probabilities; small is good, except for the accuracy.
 
     >>> calibration([[0.8, 0.2], [0.6, 0.4]], [0, 0], bins=1).accuracy
     1.0
@@ -48,7 +48,7 @@ class Calibration:
     nll: float  # mean log-loss in nats
     brier: float  # mean squared distance to the label's 1, summed over classes
     ece: float
-    bins: int  # that the calibration error was found with
+    bins: int  # number of bins of the calibration error
     accuracy: float
 
 
@@ -61,12 +61,12 @@ def calibration(
 
     Examples
     --------
-    >>> found = calibration([[0.8, 0.2], [0.8, 0.2], [0.6, 0.4]], [0, 1, 0], bins=2)
-    >>> round(found.nll, 3), round(found.brier, 3), round(found.ece, 3)
+    >>> scores = calibration([[0.8, 0.2], [0.8, 0.2], [0.6, 0.4]], [0, 1, 0], bins=2)
+    >>> round(scores.nll, 3), round(scores.brier, 3), round(scores.ece, 3)
     (0.781, 0.56, 0.333)
     """
     p, y = _probabilities(probs, labels)
-    with np.errstate(divide="ignore"):  # a label that was ruled out costs infinitely much
+    with np.errstate(divide="ignore"):  # a label of probability 0 has infinite loss
         nll = -float(np.mean(np.log(p[np.arange(len(y)), y])))
     brier = float(np.mean(np.sum((p - np.eye(p.shape[1])[y]) ** 2, axis=1)))
     curve = reliability_curve(p, y, bins=bins, binning=binning)
@@ -79,7 +79,7 @@ def expected_calibration_error(
 ) -> float:
     """Mean distance between confidence and accuracy, bin by bin. Eq. (O15).
 
-    It depends on the bins: say how many beside the number. Arguments as in `reliability_curve`.
+    It depends on the number of bins: report both. Arguments as in `reliability_curve`.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def expected_calibration_error(
 def reliability_curve(
     probs: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15, binning: str = "mass"
 ) -> ReliabilityCurve:
-    """How often the class named is right, for rows of like confidence. Eq. (O15).
+    """How often the predicted class is right, for rows of similar confidence. Eq. (O15).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Scores and losses as the metrics take them, or one sentence why not."""
+"""Checks of scores and losses: arrays for the metrics, or one sentence why not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pnml.errors import InputError
+from pnml.runtime.checks import is_whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def numbers(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One number a row, infinite ones among them, none of them NaN."""
+    """One number a row; infinite ones are allowed, NaN is not."""
     v = np.asarray(values, dtype=np.float64)
     if v.ndim != 1 or not v.size:
         raise InputError(f"{name} has shape {v.shape}, not (n,) with n > 0: pass one value a row.")
@@ -37,7 +38,7 @@ def finite(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
-    """Refuse two columns that cannot be of the same rows."""
+    """Raise where two columns have different lengths."""
     if a.size != b.size:
         raise InputError(
             f"{a_name} has {a.size} rows but {b_name} has {b.size}: pass both for the same rows."
@@ -45,16 +46,15 @@ def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
 
 
 def share(value: float, name: str) -> float:
-    """A share that is neither none nor all."""
+    """A share above 0 and below 1."""
     if not 0.0 < value < 1.0:
         raise InputError(f"{name} is {value}, which is no share: pass a number in (0, 1).")
     return float(value)
 
 
 def whole(value: int, name: str, least: int) -> int:
-    """A whole number of at least so much."""
-    counts = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not counts or value < least:
+    """A whole number of at least `least`."""
+    if not is_whole(value, least):
         raise InputError(f"{name} is {value!r}: pass a whole number of at least {least}.")
     return int(value)
 

@@ -1,4 +1,4 @@
-"""How well a score tells ordinary rows from outliers, at one threshold."""
+"""Metrics of a detector at one threshold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def tnr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: float = 0.95) -> float:
-    """Share of outliers turned away while ``tpr`` of the ordinary rows pass. Eq. (M2).
+    """Share of outliers rejected while ``tpr`` of the ordinary rows pass. Eq. (M2).
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def tnr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: floa
 
 
 def fpr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: float = 0.95) -> float:
-    """Share of outliers that slip through while ``tpr`` of the ordinary rows pass. Eq. (M2).
+    """Share of outliers accepted while ``tpr`` of the ordinary rows pass. Eq. (M2).
 
     Known as FPR95 at the default ``tpr``. Arguments as in `tnr_at_tpr`.
 

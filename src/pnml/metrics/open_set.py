@@ -1,4 +1,4 @@
-"""Classification and rejection together: rows of classes never seen in training."""
+"""Open-set metrics: classification and rejection of classes never seen in training."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OSCRCurve(NamedTuple):
 def oscr_curve(
     scores_known: npt.ArrayLike, correct_known: npt.ArrayLike, scores_unknown: npt.ArrayLike
 ) -> OSCRCurve:
-    """How much is classified correctly at each rate of unknown rows let in. Eq. (M4).
+    """Correct classification rate at each rate of unknown rows let in. Eq. (M4).
 
     The curve runs from (0, 0) to (1, closed-set accuracy).
 

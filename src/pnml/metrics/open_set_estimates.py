@@ -1,4 +1,4 @@
-"""All open-set metrics of a score at once, each with a confidence interval."""
+"""All open-set metrics of a score, each with a confidence interval."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pnml.metrics.checks import share, whole
-from pnml.metrics.detection_estimates import Estimate
+from pnml.metrics.bootstrap import (
+    Estimate,
+    draw_blocks,
+    percentile_estimates,
+    redrawn_counts,
+    tail,
+)
 from pnml.metrics.open_set import OSCRCurve, ccr_at_fpr, oscr_area, oscr_curve
 
 if TYPE_CHECKING:
@@ -17,18 +22,16 @@ if TYPE_CHECKING:
 
     from pnml.core.arrays import FloatArray
 
-# The rates of unknown rows let in at which the thesis prints the others.
+# False positive rates at which correct classification rates are usually printed.
 FPR = (0.1, 0.2, 0.6, 0.8, 1.0)
-# Countings of all rows that are held at once: about this many numbers.
-_BLOCK_NUMBERS = 2**16
 
 
 @dataclass(frozen=True)
 class OpenSetMetrics:
     """How well a score keeps unknown rows out while known ones are classified. Shares of 1.
 
-    >>> found = open_set_metrics([3.0, 2.0, 1.0], [True, True, True], [0.5, 0.0], fpr=(0.1,))
-    >>> found.area.value, found.ccr[0].value
+    >>> estimates = open_set_metrics([3.0, 2.0, 1.0], [True, True, True], [0.5, 0.0], fpr=(0.1,))
+    >>> estimates.area.value, estimates.ccr[0].value
     (1.0, 1.0)
     """
 
@@ -50,8 +53,8 @@ def open_set_metrics(
 ) -> OpenSetMetrics:
     """Area under the OSCR curve and CCR at several FPR, with confidence intervals.
 
-    The intervals are percentiles of rows drawn again with replacement, of either kind as many as
-    there were, Eq. (O13). The same seed draws the same rows, so scores of the same rows can be
+    The intervals are percentiles of rows drawn again with replacement, each kind as often as it
+    occurs, Eq. (O13). The same seed draws the same rows, so scores of the same rows can be
     compared draw by draw.
 
     Parameters
@@ -59,11 +62,11 @@ def open_set_metrics(
     scores_known, correct_known, scores_unknown
         As in `pnml.metrics.oscr_curve`.
     fpr : tuple of float in [0, 1]
-        The rates of unknown rows let in at which the CCR is wanted.
+        False positive rates (unknown rows let in) at which to give the CCR.
     confidence : float in (0, 1)
         Coverage of the intervals.
     resamples : int
-        How often rows are drawn again.
+        Number of draws.
     seed : int
         Seed of the draws.
 
@@ -71,28 +74,24 @@ def open_set_metrics(
     --------
     >>> rng = np.random.default_rng(0)
     >>> right = rng.random(500) < 0.9
-    >>> found = open_set_metrics(rng.normal(1, 1, 500), right, rng.normal(-1, 1, 500))
-    >>> [round(number, 3) for number in found.area]
+    >>> estimates = open_set_metrics(rng.normal(1, 1, 500), right, rng.normal(-1, 1, 500))
+    >>> [round(number, 3) for number in estimates.area]
     [0.805, 0.778, 0.832]
-    >>> found.ccr[-1].value == float(right.mean())
+    >>> estimates.ccr[-1].value == float(right.mean())
     True
     """
     rows = (scores_known, correct_known, scores_unknown)
     curve = oscr_curve(*rows)
-    found = np.append(oscr_area(*rows), ccr_at_fpr(*rows, fpr=fpr))
-    tail = (1 - share(confidence, "confidence")) / 2
-    times = whole(resamples, "resamples", 2)
-    draws = np.concatenate(list(_redrawn(_Places.of(*rows), fpr, times, seed)))
-    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
-    area, *ccr = (
-        Estimate(float(v), float(a), float(b)) for v, a, b in zip(found, low, high, strict=True)
-    )
+    values = np.append(oscr_area(*rows), ccr_at_fpr(*rows, fpr=fpr))
+    outside = tail(confidence)
+    draws = np.concatenate(list(_redrawn(_Places.of(*rows), fpr, resamples, seed)))
+    area, *ccr = percentile_estimates(values, draws, outside)
     return OpenSetMetrics(area, tuple(float(level) for level in fpr), tuple(ccr), curve)
 
 
 @dataclass(frozen=True)
 class _Places:
-    """Where each row stands among the distinct scores, counted from the highest."""
+    """Rank of each row among the distinct scores, from the highest score down."""
 
     known: npt.NDArray[np.intp]  # (n,)  after the last for rows classified wrongly
     unknown: npt.NDArray[np.intp]  # (m,)
@@ -117,30 +116,18 @@ def _redrawn(
     places: _Places, fpr: tuple[float, ...], resamples: int, seed: int
 ) -> Iterator[FloatArray]:
     """Area and CCR (r, 1 + len(fpr)) of rows drawn again, a block of draws at a time."""
-    # one generator for each kind: which rows are drawn must not depend on the size of a block
+    # one generator for each kind: the drawn rows must not depend on the size of a block
     of_known, of_unknown = (np.random.default_rng([seed, kind]) for kind in (0, 1))
-    step = max(1, _BLOCK_NUMBERS // places.levels)
-    for start in range(0, resamples, step):
-        times = min(step, resamples - start)
-        right = _drawn(places.known, places.levels, times, of_known)
-        unknown = _drawn(places.unknown, places.levels, times, of_unknown)
+    for times in draw_blocks(resamples, places.levels):
+        right = redrawn_counts(places.known, places.levels, times, of_known)
+        unknown = redrawn_counts(places.unknown, places.levels, times, of_unknown)
         yield _area_and_rates(right, unknown, len(places.known), len(places.unknown), fpr)
-
-
-def _drawn(
-    place: npt.NDArray[np.intp], levels: int, times: int, rng: np.random.Generator
-) -> FloatArray:
-    """How often each score came up (times, levels) among rows drawn again."""
-    n = len(place)
-    drawn = (rng.integers(n, size=n, dtype=np.int32) for _ in range(times))
-    counts = [np.bincount(place[rows], minlength=levels)[:levels] for rows in drawn]
-    return np.stack(counts).astype(np.float64)
 
 
 def _area_and_rates(
     right: FloatArray, unknown: FloatArray, n: int, m: int, fpr: tuple[float, ...]
 ) -> FloatArray:
-    """Eqs. (M6) and (M5) of countings (r, levels) of correct known rows and of unknown rows."""
+    """Area and CCR from counts (r, levels) of correct and of unknown rows. Eqs. (M6), (M5)."""
     let_in, answered = np.cumsum(unknown, axis=1), np.cumsum(right, axis=1)
     area = np.sum(right * (m - let_in + unknown / 2), axis=1) / (n * m)
     rates = [area]

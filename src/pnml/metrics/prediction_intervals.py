@@ -1,4 +1,4 @@
-"""How often intervals hold their value, and how wide they are."""
+"""Coverage, width and score of prediction intervals."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def interval_width(interval: npt.ArrayLike) -> float:
 
 
 def interval_score(y: npt.ArrayLike, interval: npt.ArrayLike, *, coverage: float = 0.9) -> float:
-    """Winkler score: mean width plus a fine for each miss, in the target's unit. Eq. (M11).
+    """Winkler score: mean width plus a penalty for each miss, in the target's unit. Eq. (M11).
 
     Small is good: neither wide nor overconfident intervals pay.
 

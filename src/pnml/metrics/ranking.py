@@ -1,4 +1,4 @@
-"""Two sets of scores in one order, and what every threshold makes of them."""
+"""Two sets of scores ranked together, and the metrics of every threshold."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.metrics.bootstrap import redrawn_counts
 from pnml.metrics.checks import numbers
 
 
@@ -16,8 +17,8 @@ from pnml.metrics.checks import numbers
 class Ranking:
     """How many rows of either kind have each distinct score, from the highest score down.
 
-    There may be several countings of the same scores, one to a row of the arrays: the rows as
-    they are, or drawn again with replacement. The totals are those of the first counting.
+    Each row of the arrays is one count of the same scores: of the rows as they are, or of rows
+    drawn again with replacement. The totals are those of the first count.
 
     >>> ranking = Ranking.of([4.0, 3.0, 2.0, 1.0], [2.5, 1.0, 0.5, 0.0])
     >>> ranking.area().tolist()
@@ -48,8 +49,8 @@ class Ranking:
         """Numbers (r, k) of rows of either kind that reach each score."""
         return np.cumsum(self.ins, axis=1), np.cumsum(self.outs, axis=1)
 
-    def drawn(self, times: int, rng: np.random.Generator) -> Ranking:
-        """As many rows of either kind drawn again with replacement, `times` over."""
+    def redrawn(self, times: int, rng: np.random.Generator) -> Ranking:
+        """Counts of `times` bootstrap draws, each with as many rows of either kind."""
         return Ranking(_redraw(self.ins[0], times, rng), _redraw(self.outs[0], times, rng))
 
     def area(self) -> FloatArray:
@@ -86,13 +87,11 @@ class Ranking:
 
 
 def _redraw(counts: FloatArray, times: int, rng: np.random.Generator) -> FloatArray:
-    n, k = int(counts.sum()), len(counts)
-    place = np.repeat(np.arange(k), counts.astype(int))  # (n,)  whose score a drawn row has
-    drawn = rng.integers(n, size=(times, n), dtype=np.int32)
-    return np.stack([np.bincount(place[rows], minlength=k) for rows in drawn]).astype(float)
+    place = np.repeat(np.arange(len(counts)), counts.astype(int))  # (n,)  score of each row
+    return redrawn_counts(place, len(counts), times, rng)
 
 
-def _average_precision(hits: FloatArray, found: FloatArray, others: FloatArray) -> FloatArray:
-    """Mean over the hits of the precision at their own score: found / (found + others)."""
-    everything = np.maximum(found + others, 1.0)  # a counting may have no row up to here
-    return np.asarray(np.sum(hits * found / everything, axis=1) / hits.sum(axis=1))
+def _average_precision(hits: FloatArray, right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Mean over the hits of the precision at their own score: right / (right + wrong)."""
+    everything = np.maximum(right + wrong, 1.0)  # a draw may have no row up to here
+    return np.asarray(np.sum(hits * right / everything, axis=1) / hits.sum(axis=1))

@@ -1,4 +1,4 @@
-"""What is gained by leaving doubtful rows unanswered."""
+"""Selective prediction: risk when doubtful rows are left unanswered."""
 
 from __future__ import annotations
 

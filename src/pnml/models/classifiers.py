@@ -1,36 +1,124 @@
-"""Classifiers in model files, and what they are made of."""
+"""Codecs of classifiers and of the values they are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.logistic.model import LogisticModel
 from pnml.core.logistic.training import Objective, TrainingRows
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.errors import InputError
 from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.genies import OneStep, sampled_rows
-from pnml.estimators.refitted import LogisticPNML, Refitted
 from pnml.estimators.universal_classifier import UniversalClassifier
-from pnml.models.codec import LABELS, Entry, array, estimator, numbers
+from pnml.learners.feature_geometry import FeatureGeometry
+from pnml.learners.label_union import LabelUnion
+from pnml.learners.logistic_refit import LogisticPNML, LogisticRefit
+from pnml.learners.one_step import OneStep, sampled_rows
+from pnml.models.codec import LABELS, Conversion, array, estimator, numbers, value
 from pnml.models.schema import Either, ManyOf, OneOf, Spec
 
 
-def _objective(training: TrainingRows, weight: Any) -> Objective:
-    """What a logistic regression minimises, with its probabilities computed anew."""
+def _objective(training: TrainingRows, weight: Annotated[FloatArray, "c q"]) -> Objective:
+    """The objective of a logistic regression, with its probabilities computed again."""
     return training.at(weight)
 
 
-def _refitted(model: LogisticModel, leverages: Any, tol: float, loo: LogisticPNML) -> Refitted:
-    """A genie that knows already what leaving rows out has shown."""
-    genie = Refitted(model, leverages, tol)
-    vars(genie)["loo"] = loo
-    return genie
+@dataclass(frozen=True)
+class StoredOneStep:
+    """What a file holds of a OneStep beside its geometry and classifier."""
+
+    loo: LabelsLeftOut
+    log_prob: Annotated[FloatArray, "s c"]
+
+
+@dataclass(frozen=True)
+class StoredRefit:
+    """What a file holds of a LogisticRefit beside its geometry and classifier."""
+
+    model: LogisticModel
+    leverages: Annotated[FloatArray, "s"]
+    tol: float
+    loo: LogisticPNML
+
+
+@singledispatch
+def _genie(learner: Any) -> StoredOneStep | StoredRefit:
+    """The part of a classifier's value that a file calls its genie."""
+    raise TypeError(f"no file holds a {type(learner).__name__}")
+
+
+@_genie.register
+def _(learner: OneStep) -> StoredOneStep:
+    return StoredOneStep(learner.loo, learner.log_prob)
+
+
+@_genie.register
+def _(learner: LogisticRefit) -> StoredRefit:
+    return StoredRefit(learner.model, learner.leverages, learner.tol, learner.loo)
+
+
+@singledispatch
+def _learner(genie: Any, classifier: Any, geometry: FeatureGeometry) -> OneStep | LogisticRefit:
+    """The value that a stored genie is part of."""
+    raise TypeError(f"no classifier holds a {type(genie).__name__}")
+
+
+@_learner.register
+def _(genie: StoredOneStep, classifier: Any, geometry: FeatureGeometry) -> OneStep:
+    return OneStep(classifier, geometry, genie.loo, genie.log_prob)
+
+
+@_learner.register
+def _(genie: StoredRefit, classifier: Any, geometry: FeatureGeometry) -> LogisticRefit:
+    learner = LogisticRefit(classifier, geometry, genie.model, genie.leverages, genie.tol)
+    vars(learner)["loo"] = genie.loo  # known already
+    return learner
+
+
+def _classifier_state(model: PNMLClassifier) -> dict[str, Any]:
+    return {
+        "estimator_": model.estimator_,
+        "spectrum_": model.spectrum_,
+        "alpha_": model.alpha_,
+        "_genie": _genie(model.learner_),
+    }
+
+
+def _classifier(made: PNMLClassifier, state: Mapping[str, Any]) -> dict[str, Any]:
+    if type(made.normalize) not in (bool, np.bool_):
+        raise InputError("normalize of a PNMLClassifier is neither true nor false")
+    geometry = FeatureGeometry(state["spectrum_"], state["alpha_"], bool(made.normalize))
+    learner = _learner(state["_genie"], state["estimator_"], geometry)
+    return {"estimator_": state["estimator_"], "learner_": learner}
+
+
+def _union_state(model: UniversalClassifier) -> dict[str, Any]:
+    return {
+        "estimators_": model.estimators_,
+        "named_estimators_": model.named_estimators_,
+        "_labels": model.learner_.labels,
+        "_weights": model.learner_.weights,
+    }
+
+
+def _union(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+    members = state["estimators_"]
+    learner = LabelUnion(
+        tuple(member.learner_ for member in members),
+        state["_labels"],
+        state["_weights"],
+        tuple(tuple(member.explain_names_) for member in members),
+    )
+    names = ("estimators_", "named_estimators_")
+    return {"learner_": learner} | {name: state[name] for name in names}
 
 
 def _check_training(values: Mapping[str, Any]) -> None:
@@ -80,9 +168,9 @@ def _check_classifier(values: Mapping[str, Any]) -> None:
     if "classes_" not in inside or inside["n_features_in_"] != values["n_features_in_"]:
         raise InputError("the estimator in a PNMLClassifier was not fitted to its features")
     genie, classes = values["_genie"], len(inside["classes_"])
-    if values.get("method", "analytic") != ("refit" if type(genie) is Refitted else "analytic"):
+    if values.get("method", "analytic") != ("refit" if type(genie) is StoredRefit else "analytic"):
         raise InputError("the genie in a PNMLClassifier is not that of its method")
-    if type(genie) is Refitted:
+    if type(genie) is StoredRefit:
         training = genie.model.objective.training
         told = training.n_classes, len(training.center)
     else:
@@ -105,30 +193,23 @@ def _check_universal(values: Mapping[str, Any]) -> None:
             raise InputError("the classifiers of a UniversalClassifier have other features")
         if not np.array_equal(member.classes_, classes):
             raise InputError("the classifiers of a UniversalClassifier have other classes")
-        if len(member._left_out_sample().log_prob) != len(values["_labels"]):
+        if len(member.learner_.sample.log_prob) != len(values["_labels"]):
             raise InputError("the classifiers of a UniversalClassifier have left out other rows")
     if not np.all((values["_labels"] >= 0) & (values["_labels"] < len(classes))):
         raise InputError("the labels in a UniversalClassifier are not those of its classes")
 
 
-_FLOAT = OneOf((float, np.float64))
 _CLASSIFIER: dict[str, Spec] = {
     "estimator_": OneOf((LogisticRegression,)),
     "spectrum_": OneOf((Spectrum,)),
     "alpha_": OneOf((float,)),
-    "_genie": OneOf((OneStep, Refitted)),
+    "_genie": OneOf((StoredOneStep, StoredRefit)),
 }
 _LOGISTIC: dict[str, Spec] = {
     "classes_": LABELS,
     "coef_": Either(numbers("m", "d")),
     "intercept_": Either(numbers("m")),
     "n_iter_": Either(numbers("i")),
-}
-_LEFT_OUT: dict[str, Spec] = {
-    "leverages": array("n"),
-    "regrets": array("n"),
-    "log_losses": array("n"),
-    "weights": array("n"),
 }
 _UNIVERSAL: dict[str, Spec] = {
     "estimators_": ManyOf(list, OneOf((PNMLClassifier,))),
@@ -138,50 +219,28 @@ _UNIVERSAL: dict[str, Spec] = {
 }
 
 CLASSIFIER_PARTS = [
-    Entry(LabelsLeftOut, _LEFT_OUT),
-    Entry(
-        LogisticPNML,
-        _LEFT_OUT
-        | {"index": array("n", dtype=np.int64), "log_prob": array("n", "c"), "errors": array("n")},
-    ),
-    Entry(
-        TrainingRows,
-        {
-            "values": array("n", "q"),
-            "labels": array("n", dtype=np.int64),
-            "weights": array("n"),
-            "penalty": array("q"),
-            "center": array("d"),
-            "n_classes": OneOf((int,)),
-        },
-        check=_check_training,
-    ),
-    Entry(
-        Objective,
-        {"training": OneOf((TrainingRows,)), "weight": array("c", "q")},
-        build=_objective,
-        check=_check_objective,
-    ),
-    Entry(LogisticModel, {"objective": OneOf((Objective,)), "alpha": _FLOAT}),
-    Entry(
-        OneStep,
-        {"loo": OneOf((LabelsLeftOut,)), "log_prob": array("s", "c")},
-        check=_check_one_step,
-    ),
-    Entry(
-        Refitted,
-        {
-            "model": OneOf((LogisticModel,)),
-            "leverages": array("s"),
-            "tol": _FLOAT,
-            "loo": OneOf((LogisticPNML,)),
-        },
-        build=_refitted,
-        check=_check_refitted,
-    ),
+    value(LabelsLeftOut),
+    value(LogisticPNML),
+    value(TrainingRows, check=_check_training),
+    value(Objective, build=_objective, check=_check_objective),
+    value(LogisticModel),
+    value(StoredOneStep, check=_check_one_step, stored_as="OneStep"),
+    value(StoredRefit, check=_check_refitted, stored_as="Refitted"),
     estimator(LogisticRegression, _LOGISTIC, _check_logistic),
 ]
 CLASSIFIERS = [
-    estimator(PNMLClassifier, _CLASSIFIER, _check_classifier),
-    estimator(UniversalClassifier, _UNIVERSAL, _check_universal),
+    estimator(
+        PNMLClassifier,
+        _CLASSIFIER,
+        _check_classifier,
+        Conversion(frozenset({"estimator_", "learner_"}), _classifier_state, _classifier),
+    ),
+    estimator(
+        UniversalClassifier,
+        _UNIVERSAL,
+        _check_universal,
+        Conversion(
+            frozenset({"estimators_", "named_estimators_", "learner_"}), _union_state, _union
+        ),
+    ),
 ]

@@ -1,42 +1,60 @@
-"""How objects of one class are taken apart and put together."""
+"""Codecs: how objects of one class are written into a model file and read back."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from pnml.models.field_specs import Sums, field_hints, spec_of, sums_of
 from pnml.models.schema import Anything, Array, Count, Either, Names, Spec, Texts
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
 _SOMETIMES = frozenset({"feature_names_in_", "_sample"})
 
 ANYTHING = Anything()
+# What scikit-learn itself keeps of the columns of rows.
+COLUMNS = frozenset({"n_features_in_", "feature_names_in_"})
 
 
 def no_check(values: Mapping[str, Any]) -> None:
     """Accept all values: kinds and sizes have been compared already."""
 
 
+def as_stored(made: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Attributes of an object whose fitted state is stored under their own names."""
+    return state
+
+
 @dataclass(frozen=True)
-class Entry:
+class Codec:
     """One class that a model file may hold, field by field."""
 
     cls: type
-    params: Mapping[str, Spec]  # what the constructor takes
-    state: Mapping[str, Spec] = field(default_factory=dict)  # what fitting adds
-    sums: tuple[tuple[str, str], ...] = ()  # sizes that must be equal where both are known
+    params: Mapping[str, Spec]  # arguments of the constructor
+    state: Mapping[str, Spec] = field(default_factory=dict)  # attributes that fitting adds
+    sums: Sums = ()  # sizes that must be equal where both are known
     build: Callable[..., Any] | None = None  # in place of the constructor
     check: Callable[[Mapping[str, Any]], None] = no_check  # raises where fields clash
+    stored_as: str = ""  # name in the file, where it is not that of the class
+    state_of: Callable[[Any], Mapping[str, Any]] = vars  # fitted state of an object, as in a file
+    restored: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] = as_stored  # and back
+    attributes: frozenset[str] | None = None  # those of a fitted object; None: the state's
 
     @property
     def name(self) -> str:
         """The name that stands in the file."""
-        return self.cls.__name__
+        return self.stored_as or self.cls.__name__
+
+    @property
+    def expected(self) -> set[str]:
+        """Attributes that an object to be saved may have."""
+        fitted = set(self.state) if self.attributes is None else self.attributes | COLUMNS
+        return set(self.params) | fitted
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -49,9 +67,78 @@ class Entry:
         """Attributes that every fitted object has."""
         return set(self.state) - _SOMETIMES
 
+    @property
+    def text(self) -> str:
+        """The params in words, as the documentation of the format lists them."""
+        return ", ".join(self._param_text(name, spec) for name, spec in self.params.items())
+
+    def _param_text(self, name: str, spec: Spec) -> str:
+        words = [] if spec.text in ("", "number") else [spec.text]
+        if name not in self.required:
+            words.append("may be left out")
+        return f"`{name}` ({'; '.join(words)})" if words else f"`{name}`"
+
     def make(self, params: dict[str, Any]) -> Any:
         """The object, before fitted attributes are set."""
         return (self.build or self.cls)(**params)
+
+
+def value(
+    cls: type,
+    build: Callable[..., Any] | None = None,
+    check: Callable[[Mapping[str, Any]], None] = no_check,
+    stored_as: str = "",
+    **special: Spec,
+) -> Codec:
+    """Codec of a frozen value, derived from the type hints of its fields.
+
+    Where a function builds the value, its arguments are the fields. `special` gives the specs of
+    fields whose hint does not say enough.
+    """
+    hints = field_hints(build or cls)
+    specs = {name: special.get(name) or spec_of(hint) for name, hint in hints.items()}
+    return Codec(cls, specs, sums=sums_of(hints), build=build, check=check, stored_as=stored_as)
+
+
+def unfitted(cls: type) -> Codec:
+    """Codec of an object of scikit-learn that is stored by its constructor arguments alone."""
+    return Codec(cls, dict.fromkeys(inspect.signature(cls).parameters, ANYTHING))
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Between the attributes of a fitted estimator and its state in a file of format 1."""
+
+    attributes: frozenset[str]  # that the estimator has once it is fitted
+    store: Callable[[Any], dict[str, Any]]  # estimator → state
+    restore: Callable[[Any, Mapping[str, Any]], dict[str, Any]]  # → attributes
+
+
+def estimator(
+    cls: type,
+    state: dict[str, Spec],
+    check: Callable[[Mapping[str, Any]], None] = no_check,
+    convert: Conversion | None = None,
+) -> Codec:
+    """Codec of an estimator: any parameters, these attributes and scikit-learn's own."""
+    params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)
+    columns: dict[str, Spec] = {"n_features_in_": Count("d"), "feature_names_in_": Names("d")}
+    codec = Codec(cls, params, columns | state, sums=(("w", "d+2"),), check=check)
+    if convert is None:
+        return codec
+    given = convert
+
+    def state_of(model: Any) -> dict[str, Any]:
+        held: dict[str, Any] = vars(model)
+        if "n_features_in_" not in held:
+            return held  # not fitted
+        return {name: held[name] for name in COLUMNS if name in held} | given.store(model)
+
+    def restored(made: Any, stored: Mapping[str, Any]) -> dict[str, Any]:
+        columns = {name: stored[name] for name in COLUMNS if name in stored}
+        return columns | given.restore(made, stored)
+
+    return replace(codec, state_of=state_of, restored=restored, attributes=given.attributes)
 
 
 def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:
@@ -60,20 +147,9 @@ def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:
 
 
 def numbers(*axes: str) -> tuple[Array, ...]:
-    """Arrays of numbers, in whatever precision scikit-learn has left them."""
+    """Arrays of numbers in any of the dtypes that scikit-learn leaves."""
     return tuple(Array(axes, dtype) for dtype in (np.float64, np.float32, np.int64, np.int32))
 
 
 # Classes of a classifier, in the order of its probabilities.
 LABELS = Either((*numbers("c"), array("c", dtype=np.bool_), Names("c"), Texts("c")))
-
-
-def estimator(
-    cls: type,
-    state: dict[str, Spec],
-    check: Callable[[Mapping[str, Any]], None] = no_check,
-) -> Entry:
-    """An estimator: any parameters, these attributes and scikit-learn's own."""
-    params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)
-    columns: dict[str, Spec] = {"n_features_in_": Count("d"), "feature_names_in_": Names("d")}
-    return Entry(cls, params, columns | state, sums=(("w", "d+2"),), check=check)

@@ -1,4 +1,4 @@
-"""The container: arrays and one JSON document in a safetensors file with a checksum."""
+"""The container of model files: safetensors with a JSON document and a checksum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 from pnml.version import __version__
 
 FORMAT = 1
@@ -32,7 +32,7 @@ _DAMAGED = "so it was cut short or changed after it was written; copy or save it
 
 
 def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> list[memoryview]:
-    """The bytes of a file, in pieces."""
+    """The bytes of a file, in pieces; the checksum fills the gap between two of them."""
     mark = secrets.token_hex(_DIGITS // 2)  # found again in the header, then overwritten
     document = described | {"format": FORMAT, "pnml": __version__, "sha256": mark}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -48,7 +48,7 @@ def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> lis
 
 
 def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Description and arrays of a file whose checksum is right."""
+    """Document and arrays of a file; raises where the checksum is wrong."""
     _library()
     if not stat.S_ISREG(path.stat().st_mode):
         raise InputError(
@@ -69,7 +69,7 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
 
 
 def _header(file: BinaryIO) -> bytes:
-    """The header, read only if the file is long enough to hold it."""
+    """The header; raises where the file is too short to hold it."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(_PREFIX), "little")
     if size < _PREFIX or length > min(size, MOST_HEADER_BYTES) - _PREFIX:
@@ -78,7 +78,7 @@ def _header(file: BinaryIO) -> bytes:
 
 
 def _document(header: bytes) -> dict[str, Any]:
-    """Our JSON document, of a version that can be read here."""
+    """The JSON document; raises where its format is newer than this library."""
     try:
         parsed = _parsed(header.decode())
     except UnicodeDecodeError as error:
@@ -92,49 +92,52 @@ def _document(header: bytes) -> dict[str, Any]:
     if type(version) is not int or version < 1:
         raise InputError(f"its header gives no version of the format, {_FOREIGN}")
     if version > FORMAT:
+        writer = shorten(document.get("pnml"))
         raise InputError(
-            f"it is of format {version}, written by pnml {document.get('pnml')}, but pnml "
+            f"it is of format {shorten(version)}, written by pnml {writer}, but pnml "
             f"{__version__} reads formats up to {FORMAT}; upgrade pnml."
         )
     for name, info in parsed.items():
         if type(info) is not dict or info.get("dtype") not in _DTYPES:
-            raise InputError(f"its array {name!r} is of no type that models use, {_FOREIGN}")
+            raise InputError(
+                f"its array {shorten(name)!r} is of no type that models use, {_FOREIGN}"
+            )
     return document
 
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"its header is not JSON, {_FOREIGN}") from error
-    if type(found) is not dict:
+    if type(parsed) is not dict:
         raise InputError(f"its header is not a JSON object, {_FOREIGN}")
-    return found
+    return parsed
 
 
 def _around(data: bytes, at: int) -> tuple[memoryview, memoryview]:
-    """All of a file before and after the digits of its checksum."""
+    """The bytes of a file before and after the digits of its checksum."""
     whole = memoryview(data)
     return whole[:at], whole[at + _DIGITS :]
 
 
 def _digest(before: memoryview, after: memoryview) -> str:
     """SHA-256 of the file with zeros in the place of its checksum."""
-    found = hashlib.sha256(before)
-    found.update(b"0" * _DIGITS)
-    found.update(after)
-    return found.hexdigest()
+    digest = hashlib.sha256(before)
+    digest.update(b"0" * _DIGITS)
+    digest.update(after)
+    return digest.hexdigest()
 
 
 def _tensors(data: bytes) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     library = _library()
     try:
-        found = library.numpy.load(data)
+        tensors = library.numpy.load(data)
     except (library.SafetensorError, ValueError, KeyError, OverflowError) as error:
         raise InputError(f"its arrays are not where its header says, {_DAMAGED}") from error
-    for name, tensor in found.items():
+    for name, tensor in tensors.items():
         if tensor.dtype == np.bool_ and np.any(tensor.view(np.uint8) > 1):
-            raise InputError(f"its array {name!r} holds more than 0 and 1, {_DAMAGED}")
+            raise InputError(f"its array {shorten(name)!r} holds more than 0 and 1, {_DAMAGED}")
         yield name, np.require(tensor, requirements=["C", "A", "W"])
 
 

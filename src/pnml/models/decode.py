@@ -1,4 +1,4 @@
-"""From a description and arrays back to a model, by the registry and nothing else."""
+"""Decode a description and arrays into a model of the registered classes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pnml.errors import InputError
-from pnml.models.codec import Entry
+from pnml.errors import InputError, shorten
+from pnml.models.codec import Codec
 from pnml.models.encode import SCALARS, Tensors, fits_texts, is_fitted
-from pnml.models.registry import ENTRIES, MODEL_CLASSES, NAMED, SHARED_SIZES
+from pnml.models.registry import CODECS, MODEL_CLASSES, SHARED_SIZES
 from pnml.models.schema import Sizes, Spec, agree, check_sum
+from pnml.models.values import NAMED
 
 
 def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
-    """The model; raises InputError, whatever the description holds."""
+    """The model; raises InputError where the description is wrong in any way."""
     objects, layouts = described.get("objects"), described.get("layouts")
     if type(objects) is not list or type(layouts) is not dict:
         raise InputError("its description has no list of objects or no layouts")
@@ -28,12 +29,12 @@ def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
         raise InputError("what it holds is not a fitted model")
     spare = (set(tensors) | set(layouts)) - set(reader.arrays)
     if spare:
-        raise InputError(f"nothing in its description uses the array {min(spare)!r}")
+        raise InputError(f"nothing in its description uses the array {shorten(min(spare))!r}")
     return model
 
 
 class _Reader:
-    """Objects made so far; a new one can only be made of these."""
+    """The objects made so far; a new object can only refer to these."""
 
     def __init__(self, tensors: Tensors, layouts: dict[str, Any]) -> None:
         self.arrays: Tensors = {}
@@ -46,51 +47,51 @@ class _Reader:
         if type(item) is not dict or not {"class", "params"} <= set(item) <= _ITEM:
             raise InputError(f"object {len(self._objects)} has no class or no params")
         name, params, state = item["class"], item["params"], item.get("state", {})
-        if type(name) is not str or name not in ENTRIES:
-            raise InputError(f"it holds an object of class {name!r}, which is not known here")
-        entry = ENTRIES[name]
-        params = self._fields(entry, "params", params, entry.params)
-        state = self._fields(entry, "state", state, entry.state)
-        _refuse_missing(entry, params, state)
-        sizes = self._agreed(entry, params | state)
-        entry.check(params | state)
-        made = entry.make(params)
+        if type(name) is not str or name not in CODECS:
+            raise InputError(f"it holds an object of class {_shown(name)}, which is not known here")
+        codec = CODECS[name]
+        params = self._fields(codec, "params", params, codec.params)
+        state = self._fields(codec, "state", state, codec.state)
+        _refuse_missing(codec, params, state)
+        sizes = self._agreed(codec, params | state)
+        codec.check(params | state)
+        new = codec.make(params)
         if state:
-            vars(made).update(state)
-        self._objects.append(made)
-        if not entry.state:
-            self._sizes[id(made)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}
+            vars(new).update(codec.restored(new, state))
+        self._objects.append(new)
+        if not codec.state:
+            self._sizes[id(new)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}
 
     def _fields(
-        self, entry: Entry, part: str, fields: Any, specs: Mapping[str, Spec]
+        self, codec: Codec, part: str, fields: Any, specs: Mapping[str, Spec]
     ) -> dict[str, Any]:
         if type(fields) is not dict:
-            raise InputError(f"the {part} of a {entry.name} are not given by name")
+            raise InputError(f"the {part} of a {codec.name} are not given by name")
         values = {}
         for name, field in fields.items():
             if name not in specs:
-                raise InputError(f"a {entry.name} has no field {name!r} here")
+                raise InputError(f"a {codec.name} has no field {shorten(name)!r} here")
             values[name] = self.value(field)
             if not specs[name].accepts(values[name]):
-                raise InputError(f"{name} of a {entry.name} is of another kind or shape")
+                raise InputError(f"{name} of a {codec.name} is of another kind or shape")
         return values
 
-    def _agreed(self, entry: Entry, values: dict[str, Any]) -> Sizes:
-        """Sizes on which the fields agree, those of parts included."""
-        specs = {**entry.params, **entry.state}
-        found, sizes = [], Sizes()
+    def _agreed(self, codec: Codec, values: dict[str, Any]) -> Sizes:
+        """Sizes on which the fields and their parts agree."""
+        specs = {**codec.params, **codec.state}
+        lengths, sizes = [], Sizes()
         for name, value in values.items():
-            where = f"{name} of a {entry.name}"
-            found += [(where, axis, size) for axis, size in specs[name].sizes(value)]
-            found += [(where, axis, size) for axis, size in self._sizes.get(id(value), {}).items()]
-        agree(found, sizes)
-        for axis, wanted in entry.sums:
+            where = f"{name} of a {codec.name}"
+            shared = self._sizes.get(id(value), {}).items()
+            lengths += [(where, axis, n) for axis, n in (*specs[name].sizes(value), *shared)]
+        agree(lengths, sizes)
+        for axis, wanted in codec.sums:
             if axis in sizes:
-                check_sum(f"a row kept in a {entry.name}", wanted, sizes[axis], sizes)
+                check_sum(f"a row kept in a {codec.name}", wanted, sizes[axis], sizes)
         return sizes
 
     def value(self, field: Any) -> Any:
-        """The value that a piece of the description stands for."""
+        """The value of a field of the description."""
         if type(field) is list:
             return [self.value(item) for item in field]
         if type(field) is not dict:
@@ -98,24 +99,15 @@ class _Reader:
         if len(field) != 1:
             raise InputError("a value is described by other than one tag")
         ((tag, content),) = field.items()
-        readers: dict[str, Callable[[Any], Any]] = {
-            "array": self._array,
-            "dict": self._dict,
-            "float": _float,
-            "named": _named,
-            "names": _names,
-            "object": self._object,
-            "scalar": self._scalar,
-            "texts": _texts,
-            "tuple": self._tuple,
-        }
-        if tag not in readers:
-            raise InputError(f"a value is described by the unknown tag {tag!r}")
-        return readers[tag](content)
+        if tag in _PLAIN_TAGS:
+            return _PLAIN_TAGS[tag](content)
+        if tag in _TAGS:
+            return _TAGS[tag](self, content)
+        raise InputError(f"a value is described by the unknown tag {shorten(tag)!r}")
 
     def _object(self, content: Any) -> Any:
         if type(content) is not int or not 0 <= content < len(self._objects):
-            raise InputError(f"it refers to object {content!r}, which does not come before")
+            raise InputError(f"it refers to object {_shown(content)}, which does not come before")
         return self._objects[content]
 
     def _tuple(self, content: Any) -> tuple[Any, ...]:
@@ -146,25 +138,25 @@ class _Reader:
 
     def _array(self, content: Any) -> npt.NDArray[Any]:
         if type(content) is not str or content not in self._tensors:
-            raise InputError(f"it lacks the array {content!r}")
+            raise InputError(f"it lacks the array {_shown(content)}")
         if content not in self.arrays:
             self.arrays[content] = self._laid_out(content)
         return self.arrays[content]
 
     def _laid_out(self, name: str) -> npt.NDArray[Any]:
-        """The array with its axes in memory as they were."""
+        """The array with the order in memory that it had before it was saved."""
         array = self._tensors[name]
         if name not in self._layouts:
             return array
-        layout = self._layouts[name]
+        layout, shown = self._layouts[name], repr(shorten(name))
         if type(layout) is not dict or set(layout) != {"axes", "flip"}:
-            raise InputError(f"the layout of the array {name!r} is not one of axes and flips")
+            raise InputError(f"the layout of the array {shown} is not one of axes and flips")
         axes, flip = layout["axes"], layout["flip"]
-        every = list(range(array.ndim))
-        if not _whole(axes) or sorted(axes) != every:
-            raise InputError(f"the layout of the array {name!r} names other axes than it has")
-        if not _whole(flip) or len(set(flip)) != len(flip) or not set(flip) <= set(every):
-            raise InputError(f"the layout of the array {name!r} flips axes that it has not")
+        all_axes = list(range(array.ndim))
+        if not _whole(axes) or sorted(axes) != all_axes:
+            raise InputError(f"the layout of the array {shown} names other axes than it has")
+        if not _whole(flip) or len(set(flip)) != len(flip) or not set(flip) <= set(all_axes):
+            raise InputError(f"the layout of the array {shown} flips axes that it has not")
         return np.flip(array.transpose(np.argsort(axes)), tuple(flip))
 
 
@@ -172,12 +164,17 @@ _ITEM = {"class", "params", "state"}
 _NONFINITE = {"inf", "-inf", "nan"}
 
 
-def _refuse_missing(entry: Entry, params: dict[str, Any], state: dict[str, Any]) -> None:
-    missing = set(entry.required - set(params))
+def _shown(content: Any) -> str:
+    """A piece of the description as it stands in a message."""
+    return repr(shorten(content)) if type(content) is str else shorten(repr(content))
+
+
+def _refuse_missing(codec: Codec, params: dict[str, Any], state: dict[str, Any]) -> None:
+    missing = set(codec.required - set(params))
     if state:
-        missing |= entry.needs - set(state)
+        missing |= codec.needs - set(state)
     if missing:
-        raise InputError(f"a {entry.name} lacks {min(missing)}")
+        raise InputError(f"a {codec.name} lacks {min(missing)}")
 
 
 def _list(content: Any) -> list[Any]:
@@ -198,7 +195,7 @@ def _float(content: Any) -> float:
 
 def _named(content: Any) -> Any:
     if type(content) is not str or content not in NAMED:
-        raise InputError(f"it names {content!r}, which is not known here")
+        raise InputError(f"it names {_shown(content)}, which is not known here")
     return NAMED[content]
 
 
@@ -217,5 +214,21 @@ def _texts(content: Any) -> npt.NDArray[np.str_]:
     if not all(type(text) is str and len(text) <= width for text in texts):
         raise InputError("an array of texts in it holds what is no text or is too wide")
     if width < 1 or not fits_texts(width, max(len(texts), 1)):
-        raise InputError(f"an array of texts in it is {width} characters wide")
+        raise InputError(f"an array of texts in it is {shorten(width)} characters wide")
     return np.array(texts, dtype=f"U{width}")
+
+
+_PLAIN_TAGS: dict[str, Callable[[Any], Any]] = {
+    "float": _float,
+    "named": _named,
+    "names": _names,
+    "texts": _texts,
+}
+# Tags whose content refers to other parts of the file.
+_TAGS: dict[str, Callable[[_Reader, Any], Any]] = {
+    "array": _Reader._array,
+    "dict": _Reader._dict,
+    "object": _Reader._object,
+    "scalar": _Reader._scalar,
+    "tuple": _Reader._tuple,
+}

@@ -1,21 +1,24 @@
-"""From a fitted model to arrays and a description that JSON can hold."""
+"""Encode a fitted model as arrays and a description that JSON can hold."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pnml.errors import InputError
-from pnml.models.codec import Entry
-from pnml.models.registry import ADVICE, ENTRY_OF, MODEL_CLASSES, MODEL_NAMES, NAMED
+from pnml.errors import InputError, shorten
+from pnml.models.codec import Codec
+from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES
+from pnml.models.values import NAMED
 
 Tensors = dict[str, npt.NDArray[Any]]
 
 DTYPES = tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, np.bool_)))
-# Scalars of numpy keep their type: name in the file → type, and the plain type beside it.
+# Scalars of numpy keep their type: name in the file → type, and the Python type of its value.
 SCALARS: dict[str, tuple[type[np.generic], type]] = {
     "float64": (np.float64, float),
     "float32": (np.float32, float),
@@ -36,20 +39,20 @@ _MOST_CHARACTERS = 2**24
 
 
 def fits_texts(width: int, count: int) -> bool:
-    """Whether an array of so many texts, all as wide as the widest, is small enough to make."""
+    """Whether an array of `count` texts, each `width` characters wide, is small enough to make."""
     return width * count <= _MOST_CHARACTERS
 
 
 def is_fitted(model: Any) -> bool:
-    """Whether there is something to save: models of tables are made fitted."""
-    return not ENTRY_OF[type(model)].state or "n_features_in_" in vars(model)
+    """Whether the model is fitted; table models always are."""
+    return not CODEC_OF[type(model)].state or "n_features_in_" in vars(model)
 
 
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
-    """Description and arrays of a fitted model; what is shared in memory is stored once."""
+    """Description and arrays of a fitted model; objects shared in memory are stored once."""
     if type(model) not in MODEL_CLASSES:
         raise InputError(
-            f"model is a {type(model).__name__}, but a model file holds one of "
+            f"model is a {shorten(type(model).__name__)}, but a model file holds one of "
             f"{', '.join(MODEL_NAMES)}; pass one of these, or save the one inside."
         )
     if not is_fitted(model):
@@ -70,7 +73,7 @@ def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
 
 
 class _Writer:
-    """Objects in an order in which each comes after all it is made of."""
+    """Collects objects; each comes after the objects that it is made of."""
 
     def __init__(self) -> None:
         self.objects: list[dict[str, Any]] = []
@@ -79,45 +82,51 @@ class _Writer:
         self._seen: dict[int, tuple[Any, dict[str, Any]]] = {}  # the value stays, so its id does
 
     def value(self, value: Any, name: str) -> Any:
-        """What stands for a value in the description; `name` is the field that holds it."""
-        kind = type(value)
-        if value is None or kind in (bool, str):
-            return value
-        if kind is int and value.bit_length() <= _MOST_BITS:
-            return value
-        if kind is float:
-            return value if math.isfinite(value) else {"float": str(value)}
-        if kind is list:
-            return [self.value(item, name) for item in value]
-        if kind is tuple:
-            return {"tuple": [self.value(item, name) for item in value]}
-        if kind is dict and all(type(key) is str for key in value):
-            return {"dict": [[key, self.value(item, name)] for key, item in value.items()]}
-        if isinstance(value, np.generic):
-            return self._scalar(value, name)
-        return self._reference(value, name)
+        """The description of a value; `name` is the field that holds it."""
+        write = _WRITERS.get(type(value))
+        return write(self, value, name) if write else self._reference(value, name)
+
+    def _plain(self, value: bool | str | None, name: str) -> bool | str | None:
+        return value
+
+    def _int(self, value: int, name: str) -> int:
+        if value.bit_length() > _MOST_BITS:
+            raise _refusal(value, name)
+        return value
+
+    def _float(self, value: float, name: str) -> Any:
+        return value if math.isfinite(value) else {"float": str(value)}
+
+    def _list(self, value: list[Any], name: str) -> list[Any]:
+        return [self.value(item, name) for item in value]
+
+    def _tuple(self, value: tuple[Any, ...], name: str) -> dict[str, Any]:
+        return {"tuple": [self.value(item, name) for item in value]}
+
+    def _dict(self, value: dict[Any, Any], name: str) -> dict[str, Any]:
+        if not all(type(key) is str for key in value):
+            raise _refusal(value, name)
+        return {"dict": [[key, self.value(item, name)] for key, item in value.items()]}
 
     def _scalar(self, value: np.generic, name: str) -> dict[str, Any]:
-        for dtype, (scalar, plain) in SCALARS.items():
-            if type(value) is scalar:
-                return {"scalar": [dtype, self.value(plain(value), name)]}
-        raise _refusal(value, name)
+        dtype, plain = _SCALAR_NAMES[type(value)]
+        return {"scalar": [dtype, self.value(plain(value), name)]}
 
     def _reference(self, value: Any, name: str) -> dict[str, Any]:
-        """What stands for an array or object, stored at its first appearance."""
+        """The reference to an array or object, which is stored at its first appearance."""
         for known, single in NAMED.items():
             if value is single:
                 return {"named": known}
         if id(value) in self._seen:
             return self._seen[id(value)][1]
         if type(value) is np.ndarray:
-            found = self._array(value, name)
-        elif type(value) in ENTRY_OF:
-            found = self._object(value, ENTRY_OF[type(value)])
+            reference = self._array(value, name)
+        elif type(value) in CODEC_OF:
+            reference = self._object(value, CODEC_OF[type(value)])
         else:
             raise _refusal(value, name)
-        self._seen[id(value)] = value, found
-        return found
+        self._seen[id(value)] = value, reference
+        return reference
 
     def _array(self, array: npt.NDArray[Any], name: str) -> dict[str, Any]:
         if array.dtype == object and array.ndim == 1 and all(isinstance(x, str) for x in array):
@@ -129,7 +138,7 @@ class _Writer:
         if array.dtype not in DTYPES:
             raise _refusal(array, name)
         key = f"{len(self.tensors)}.{name}"
-        # The order of the axes in memory is kept: sums in another order end in other last bits.
+        # Keep the order of the axes in memory: sums in another order differ in their last bits.
         flip = [i for i, stride in enumerate(array.strides) if stride < 0]
         upright = np.flip(array, tuple(flip))
         axes = sorted(range(array.ndim), key=lambda i: -upright.strides[i])
@@ -140,25 +149,40 @@ class _Writer:
             self.layouts[key] = {"axes": axes, "flip": flip}
         return {"array": key}
 
-    def _object(self, value: Any, entry: Entry) -> dict[str, Any]:
-        held = vars(value)
-        strange = set(held) - set(entry.params) - set(entry.state) if entry.state else ()
-        if strange:
+    def _object(self, value: Any, codec: Codec) -> dict[str, Any]:
+        unknown = set(vars(value)) - codec.expected if codec.state else ()
+        if unknown:
             raise InputError(
-                f"This {entry.name} has an attribute {min(strange)!r} that a model file does not "
-                "hold; delete it before saving."
+                f"This {codec.name} has an attribute {shorten(min(unknown))!r} that a model file "
+                "does not hold; delete it before saving."
             )
-        params = {name: self.value(getattr(value, name), name) for name in entry.params}
-        state = {name: self.value(held[name], name) for name in entry.state if name in held}
-        described = {"class": entry.name, "params": params} | ({"state": state} if state else {})
+        params = {name: self.value(getattr(value, name), name) for name in codec.params}
+        held = codec.state_of(value) if codec.state else {}
+        state = {name: self.value(held[name], name) for name in codec.state if name in held}
+        described = {"class": codec.name, "params": params} | ({"state": state} if state else {})
         self.objects.append(described)
         return {"object": len(self.objects) - 1}
 
 
+_SCALAR_NAMES = {scalar: (name, plain) for name, (scalar, plain) in SCALARS.items()}
+_WRITERS: dict[type, Callable[[_Writer, Any, str], Any]] = {
+    NoneType: _Writer._plain,
+    bool: _Writer._plain,
+    str: _Writer._plain,
+    int: _Writer._int,
+    float: _Writer._float,
+    list: _Writer._list,
+    tuple: _Writer._tuple,
+    dict: _Writer._dict,
+    **dict.fromkeys(_SCALAR_NAMES, _Writer._scalar),
+}
+
+
 def _refusal(value: Any, name: str) -> InputError:
-    kind = type(value).__name__
-    what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {kind}"
+    kind = shorten(type(value).__name__)
+    is_array = isinstance(value, np.ndarray)
+    what = f"an array of {shorten(value.dtype)}" if is_array else f"a {kind}"
     if kind == "int":
         what = f"an integer of {value.bit_length()} bits"
-    cure = ADVICE.get(name, "pass numbers, text, or lists and float64 arrays of them")
-    return InputError(f"{name} holds {what}, which a model file cannot hold; {cure}.")
+    advice = ADVICE.get(name, "pass numbers, text, or lists and float64 arrays of them")
+    return InputError(f"{shorten(name)} holds {what}, which a model file cannot hold; {advice}.")

@@ -1,4 +1,4 @@
-"""Save a model and load it again, the same to the last bit."""
+"""Save a model to a file and load it again, equal to the last bit."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy.typing as npt
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.models.container import pack, unpack
 from pnml.models.decode import decode
 from pnml.models.encode import encode
-from pnml.models.registry import refuse_lacking
+from pnml.models.registry import refuse_without_pyarrow
 from pnml.models.stored_layer import KEY, StoredLayer
 from pnml.runtime.atomic import check_path, reason, write_whole
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """A file from which `load` makes the same model: same numbers, same next `partial_fit`.
+    """Write a file from which `load` makes the same model: same numbers, same next `partial_fit`.
 
     The file appears whole or not at all. It holds numbers and names, no code; its layout is
     described in ``docs/model-file.md``.
@@ -30,10 +30,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : a fitted estimator of this library, or a fitted `pnml.nn.LastLayerPNML`
-        Of the latter the file holds what was counted, not the network; after
-        ``from_embeddings`` the head is in the file, too.
+        Of the latter the file holds the statistic of the training rows, not the network; after
+        ``from_embeddings`` it also holds the head.
     path : str or path
-        By custom it ends in ``.pnml``. A file that is there is replaced.
+        By custom it ends in ``.pnml``. An existing file is replaced.
 
     Examples
     --------
@@ -47,24 +47,26 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     path = check_path(path)
-    described, tensors = _described(model)
+    described, tensors = _encoded(model)
     pieces = pack(described, tensors)
     try:
         write_whole(path, pieces)
     except InputError:
         raise
     except (OSError, ValueError) as error:
-        raise InputError(f"Cannot write {path}: {reason(error)}; check the path.") from error
+        raise InputError(
+            f"Cannot write {_shown(path)}: {reason(error)}; check the path."
+        ) from error
 
 
 def load(path: str | os.PathLike[str], *, model: Any = None, layer: Any = None) -> Any:
-    """The model that `save` put into a file; nothing in the file is ever run.
+    """The model that `save` wrote into a file; loading never runs code from the file.
 
     Parameters
     ----------
     path : str or path
     model : torch.nn.Module, optional
-        The network that a LastLayerPNML was fitted with: its file does not hold it.
+        The network that a LastLayerPNML was fitted with, which its file does not hold.
     layer : optional
         Where the last layer of that network is, as for `pnml.nn.LastLayerPNML`.
 
@@ -87,21 +89,21 @@ def load(path: str | os.PathLike[str], *, model: Any = None, layer: Any = None) 
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
-    """A file whose checksum is right, before anything is made of it."""
+    """The contents of a file with a correct checksum; no model is made yet."""
     path = check_path(path)
     try:
         document, tensors = unpack(path)
-        refuse_lacking(document)
+        refuse_without_pyarrow(document)
     except InputError as error:
-        raise InputError(f"Cannot load {path}: {error}") from error
+        raise InputError(f"Cannot load {_shown(path)}: {error}") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"Cannot load {path}: {reason(error)}; check the path.") from error
+        raise InputError(f"Cannot load {_shown(path)}: {reason(error)}; check the path.") from error
     return ModelFile(path, document, tensors)
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a whole file holds."""
+    """The contents of a model file: its document and its arrays."""
 
     path: Path
     document: dict[str, Any]
@@ -115,7 +117,7 @@ class ModelFile:
 
     @property
     def last_layer(self) -> StoredLayer | None:
-        """What was counted of a network; None where the file holds something else."""
+        """The stored last layer of a network; None where the file holds another model."""
         if KEY not in self.document:
             return None
         try:
@@ -124,42 +126,47 @@ class ModelFile:
             raise self._unreadable(error) from error
 
     def model(self, network: Any = None, layer: Any = None) -> Any:
-        """The model itself, around the network it needs, if it does."""
+        """The model; a last layer is put around the network given, or around its own head."""
         stored = self.last_layer
         if stored is not None:
             try:
-                return _networks().put_together(stored, network, layer)
+                return _network_file().from_stored(stored, network, layer)
             except InputError as error:
-                raise InputError(f"Cannot load {self.path}: {error}") from error
+                raise InputError(f"Cannot load {_shown(self.path)}: {error}") from error
         try:
-            made = decode(self.document, self.tensors)
+            model = decode(self.document, self.tensors)
         except (InputError, RecursionError) as error:
             raise self._unreadable(error) from error
         if network is not None or layer is not None:
             raise InputError(
-                f"Cannot load {self.path} around a network: it holds a {type(made).__name__}, "
-                "which needs none; leave out model and layer."
+                f"Cannot load {_shown(self.path)} around a network: it holds a "
+                f"{type(model).__name__}, which needs none; leave out model and layer."
             )
-        return made
+        return model
 
     def _unreadable(self, error: Exception) -> InputError:
         reason = str(error).rstrip(".")
         return InputError(
-            f"Cannot load {self.path}: {reason}; upgrade pnml if a newer version wrote it, "
+            f"Cannot load {_shown(self.path)}: {reason}; upgrade pnml if a newer version wrote it, "
             "else save the model again."
         )
 
 
-def _described(model: Any) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Description and arrays of a model, such as can be read back."""
+def _shown(path: Path) -> str:
+    """The path as it stands in a message."""
+    return shorten(path, MOST_PATH)
+
+
+def _encoded(model: Any) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Description and arrays of a model, checked by decoding them once."""
     check: Callable[..., Any] = decode
     if _is_last_layer(model):
-        stored = _networks().take_apart(model)
+        stored = _network_file().to_stored(model)
         described, tensors, check = stored.document, stored.tensors, StoredLayer.of
     else:
         described, tensors = encode(model)
     try:
-        check(described, tensors)  # what cannot be read back must not be written
+        check(described, tensors)  # never write a file that cannot be read back
     except InputError as error:
         raise InputError(
             f"This {type(model).__name__} cannot be saved, since {error}; fit it again first."
@@ -168,12 +175,12 @@ def _described(model: Any) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 
 
 def _is_last_layer(model: Any) -> bool:
-    networks = sys.modules.get("pnml.nn")  # there is no such model where that was never imported
+    networks = sys.modules.get("pnml.nn")  # not imported: then the model is not from there
     return networks is not None and type(model) is networks.LastLayerPNML
 
 
-def _networks() -> ModuleType:
-    """What knows networks; PyTorch is imported here and not before."""
+def _network_file() -> ModuleType:
+    """The module for networks, imported on demand since it needs PyTorch."""
     try:
         from pnml.models import network_file
     except ModuleNotFoundError as error:

@@ -1,9 +1,10 @@
-"""A network's last layer, taken apart for a file and put together again around the network."""
+"""Convert a LastLayerPNML to and from the values that a model file stores."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
@@ -11,35 +12,39 @@ from torch import Tensor, nn
 from pnml.errors import InputError
 from pnml.models.stored_layer import StoredLayer
 from pnml.nn import LastLayerPNML
-from pnml.nn.heads import linear_module
+from pnml.nn.head import linear_module
 
 
-def take_apart(module: LastLayerPNML) -> StoredLayer:
-    """All that a file holds of a fitted module: no weights, except where all of it is a head.
+def to_stored(module: LastLayerPNML) -> StoredLayer:
+    """The stored form of a fitted module: no weights, unless the network is a linear layer.
 
     >>> m = LastLayerPNML.from_embeddings(torch.eye(3), None, torch.eye(3).repeat(9, 1))
-    >>> again = put_together(take_apart(m))
+    >>> again = from_stored(to_stored(m))
     >>> bool((again(torch.eye(3)).regret == m(torch.eye(3)).regret).all())
     True
     """
     if not module.statistic.fitted:
         raise InputError("This LastLayerPNML has seen no training rows; fit it before saving it.")
     features = module.statistic.counted.form.features
-    out = module.score_features(torch.ones(1, features))  # also chooses the scale, once for all
-    head = module.model.state_dict() if _is_whole(module.model) else {}
+    out = module.score_features(torch.ones(1, features))
+    statistic = {name: _array(t) for name, t in module.statistic.state_dict().items()}
+    scale = module.scale_
+    if module.settings.scale == "auto" and scale is not None:
+        statistic["scale"] = np.array(scale)  # after partial_fit it is chosen but not stored yet
+    head = module.model.state_dict() if _is_linear(module.model) else {}
     return StoredLayer(
         settings={name: _plain(value) for name, value in vars(module.settings).items()},
         task=out.task.name,
         outputs=out.logits.shape[-1],
-        scale=module.scale_,
-        statistic={name: _array(t) for name, t in module.statistic.state_dict().items()},
+        scale=scale,
+        statistic=statistic,
         head={name: _array(tensor) for name, tensor in head.items()},
         head_dtype=str(head["weight"].dtype).removeprefix("torch.") if head else None,
     )
 
 
-def put_together(stored: StoredLayer, model: Any = None, layer: Any = None) -> LastLayerPNML:
-    """The module again, around a network given as to LastLayerPNML, or around its own head."""
+def from_stored(stored: StoredLayer, model: Any = None, layer: Any = None) -> LastLayerPNML:
+    """The module, around a network given as for LastLayerPNML, or around its own head."""
     if model is None and layer is None:
         model = _head(stored)
     module = LastLayerPNML(model, layer, **stored.settings)
@@ -49,8 +54,8 @@ def put_together(stored: StoredLayer, model: Any = None, layer: Any = None) -> L
     return module
 
 
-def _is_whole(model: Any) -> bool:
-    """Whether a network is nothing but a linear layer, so that the file can hold it."""
+def _is_linear(model: Any) -> bool:
+    """Whether a network is a single linear layer, which the file can hold."""
     return type(model) is nn.Linear and set(model.state_dict()) <= {"weight", "bias"}
 
 
@@ -61,17 +66,17 @@ def _head(stored: StoredLayer) -> nn.Linear:
             "that too, as in pnml.load(path, model=network)."
         )
     dtype = getattr(torch, stored.head_dtype)
-    found = {name: torch.from_numpy(array).to(dtype) for name, array in stored.head.items()}
-    return linear_module(found["weight"], found.get("bias"))
+    head = {name: torch.from_numpy(array).to(dtype) for name, array in stored.head.items()}
+    return linear_module(head["weight"], head.get("bias"))
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON holds it: numbers of any make become float64."""
+    """A setting for JSON; numbers of any type become float64."""
     return value if value is None or isinstance(value, bool | str) else float(value)
 
 
 def _array(tensor: Tensor) -> npt.NDArray[Any]:
-    """A tensor as an array of a kind that files hold, its rows one after the other."""
+    """A tensor as a contiguous array with a dtype that files hold."""
     value = tensor.detach().cpu().contiguous()
     short = value.is_floating_point() and value.dtype not in (torch.float32, torch.float64)
     array: npt.NDArray[Any] = (value.float() if short else value).numpy()

@@ -1,9 +1,10 @@
-"""What a field of a stored object may hold, and whether the shapes of its arrays agree."""
+"""Specs: which values a field of a stored object takes, and whether array shapes agree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,15 +13,29 @@ from pnml.errors import InputError
 
 Sizes = dict[str, int]  # letter → length of the axes it names
 
+# Words of the documentation for plain types; other classes appear by name.
+_WORDS: dict[type, str] = {
+    float: "number",
+    int: "whole number",
+    bool: "true or false",
+    str: "text",
+    NoneType: "null",
+}
+_DTYPE_WORDS = {"f": "", "i": "; whole numbers", "b": "; true or false"}
+
 
 class Spec(Protocol):
-    """One field: which values it takes, and what they say about sizes."""
+    """The values that one field takes, and what they say about sizes."""
+
+    @property
+    def text(self) -> str:
+        """The values in words, for the documentation."""
 
     def accepts(self, value: Any) -> bool:
         """Whether the value is of the right kind."""
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
-        """Letters, or sums such as ``d+k+1``, beside the lengths they have in this value."""
+        """Letters, or sums such as ``d+k+1``, with their lengths in this value."""
 
 
 class _Sizeless:
@@ -37,45 +52,52 @@ class Array:
     axes: tuple[str, ...]
     dtype: type[np.generic]
 
+    @property
+    def text(self) -> str:
+        """The axes, and the dtype where it is not float64."""
+        return ", ".join(self.axes) + _DTYPE_WORDS[np.dtype(self.dtype).kind]
+
     def accepts(self, value: Any) -> bool:
         """Whether it is an array of this dtype and number of axes."""
         right = type(value) is np.ndarray and value.dtype == self.dtype
         return right and value.ndim == len(self.axes)
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
-        """Every axis beside its length."""
+        """Every axis with its length."""
         return zip(self.axes, value.shape, strict=True)
 
 
 @dataclass(frozen=True)
-class Names:
-    """Names of columns, as scikit-learn keeps them."""
+class _TextVector:
+    """A vector of texts along a named axis."""
 
     axis: str
 
+    @property
+    def text(self) -> str:
+        """The axis."""
+        return f"{self.axis}; texts"
+
+    def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
+        """The axis with the number of texts."""
+        return [(self.axis, len(value))]
+
+
+class Names(_TextVector):
+    """Names of columns, as scikit-learn keeps them: an array of Python strings."""
+
     def accepts(self, value: Any) -> bool:
-        """Whether it is a vector of texts."""
+        """Whether it is a vector of strings with dtype object."""
         right = type(value) is np.ndarray and value.dtype == object and value.ndim == 1
         return right and all(isinstance(name, str) for name in value)
 
-    def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
-        """The axis beside the number of names."""
-        return [(self.axis, len(value))]
 
-
-@dataclass(frozen=True)
-class Texts:
-    """Labels that are text, all in fields of one width."""
-
-    axis: str
+class Texts(_TextVector):
+    """Labels that are text: an array with one of numpy's string dtypes."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is a vector of such texts."""
+        """Whether it is a vector with a string dtype."""
         return type(value) is np.ndarray and value.dtype.kind == "U" and value.ndim == 1
-
-    def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
-        """The axis beside the number of texts."""
-        return [(self.axis, len(value))]
 
 
 @dataclass(frozen=True)
@@ -84,12 +106,17 @@ class Count:
 
     axis: str
 
+    @property
+    def text(self) -> str:
+        """The axis."""
+        return f"number of {self.axis}"
+
     def accepts(self, value: Any) -> bool:
-        """Whether it counts something."""
+        """Whether it is a number of 1 or more."""
         return type(value) is int and value >= 1
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
-        """The axis beside the number."""
+        """The axis with the number."""
         return [(self.axis, value)]
 
 
@@ -98,6 +125,12 @@ class OneOf(_Sizeless):
     """An object of one of these classes, subclasses not included."""
 
     classes: tuple[type, ...]
+
+    @property
+    def text(self) -> str:
+        """The classes by name."""
+        named = [_WORDS.get(cls, cls.__name__) for cls in self.classes if cls is not np.float64]
+        return " or ".join(named)
 
     def accepts(self, value: Any) -> bool:
         """Whether its class is listed."""
@@ -110,13 +143,23 @@ class Same(_Sizeless):
 
     objects: tuple[Any, ...]
 
+    @property
+    def text(self) -> str:
+        """The tag that stands for them in the file."""
+        return "named"
+
     def accepts(self, value: Any) -> bool:
         """Whether it is one of them."""
         return any(value is known for known in self.objects)
 
 
 class Fitted(_Sizeless):
-    """An estimator that has seen rows."""
+    """A fitted estimator."""
+
+    @property
+    def text(self) -> str:
+        """The kind of object."""
+        return "fitted estimator"
 
     def accepts(self, value: Any) -> bool:
         """Whether it knows how many features it was fitted to."""
@@ -125,10 +168,15 @@ class Fitted(_Sizeless):
 
 @dataclass(frozen=True)
 class ManyOf(_Sizeless):
-    """A list, a tuple, or a dict by name, of values that are all alike."""
+    """A list, a tuple, or a dict by name, of values that all have one spec."""
 
     container: type[list[Any]] | type[tuple[Any, ...]] | type[dict[str, Any]]
     item: Spec
+
+    @property
+    def text(self) -> str:
+        """The container and its items."""
+        return f"{self.container.__name__}, each {self.item.text}"
 
     def accepts(self, value: Any) -> bool:
         """Whether all its values are of the right kind."""
@@ -139,12 +187,17 @@ class ManyOf(_Sizeless):
 
 @dataclass(frozen=True)
 class Row(_Sizeless):
-    """A tuple with one kind of value in each place."""
+    """A tuple with one spec for each place."""
 
     places: tuple[Spec, ...]
 
+    @property
+    def text(self) -> str:
+        """The places in order."""
+        return f"tuple of {' and '.join(place.text for place in self.places)}"
+
     def accepts(self, value: Any) -> bool:
-        """Whether every place holds what belongs there."""
+        """Whether every place holds a value of its kind."""
         if type(value) is not tuple or len(value) != len(self.places):
             return False
         return all(spec.accepts(item) for spec, item in zip(self.places, value, strict=True))
@@ -152,34 +205,44 @@ class Row(_Sizeless):
 
 @dataclass(frozen=True)
 class Either:
-    """A value of one of several kinds."""
+    """A value that one of several specs takes."""
 
     kinds: tuple[Spec, ...]
 
+    @property
+    def text(self) -> str:
+        """The alternatives."""
+        return ", or ".join(spec.text for spec in self.kinds)
+
     def accepts(self, value: Any) -> bool:
-        """Whether one of the kinds takes it."""
+        """Whether one of the specs takes it."""
         return any(spec.accepts(value) for spec in self.kinds)
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
-        """What the kind that takes it says."""
+        """The sizes that the first spec that takes it gives."""
         return next(spec for spec in self.kinds if spec.accepts(value)).sizes(value)
 
 
 class Anything(_Sizeless):
-    """Whatever a file can hold: a constructor's argument, which the estimator itself judges."""
+    """Whatever a file can hold: an argument of a constructor, which the estimator checks."""
+
+    @property
+    def text(self) -> str:
+        """Nothing is said about it."""
+        return ""
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is anything."""
+        """True for every value."""
         return True
 
 
-def agree(found: Iterable[tuple[str, str, int]], sizes: Sizes) -> None:
-    """Fill in what the letters stand for; raise where a field (name, axis, length) disagrees."""
-    found = list(found)
-    for name, axis, length in found:
+def agree(lengths: Iterable[tuple[str, str, int]], sizes: Sizes) -> None:
+    """Fill `sizes` from fields (name, axis, length); raise where two fields disagree."""
+    lengths = list(lengths)
+    for name, axis, length in lengths:
         if "+" not in axis and sizes.setdefault(axis, length) != length:
             raise InputError(_misfit(name, length, sizes[axis]))
-    for name, axis, length in found:
+    for name, axis, length in lengths:
         if "+" in axis:
             check_sum(name, axis, length, sizes)
 

@@ -1,4 +1,4 @@
-"""What a file holds of a network's last layer, checked; it is read without PyTorch."""
+"""The stored last layer of a network, checked; reading it does not need PyTorch."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.statistic.row_sample import sample_size
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 KEY = "last_layer"  # of the document
 SETTINGS = {"task", "alpha", "normalize", "bias_column", "scale"}
 PARTS = {"settings", "task", "outputs", "scale", "head"}
-# Letters are lengths: c of the counts, w of the counted rows, m of the sample.
+# Letters are lengths: c of the counts, w of the rows, m of the sample.
 STATISTIC = {
     "counts": ("c",),
     "xx": ("w", "w"),
@@ -36,63 +36,65 @@ class StoredLayer:
     """Settings and statistic of a LastLayerPNML, and its head where that is the whole network."""
 
     settings: dict[str, Any]  # the arguments of LastLayerPNML
-    task: str  # what it is; "auto" has been decided
+    task: str  # never "auto"
     outputs: int
     scale: float | None  # in use; None for the network's own probabilities
     statistic: Arrays
-    head: Arrays  # weight and perhaps bias; empty where the network is not in the file
+    head: Arrays  # weight and perhaps bias; empty if the network is not in the file
     head_dtype: str | None = None
 
     @classmethod
     def of(cls, document: Mapping[str, Any], tensors: Arrays) -> StoredLayer:
-        """What a document and arrays say, if all of it fits together."""
-        told = document.get(KEY)
-        if type(told) is not dict or set(told) != PARTS:
+        """The stored layer of a document and its arrays; raises where they do not fit together."""
+        fields = document.get(KEY)
+        if type(fields) is not dict or set(fields) != PARTS:
             raise InputError(f"its entry {KEY!r} does not have the keys {', '.join(sorted(PARTS))}")
-        _check_told(told)
+        _check_document(fields)
         statistic = _named(tensors, "statistic.")
         features = _check_statistic(statistic)
         head = _named(tensors, "head.")
-        if (told["head"] is not None) != bool(head):
+        if (fields["head"] is not None) != bool(head):
             raise InputError("its head has arrays but no dtype, or a dtype but no arrays")
         if head:
-            _check_head(head, (told["outputs"], features))
+            _check_head(head, (fields["outputs"], features))
         spare = set(tensors) - {f"statistic.{n}" for n in statistic} - {f"head.{n}" for n in head}
         if spare:
-            raise InputError(f"nothing in its description uses the array {min(spare)!r}")
+            raise InputError(f"nothing in its description uses the array {shorten(min(spare))!r}")
         return cls(
-            told["settings"],
-            told["task"],
-            told["outputs"],
-            told["scale"],
+            fields["settings"],
+            fields["task"],
+            fields["outputs"],
+            fields["scale"],
             statistic,
             head,
-            told["head"],
+            fields["head"],
         )
 
     @property
     def document(self) -> dict[str, Any]:
-        """What the header of the file says."""
-        told = {
+        """The document in the header of the file."""
+        fields = {
             "settings": self.settings,
             "task": self.task,
             "outputs": self.outputs,
             "scale": self.scale,
             "head": self.head_dtype,
         }
-        return {KEY: told}
+        return {KEY: fields}
 
     @property
     def tensors(self) -> Arrays:
         """The arrays of the file."""
         parts = {"statistic": self.statistic, "head": self.head}
         return {
-            f"{part}.{name}": array for part, held in parts.items() for name, array in held.items()
+            f"{part}.{name}": array
+            for part, arrays in parts.items()
+            for name, array in arrays.items()
         }
 
     @property
     def rows(self) -> int:
-        """How many training rows were counted."""
+        """Number of training rows."""
         return int(self.statistic["counts"][0])
 
     @property
@@ -102,17 +104,17 @@ class StoredLayer:
 
     @property
     def bias(self) -> bool:
-        """Whether a column of ones stands beside them."""
+        """Whether the rows have a column of ones after the features."""
         return bool(self.statistic["counts"][2])
 
     @property
     def features(self) -> int:
-        """How many features the last layer sees."""
+        """Number of inputs of the last layer."""
         return len(self.statistic["xx"]) - self.bias
 
     @property
     def sampled(self) -> int:
-        """How many training rows are kept for the thresholds."""
+        """Number of training rows kept for the thresholds."""
         return len(self.statistic["sample_keys"])
 
 
@@ -124,24 +126,26 @@ def _named(tensors: Arrays, prefix: str) -> Arrays:
     }
 
 
-def _check_told(told: Mapping[str, Any]) -> None:
-    settings = told["settings"]
+def _check_document(fields: Mapping[str, Any]) -> None:
+    settings, outputs, scale = fields["settings"], fields["outputs"], fields["scale"]
     if type(settings) is not dict or set(settings) != SETTINGS:
         raise InputError(f"its settings are not {', '.join(sorted(SETTINGS))}")
     for name, value in settings.items():
         if type(value) not in (str, float, bool, NoneType):
             raise InputError(f"its setting {name!r} is neither a number nor a word")
-    if type(told["task"]) is not str or type(told["outputs"]) is not int or told["outputs"] < 1:
+    if type(fields["task"]) is not str or type(outputs) is not int or outputs < 1:
         raise InputError("it does not say how many outputs of what task the network has")
-    if type(told["scale"]) not in (float, NoneType) or told["head"] not in (None, *_HEAD_DTYPES):
+    if type(scale) not in (float, NoneType) or fields["head"] not in (None, *_HEAD_DTYPES):
         raise InputError("its scale is no number or its head of no known dtype")
 
 
 def _check_statistic(statistic: Arrays) -> int:
-    """How many features were counted, by arrays that fit together and hold finite numbers."""
+    """Number of features; raises where arrays do not fit together or are not finite."""
     if set(statistic) != set(STATISTIC):
         clash = min(set(statistic) ^ set(STATISTIC))
-        raise InputError(f"it lacks the array 'statistic.{clash}', or has it for no reason")
+        raise InputError(
+            f"it lacks the array 'statistic.{shorten(clash)}', or has it for no reason"
+        )
     width = len(np.atleast_1d(statistic["xx"]))
     lengths = {"c": 3, "b": 2, "w": width, "w+1": width + 1, "m": statistic["sample_keys"].size}
     for name, axes in STATISTIC.items():

@@ -1,26 +1,20 @@
-"""Models of tables in model files: columns, categories, and the learner behind them."""
+"""Codecs of table models: columns, categories, and the learner behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import NoneType
 from typing import Any
 
 import numpy as np
 
 from pnml.errors import InputError
-from pnml.models.codec import Entry, array
-from pnml.models.schema import Either, Fitted, ManyOf, OneOf, Row, Spec
+from pnml.models.codec import value
+from pnml.models.schema import Fitted
 from pnml.tables.encoder import CategoryColumn, Encoder, NumberColumn, Patterns
 from pnml.tables.learners import LEARNERS
 from pnml.tables.model import TableModel
 from pnml.tables.roles import Role
 from pnml.tables.targets import Target
-
-_TEXT = OneOf((str,))
-_INT = OneOf((int,))
-_PLACE = OneOf((int, NoneType))
-_TEXTS = ManyOf(tuple, _TEXT)
 
 
 def _check_number(values: Mapping[str, Any]) -> None:
@@ -59,47 +53,12 @@ def _check_model(values: Mapping[str, Any]) -> None:
         raise InputError("its learner was not fitted to rows as its columns make them")
 
 
-_NUMBER: dict[str, Spec] = {
-    "name": _TEXT,
-    "is_date": OneOf((bool,)),
-    "fill": OneOf((float,)),
-    "scale": OneOf((float,)),
-    "value": _INT,
-    "missing": _PLACE,
-}
-_CATEGORY: dict[str, Spec] = {
-    "name": _TEXT,
-    "levels": _TEXTS,
-    "level_places": ManyOf(tuple, _INT),
-    "missing": _PLACE,
-}
-_MODEL: dict[str, Spec] = {
-    "estimator": Fitted(),
-    "encoder": OneOf((Encoder,)),
-    "target": OneOf((Target,)),
-    "learner": _TEXT,
-    "losses": ManyOf(tuple, Row((_TEXT, OneOf((float,))))),
-    "roles": ManyOf(tuple, OneOf((Role,))),
-    "types": ManyOf(tuple, Row((_TEXT, _TEXT))),
-    "id_columns": _TEXTS,
-    "rows": _INT,
-    "remarks": _TEXTS,
-}
-
 TABLE_PARTS = [
-    Entry(NumberColumn, _NUMBER, check=_check_number),
-    Entry(CategoryColumn, _CATEGORY, check=_check_category),
-    Entry(Patterns, {"seen": Either((array("p", "c", dtype=np.bool_), OneOf((NoneType,))))}),
-    Entry(
-        Encoder,
-        {
-            "columns": ManyOf(tuple, OneOf((NumberColumn, CategoryColumn))),
-            "width": _INT,
-            "patterns": OneOf((Patterns,)),
-        },
-        check=_check_encoder,
-    ),
-    Entry(Target, {"name": _TEXT, "task": _TEXT, "kind": _TEXT}),
-    Entry(Role, {"column": _TEXT, "kind": _TEXT, "remark": _TEXT}),
+    value(NumberColumn, check=_check_number),
+    value(CategoryColumn, check=_check_category),
+    value(Patterns),
+    value(Encoder, check=_check_encoder),
+    value(Target),
+    value(Role),
 ]
-TABLE_MODELS = [Entry(TableModel, _MODEL, check=_check_model)]
+TABLE_MODELS = [value(TableModel, check=_check_model, estimator=Fitted())]

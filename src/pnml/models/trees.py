@@ -1,8 +1,7 @@
-"""Trees and forests in model files: their splits as plain arrays, and what is in the leaves."""
+"""Codecs of trees and forests: their splits as plain arrays, and the rows in their leaves."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +27,9 @@ from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.errors import InputError
 from pnml.estimators.tree_classifier import PNMLTreeClassifier
 from pnml.estimators.tree_regressor import PNMLTreeRegressor
-from pnml.models.codec import ANYTHING, LABELS, Entry, array, estimator
+from pnml.learners.tree_classes import TreeClasses
+from pnml.learners.tree_values import TreeValues
+from pnml.models.codec import LABELS, Conversion, array, estimator, unfitted, value
 from pnml.models.schema import OneOf, Spec
 
 
@@ -60,14 +61,6 @@ def _check_classes(values: Mapping[str, Any]) -> None:
         raise InputError("the leaves of a model count other classes than it has")
 
 
-_PARTITION: dict[str, Spec] = {
-    "roots": array("t", dtype=np.int64),
-    "left": array("m", dtype=np.int64),
-    "right": array("m", dtype=np.int64),
-    "feature": array("m", dtype=np.int64),
-    "threshold": array("m"),
-    "gaps_left": array("m", dtype=np.bool_),
-}
 _TREES: dict[str, Spec] = {
     "partition_": OneOf((Partition,)),
     "_takes_gaps": OneOf((bool,)),
@@ -97,12 +90,69 @@ GROWN_BY = (
     ExtraTreesRegressor,
 )
 TREE_PARTS = [
-    Entry(Partition, _PARTITION, check=_check_partition),
-    Entry(ClassLeaves, {"counts": array("m", "c"), "prior": OneOf((float,))}),
-    Entry(ValueLeaves, {"weight": array("m"), "mean": array("m"), "center": OneOf((float,))}),
-    *(Entry(cls, dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)) for cls in GROWN_BY),
+    value(Partition, check=_check_partition),
+    value(ClassLeaves),
+    value(ValueLeaves),
+    *map(unfitted, GROWN_BY),
 ]
+
+
+def _counts_state(model: Any) -> dict[str, Any]:
+    value = model.learner_
+    return {
+        "partition_": value.partition,
+        "leaves_": value.leaves,
+        "_loo": value.loo,
+        "_usual": value.usual,
+        "_takes_gaps": value.takes_gaps,
+        "_had_gaps": value.had_gaps,
+    }
+
+
+def _classes_state(model: PNMLTreeClassifier) -> dict[str, Any]:
+    return _counts_state(model) | {"classes_": model.classes_}
+
+
+def _values_state(model: PNMLTreeRegressor) -> dict[str, Any]:
+    return _counts_state(model) | {"noise_variance_": model.noise_variance_}
+
+
+def _tree_classes(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+    value = TreeClasses(
+        state["partition_"],
+        state["leaves_"],
+        state["_loo"],
+        state["_usual"],
+        state["_takes_gaps"],
+        state["_had_gaps"],
+    )
+    return {"learner_": value, "classes_": state["classes_"]}
+
+
+def _tree_values(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+    value = TreeValues(
+        state["partition_"],
+        state["leaves_"],
+        state["noise_variance_"],
+        state["_loo"],
+        state["_usual"],
+        state["_takes_gaps"],
+        state["_had_gaps"],
+    )
+    return {"learner_": value}
+
+
 TREES = [
-    estimator(PNMLTreeClassifier, _CLASSES, _check_classes),
-    estimator(PNMLTreeRegressor, _VALUES, _check_trees),
+    estimator(
+        PNMLTreeClassifier,
+        _CLASSES,
+        _check_classes,
+        Conversion(frozenset({"learner_", "classes_"}), _classes_state, _tree_classes),
+    ),
+    estimator(
+        PNMLTreeRegressor,
+        _VALUES,
+        _check_trees,
+        Conversion(frozenset({"learner_"}), _values_state, _tree_values),
+    ),
 ]

@@ -11,10 +11,10 @@ except ModuleNotFoundError as error:
     ) from error
 
 from pnml.nn.last_layer import LastLayerPNML
-from pnml.nn.output import LastLayerOutput
-from pnml.nn.refit.module import RefitLastLayerPNML
-from pnml.nn.refit.output import RefitOutput
-from pnml.nn.refit.settings import FineTuning
+from pnml.nn.last_layer_output import LastLayerOutput
+from pnml.nn.refit.refit_last_layer import RefitLastLayerPNML
+from pnml.nn.refit.refit_output import RefitOutput
+from pnml.nn.refit.refit_settings import FineTuning
 
 __all__ = [
     "FineTuning",

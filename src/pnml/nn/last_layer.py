@@ -10,52 +10,53 @@ import torch
 from torch import Tensor, nn
 
 from pnml.core.arrays import FloatArray
+from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.errors import InputError
 from pnml.nn.batches import batches_of, tensor_of
-from pnml.nn.counting import Counted, Counting
-from pnml.nn.geometry import Geometry
-from pnml.nn.heads import linear_module
-from pnml.nn.judge import Judge
-from pnml.nn.output import LastLayerOutput
-from pnml.nn.processes import Processes
-from pnml.nn.progress import tracked
-from pnml.nn.rows import numpy_rows
-from pnml.nn.settings import Settings, check_level
-from pnml.nn.shared import Share, added_up
-from pnml.nn.statistic import FeatureStatistic
-from pnml.nn.taken_apart import TakenApart
+from pnml.nn.cached_reference import CachedReference
+from pnml.nn.distributed import Processes, Share, summed
+from pnml.nn.feature_geometry import Geometry
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.feature_statistic import FeatureStatistic, StatisticBuilder
+from pnml.nn.head import check_shapes, linear_module
+from pnml.nn.last_layer_output import LastLayerOutput
+from pnml.nn.last_layer_settings import Settings
+from pnml.nn.scorer import Scorer
+from pnml.nn.split_model import SplitModel
+from pnml.nn.statistic_buffers import StatisticBuffers
 from pnml.nn.tasks import REGRESSION, task_of
+from pnml.runtime.progress import tracked
 
 
 class LastLayerPNML(nn.Module):
-    """A trained network that says, input by input, how far hindsight could beat it.
+    """A trained network with the pNML regret of every input.
 
-    One pass over the training inputs counts the features that the last layer sees; the network
-    itself stays as it is. An input whose features lie where training had few of them, or where
-    the head is unsure, gets a large regret. No label, no second data set, no training.
+    One pass over the training inputs collects a statistic of the features that the last layer
+    sees; the network itself does not change. An input gets a large regret if training had few
+    features like its own, or if the head is unsure. No labels, no second data set, no training.
 
     Parameters
     ----------
     model : torch.nn.Module
         The trained network. Inputs are tensors, dicts for its keywords, or tuples.
     layer : None, str, module or pair of functions, default=None
-        The last linear layer: by itself it is found in a forward pass. Or two functions
+        The last linear layer; None finds it in a forward pass. Or two functions
         ``(features, head)``, from inputs to features and from features to logits.
     task : "auto", "multiclass", "multilabel" or "regression", default="auto"
         What the outputs are: logits of classes, of independent yes-or-no labels, or numbers.
-        ``"auto"`` takes two or more outputs for classes and asks where there is one.
+        ``"auto"`` treats two or more outputs as classes and raises if there is only one.
     alpha : "auto" or float, default="auto"
         Ridge penalty of the leverage. ``"auto"`` is a hundred-millionth of the total squared norm
-        of the rows: what lies in no direction of the training features then has a large leverage,
-        finite and free of round-off. At 0 it is infinite.
+        of the rows: features outside the span of the training features then have a large
+        leverage, finite and free of round-off. At 0 their leverage is infinite.
     normalize : "auto" or bool, default="auto"
         Scale features to unit norm. ``"auto"`` does, except for regression.
     bias_column : "auto" or bool, default="auto"
         Add a column of ones to the features. ``"auto"`` does for regression only.
     scale : "auto", float or None, default="auto"
         The regret takes its probabilities from the head at ``scale`` times the unit features.
-        ``"auto"`` is the scale at which left-out classes are best told from the others;
-        None are the network's own probabilities.
+        ``"auto"`` is the scale at which left-out classes are best separated from the others;
+        None uses the network's own probabilities.
 
     Examples
     --------
@@ -84,78 +85,77 @@ class LastLayerPNML(nn.Module):
         super().__init__()
         self.settings = Settings(task, alpha, normalize, bias_column, scale)
         self.model = model
-        self.statistic = FeatureStatistic()
-        self._parts = TakenApart(model, layer)
-        self._known: tuple[int, Judge] | None = None
+        self.statistic = StatisticBuffers()
+        self._split = SplitModel(model, layer)
+        self._known: tuple[int, Scorer] | None = None  # revision of the statistic
+        self._reference = CachedReference()
 
     @classmethod
     def from_embeddings(cls, weight: Any, bias: Any, embeddings: Any, **settings: Any) -> Self:
-        """A module fitted to embeddings (n, d) and the weight (C, d) and bias (C,) of their head.
+        """A module fitted to embeddings (n, d), with the weight (C, d) and bias (C,) of their head.
 
-        Embeddings are then what it takes as inputs. A bias of None is a head without one.
+        Its inputs are embeddings. A bias of None means a head without one.
 
         >>> m = LastLayerPNML.from_embeddings(torch.eye(3), None, torch.eye(3).repeat(9, 1))
         >>> m(torch.eye(3)).regret.shape
         torch.Size([3])
         """
         weight = _floats(weight)
-        if weight.ndim != 2 or (bias is not None and np.shape(bias) != weight.shape[:1]):
-            raise InputError(
-                f"The weight has shape {tuple(weight.shape)} and the bias {np.shape(bias)}, but a "
-                "head of C classes and d features has (C, d) and (C,); pass them so."
-            )
+        check_shapes(weight, bias)
         head = linear_module(weight, None if bias is None else _floats(bias))
         return cls(head, **settings).fit_features(embeddings)
 
     def fit(self, loader: Any, *, distributed: Any = False, progress: bool | None = None) -> Self:
-        """Count the training inputs that a loader gives, in one pass and constant memory.
+        """Learn from the training inputs of a loader, in one pass and constant memory.
 
         Parameters
         ----------
         loader : iterable of batches
-            Of a tuple, the first element is the input; dicts go to the keywords of the network.
-            Batches are moved to the device of the network.
+            The first element of a tuple is the input; a dict is passed as keywords to the
+            network. Batches are moved to the device of the network.
         distributed : bool or process group, default=False
-            Add up over the processes of torch.distributed: each passes a loader of its own part
-            of the rows, or of none, and all end with the statistic of the whole. The network must
-            be the same in all of them.
+            Sum over the processes of torch.distributed: each passes a loader of its own part of
+            the rows, or of none, and all end with the statistic of all rows. The network must be
+            the same in all of them.
         progress : bool, optional
             Show a bar; by default where the standard error is a terminal and rich is installed.
         """
         processes = None if distributed is False else Processes.of(distributed)
         show = progress if processes is None or processes.rank == 0 else False
 
-        def counted() -> Counted | None:
+        def count() -> FeatureStatistic | None:
             batches = tracked(batches_of(loader), "Counting training features", show)
-            return self._counted_rows(batches, None)
+            return self._statistic_of(batches, None)
 
-        return self._keep(counted()) if processes is None else self._share(counted, processes)
+        if processes is None:
+            return self._keep(count())._keep_scale(self.scale_)
+        return self._sum_over(processes, count)
 
     def all_reduce(self, group: Any = None) -> Self:
-        """Count the rows of all processes of torch.distributed, where each has counted its own.
+        """Sum over the processes of torch.distributed, where each has learnt from its own rows.
 
         For rows that came by `partial_fit` or `fit_features`; a process may have none. Call it
-        once, in all processes. `group` is a process group, by default the one of all of them.
+        once, in all processes. `group` is a process group, by default the one of all processes.
         """
-        return self._share(self._counted, Processes.of(group))
+        return self._sum_over(Processes.of(group), self._statistic)
 
     def partial_fit(self, batch: Any) -> Self:
-        """Count one more batch beside what was counted before."""
-        return self._keep(self._counted_rows([batch], self._counted()))
+        """Learn from one more batch of training inputs."""
+        return self._keep(self._statistic_of([batch], self._statistic()))
 
     def fit_features(self, features: Any) -> Self:
-        """Count the training features (n, d) themselves, where they are at hand."""
-        return self._count_features(features, None)
+        """Learn from training features (n, d) instead of inputs."""
+        return self._add_features(features, None)._keep_scale(self.scale_)
 
     def partial_fit_features(self, features: Any) -> Self:
-        """Count more features (n, d) beside what was counted before."""
-        return self._count_features(features, self._counted())
+        """Learn from more training features (n, d)."""
+        return self._add_features(features, self._statistic())
 
     def forward(self, batch: Any = None, **inputs: Any) -> LastLayerOutput:
-        """What the network says of inputs, and how far it can be trusted there.
+        """Logits, leverage and regret of inputs.
 
-        Of a tuple, the first element is the input; a dict, or keywords, go to the keywords of the
-        network. It runs in eval mode, and gradients flow as they do through it alone.
+        The first element of a tuple is the input; a dict, or keywords, are passed as keywords to
+        the network. It runs in eval mode, and gradients flow as through the network alone.
         """
         self._check_fitted()
         if batch is not None and inputs:
@@ -163,69 +163,82 @@ class LastLayerPNML(nn.Module):
                 f"An input came beside the keyword {next(iter(inputs))}, but of a batch there is "
                 "one input; pass all of it by keywords, or as one dict."
             )
-        given = self._parts.input_of(inputs if batch is None else batch)
-        features, logits = self._parts.run(given)
-        return self._judge().output(features, logits, self.scale_)
+        given = self._split.input_of(inputs if batch is None else batch)
+        features, logits = self._split.run(given)
+        return self._scorer().output(features, logits, self.scale_)
 
     def score_features(self, features: Any) -> LastLayerOutput:
-        """What the head says of features (..., d), as `forward` does of inputs."""
+        """Logits, leverage and regret of features (..., d), as `forward` gives them for inputs."""
         self._check_fitted()
         values = _floats(features)
-        self._parts.head(values.shape[-1])  # refuses other widths
-        return self._judge().output(values, None, self.scale_)
+        self._split.head(values.shape[-1])  # refuses other widths
+        return self._scorer().output(values, None, self.scale_)
 
-    def trusted(self, batch: Any, level: float = 0.99) -> Tensor:
+    def trusted(self, batch: Any, level: float = DEFAULT_LEVEL) -> Tensor:
         """Whether each input is as near to the training inputs as they are to each other.
 
-        Neither its regret nor its leverage may pass the `level` quantile of those of training
-        rows, each taken as if that row had not been there. Eq. (F8). A network that is sure of
-        everything has little regret anywhere; its leverage still tells.
+        Neither its regret nor its leverage may exceed the `level` quantile of those of training
+        rows, each row left out. Eq. (F8). A network that is sure of everything has little regret
+        anywhere; its leverage still shows which inputs are new.
         """
         level = check_level(level)
-        out = self.forward(batch)  # first, for it may still have to find the last layer
-        near = out.leverage <= self.leverage_threshold(level)
-        return near & (out.regret <= self.regret_threshold(level))
+        out = self.forward(batch)  # first: it may still have to find the last layer
+        trusted: Tensor = self.thresholds(level).trusts(out.regret, out.leverage)
+        return trusted
 
-    def regret_threshold(self, level: float = 0.99) -> float:
-        """Regret that this share of the training rows does not pass, each left out in turn.
+    def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
+        """Largest regret and leverage of a trusted input: `level` quantiles of `reference_`.
 
-        It comes from a uniform sample of up to 2048 training rows; those of infinite leverage do
-        not count, and −inf is the answer where there are no others.
+        They are computed once for a level, and again after a new fit, another scale or changed
+        weights of the last layer.
         """
-        return _finite_quantile(self.sample_regrets_, check_level(level))
+        level = check_level(level)
+        return self._reference.thresholds(level, self._reference_state(), self._left_out)
 
-    def leverage_threshold(self, level: float = 0.99) -> float:
-        """Leverage that this share of the same rows does not pass, each left out in turn."""
-        return _finite_quantile(self._judge().geometry.left_out, check_level(level))
+    def regret_threshold(self, level: float = DEFAULT_LEVEL) -> float:
+        """Regret that this share of the training rows does not exceed, each row left out.
+
+        It comes from a uniform sample of up to 2048 training rows without those of infinite
+        leverage; it is −inf if there are no others.
+        """
+        return self.thresholds(level).regret
+
+    def leverage_threshold(self, level: float = DEFAULT_LEVEL) -> float:
+        """Leverage that this share of the same rows does not exceed, each row left out."""
+        return self.thresholds(level).leverage
+
+    @property
+    def reference_(self) -> Reference:
+        """Regrets and leverages of sampled training rows, each row left out."""
+        return self._reference.reference(self._reference_state(), self._left_out)
 
     @property
     def sample_regrets_(self) -> FloatArray:
-        """Regrets (m,) of sampled training rows, each as if it had not been there."""
-        return self._judge().sample_regrets(self.scale_)
+        """Regrets (m,) of sampled training rows, each row left out."""
+        return self.reference_.regrets
 
     @property
     def rows_(self) -> int:
-        """How many training rows were counted."""
+        """Number of training rows."""
         return int(self.statistic.counts[0])
 
     @property
     def alpha_(self) -> float:
         """The penalty in use."""
-        return self._judge().geometry.alpha
+        return self._scorer().geometry.alpha
 
     @property
     def scale_(self) -> float | None:
         """The scale in use; None for the network's own probabilities. Eq. (F12)."""
-        judge, asked = self._judge(), self.settings.scale
-        if judge.task is REGRESSION or asked is None:
+        scorer, scale = self._scorer(), self.settings.scale
+        if scorer.task is REGRESSION or scale is None:
             return None
-        if asked != "auto":
-            return float(asked)
-        if not judge.geometry.counted.form.normalize:
+        if scale != "auto":
+            return float(scale)
+        if not scorer.geometry.statistic.form.normalize:
             return None
-        if bool(torch.isnan(self.statistic.scale)):
-            self.statistic.keep_scale(judge.own_scale)
-        return float(self.statistic.scale)
+        stored = self.statistic.chosen_scale
+        return scorer.own_scale if stored is None else stored
 
     def __add__(self, other: LastLayerPNML) -> LastLayerPNML:
         """The same network with the training rows of both modules."""
@@ -233,37 +246,38 @@ class LastLayerPNML(nn.Module):
             return NotImplemented
         self._check_fitted()
         other._check_fitted()
-        both = type(self)(self.model, self._parts.layer, **vars(self.settings))
-        both._parts = self._parts
+        both = type(self)(self.model, self._split.layer, **vars(self.settings))
+        both._split = self._split
         both.statistic.to(self.statistic.xx.device)
         both.statistic.store(self.statistic.counted + other.statistic.counted)
-        return both
+        return both._keep_scale(both.scale_)
 
-    def _counted(self) -> Counted | None:
+    def _statistic(self) -> FeatureStatistic | None:
         return self.statistic.counted if self.statistic.fitted else None
 
-    def _counted_rows(self, batches: Iterable[Any], start: Counted | None) -> Counted | None:
-        counting: Counting | None = None
+    def _statistic_of(
+        self, batches: Iterable[Any], start: FeatureStatistic | None
+    ) -> FeatureStatistic | None:
+        """Statistic of the features of batches, added to `start`; None if there are no batches."""
+        builder: StatisticBuilder | None = None
         for number, batch in enumerate(batches):
             with torch.no_grad():
-                features, logits = self._parts.run_anywhere(self._parts.input_of(batch))
-            if counting is None:
-                counting = self._counting(features.shape[-1], logits.shape[-1], start)
-            counting.add(numpy_rows(features.flatten(0, -2)), f"Batch {number}")
-        return None if counting is None else counting.total()
+                features, logits = self._split.run_anywhere(self._split.input_of(batch))
+            if builder is None:
+                builder = self._builder(features.shape[-1], logits.shape[-1], start)
+            builder.add(numpy_rows(features.flatten(0, -2)), f"Batch {number}")
+        return None if builder is None else builder.total()
 
-    def _share(self, counted: Callable[[], Counted | None], processes: Processes) -> Self:
-        """Keep the rows that all processes count; layer and scale are the same in all, too."""
-        own, told = processes.attempt(counted, lambda own: (Share.of(own), self._parts.layer_name))
-        whole = added_up(own, [share for share, _ in told], processes)
-        self._parts.settle(next((name for _, name in told if name is not None), None))
-        self._keep(whole)
+    def _sum_over(self, processes: Processes, count: Callable[[], FeatureStatistic | None]) -> Self:
+        """Keep the sum of what all processes count; all get the same layer and scale, too."""
+        own, reports = processes.attempt(count, lambda own: (Share.of(own), self._split.layer_name))
+        total = summed(own, [share for share, _ in reports], processes)
+        self._split.use_layer(next((name for _, name in reports if name is not None), None))
+        self._keep(total)
         _, scales = processes.attempt(lambda: self.scale_, lambda scale: scale)
-        if self.settings.scale == "auto" and scales[0] is not None:
-            self.statistic.keep_scale(scales[0])
-        return self
+        return self._keep_scale(scales[0])
 
-    def _count_features(self, features: Any, start: Counted | None) -> Self:
+    def _add_features(self, features: Any, start: FeatureStatistic | None) -> Self:
         values = _floats(features)
         if values.ndim < 2:
             raise InputError(
@@ -272,30 +286,36 @@ class LastLayerPNML(nn.Module):
             )
         width = values.shape[-1]
         rows = values.reshape(-1, width)
-        outputs = self._parts.head(width).outputs(width)
-        counting = self._counting(width, outputs, start, len(rows))
-        counting.add(numpy_rows(rows), "The array")
-        return self._keep(counting.total())
+        outputs = self._split.head(width).outputs(width)
+        builder = self._builder(width, outputs, start, len(rows))
+        builder.add(numpy_rows(rows), "The array")
+        return self._keep(builder.total())
 
-    def _counting(
-        self, width: int, outputs: int, start: Counted | None, coming: int = 0
-    ) -> Counting:
-        """What counts rows of this width, if they go with those counted before."""
+    def _builder(
+        self, width: int, outputs: int, start: FeatureStatistic | None, coming: int = 0
+    ) -> StatisticBuilder:
+        """Builder for features of this width; raises if `start` has rows of another form."""
         form = self.settings.form(width, task_of(self.settings.task, outputs))
         if start is not None and form != start.form:
             raise InputError(
                 f"Rows of {form} cannot be counted with the rows of {start.form} counted before; "
                 "use fit to begin anew."
             )
-        return Counting(Counted.nothing(form) if start is None else start, coming)
+        return StatisticBuilder(FeatureStatistic.empty(form) if start is None else start, coming)
 
-    def _keep(self, counted: Counted | None) -> Self:
-        if counted is None or counted.rows == 0:
+    def _keep(self, statistic: FeatureStatistic | None) -> Self:
+        if statistic is None or statistic.rows == 0:
             raise InputError(
                 "There is nothing to fit, since not one training row came; pass a loader or "
                 "features with rows in them."
             )
-        self.statistic.store(counted)
+        self.statistic.store(statistic)
+        return self
+
+    def _keep_scale(self, scale: float | None) -> Self:
+        """Store a scale chosen from the training rows; forward passes store nothing."""
+        if self.settings.scale == "auto" and scale is not None:
+            self.statistic.keep_scale(scale)
         return self
 
     def _check_fitted(self) -> None:
@@ -305,25 +325,28 @@ class LastLayerPNML(nn.Module):
                 "fit_features(features), or load a state_dict, first."
             )
 
-    def _judge(self) -> Judge:
+    def _left_out(self) -> Reference:
+        scorer = self._scorer()
+        return Reference(scorer.sample_regrets(self.scale_), leverages=scorer.geometry.left_out)
+
+    def _reference_state(self) -> tuple[Any, ...]:
+        """Everything the reference depends on, in a form that is cheap to compare."""
+        return self.statistic.revision, self.scale_, self.settings, self._split.head_version()
+
+    def _scorer(self) -> Scorer:
         self._check_fitted()
         if self._known is None or self._known[0] != self.statistic.revision:
-            counted = self.statistic.counted
-            width = counted.form.features
-            head = self._parts.head(width)
+            statistic = self.statistic.counted
+            width = statistic.form.features
+            head = self._split.head(width)
             task = task_of(self.settings.task, head.outputs(width))
-            geometry = Geometry.of(counted, self.settings.penalty)
-            self._known = self.statistic.revision, Judge(geometry, head, task)
+            geometry = Geometry.of(statistic, self.settings.penalty)
+            self._known = self.statistic.revision, Scorer(geometry, head, task)
         return self._known[1]
 
 
-def _finite_quantile(values: FloatArray, level: float) -> float:
-    usual = values[np.isfinite(values)]
-    return float(np.quantile(usual, level, method="inverted_cdf")) if len(usual) else -np.inf
-
-
 def _floats(values: Any) -> Tensor:
-    """A tensor of floats with an axis or more that shares memory with what came, where it can."""
+    """Values as a tensor of floats with at least one axis; shares their memory where possible."""
     try:
         array = None if isinstance(values, Tensor) else np.asarray(values)
         if array is not None and array.dtype.kind not in "fiub":

@@ -1,4 +1,4 @@
-"""What the outputs of a head mean, and so what its regret is."""
+"""Tasks of a head: how its outputs and the leverage become a regret."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Task:
 
     name: str
     regret: Callable[[Array, Array], Array]
-    log_prob: Callable[[Array, Array], Array] | None  # None where outputs are no probabilities
+    log_prob: Callable[[Array, Array], Array] | None  # None if outputs are not probabilities
 
 
 def _class_regret(logits: Array, leverage: Array) -> Array:
@@ -46,14 +46,14 @@ REGRESSION = Task("regression", _number_regret, None)
 TASKS = {task.name: task for task in (MULTICLASS, MULTILABEL, REGRESSION)}
 
 
-def task_of(asked: str, outputs: int) -> Task:
-    """The task asked for; "auto" takes two or more outputs for classes.
+def task_of(name: str, outputs: int) -> Task:
+    """The requested task; "auto" treats two or more outputs as classes.
 
     >>> task_of("auto", 10).name
     'multiclass'
     """
-    if asked != "auto":
-        return TASKS[asked]
+    if name != "auto":
+        return TASKS[name]
     if outputs > 1:
         return MULTICLASS
     raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.core import gaussian, luckiness, softmax
 from pnml.core.luckiness import RidgeTerms
 from pnml.errors import InputError
-from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.genies import OneStep
-from pnml.estimators.least_squares import LUCKY, Solution
-from pnml.estimators.luckiness import LpNMLRegressor
-from pnml.estimators.regressor import PNMLRegressor
+from pnml.learners.lasso import Lasso
+from pnml.learners.least_squares import LUCKY, LeastSquares
+from pnml.learners.logistic_refit import LogisticRefit
+from pnml.learners.one_step import OneStep
 from pnml.onnx.operations import xp
 from pnml.onnx.traced import Traced
 
@@ -26,48 +26,80 @@ _KNOWN = (
 )
 
 
-def solution_of(model: PNMLRegressor | LpNMLRegressor) -> Solution:
-    """The fitted least squares inside a regressor."""
-    solution = model._solved()
-    if not isinstance(solution, Solution):
-        raise InputError(
-            'LpNMLRegressor(penalty="l1") follows a path of its own for every row, which is no '
-            'fixed graph and cannot be exported to ONNX; export one with penalty="l2".'
-        )
-    return solution
-
-
-def check(model: Any) -> None:
-    """Raise where a learner is none that a graph can be made of, or not fitted."""
-    if not isinstance(model, PNMLRegressor | LpNMLRegressor | PNMLClassifier):
+def learner_in(model: Any) -> Any:
+    """The value of a fitted estimator; raises where none can be a graph, or it is not fitted."""
+    if not hasattr(model, "learner_"):
+        if hasattr(type(model), "reference_") and not hasattr(model, "estimator_"):
+            check_is_fitted(model)
         raise InputError(f"A {type(model).__name__} cannot be exported to ONNX; {_KNOWN}.")
-    check_is_fitted(model)
-    if not isinstance(model, PNMLClassifier):
-        solution_of(model)
-    elif not isinstance(model._genie, OneStep):
-        raise InputError(
-            'PNMLClassifier(method="refit") is trained again for every row, which is no fixed '
-            'graph and cannot be exported to ONNX; export one with method="analytic".'
-        )
+    refuse(model.learner_, type(model).__name__)
+    return model.learner_
 
 
-def regression(solution: Solution, X: Traced) -> Outputs:
+@singledispatch
+def refuse(learner: Any, name: str) -> None:
+    """Raise where a fitted learner has no graph: all have none that are not registered here."""
+    raise InputError(f"A {name} cannot be exported to ONNX; {_KNOWN}.")
+
+
+@refuse.register(LeastSquares)
+@refuse.register(OneStep)
+def _(learner: Any, name: str) -> None:
+    pass
+
+
+@refuse.register
+def _(learner: Lasso, name: str) -> None:
+    raise InputError(
+        f'{name}(penalty="l1") follows a path of its own for every row, which is no fixed graph '
+        'and cannot be exported to ONNX; export one with penalty="l2".'
+    )
+
+
+@refuse.register
+def _(learner: LogisticRefit, name: str) -> None:
+    raise InputError(
+        f'{name}(method="refit") is trained again for every row, which is no fixed graph and '
+        'cannot be exported to ONNX; export one with method="analytic".'
+    )
+
+
+@singledispatch
+def outputs(learner: Any, X: Traced, log_p: Traced | None) -> Outputs:
+    """What a learner says of traced rows X; `log_p` comes from the classifier inside."""
+    raise TypeError(f"no graph is known of a {type(learner).__name__}")
+
+
+@outputs.register
+def regression(learner: LeastSquares, X: Traced, log_p: Traced | None = None) -> Outputs:
     """Prediction, standard deviation and regret of rows."""
-    geometry, choice = solution.geometry, solution.choice
+    geometry, choice = learner.geometry, learner.choice
     X.graph.bounded = choice.alpha > 0  # else rows may leave the span
-    if solution.method is LUCKY:
-        return _lucky(lucky_terms(solution, X), choice.noise_variance)
+    if learner.method is LUCKY:
+        return _lucky(lucky_terms(learner, X), choice.noise_variance)
     leverage = geometry.leverage(X, choice.alpha)
     return {
-        "prediction": _fit(solution, X),
+        "prediction": _fit(learner, X),
         "std": np.sqrt(choice.noise_variance) * gaussian.spread(leverage),
         "regret": gaussian.regret(leverage),
     }
 
 
-def lucky_terms(solution: Solution, X: Traced) -> RidgeTerms:
+@outputs.register
+def classification(learner: OneStep, X: Traced, log_p: Traced | None = None) -> Outputs:
+    """Log-probabilities and regret, from those of the classifier inside and its features."""
+    geometry = learner.geometry
+    X.graph.bounded = geometry.alpha > 0
+    if geometry.normalize:
+        norms = xp.sqrt(xp.vecdot(X, X))[..., None]
+        X = X / xp.where(norms > 0, norms, 1.0)
+    found = softmax.predictive(log_p, geometry.spectrum.leverage(X, geometry.alpha))
+    return {"log_prob": found.log_prob, "regret": found.regret}
+
+
+def lucky_terms(learner: LeastSquares, X: Traced) -> RidgeTerms:
     """What the luckiness learner is made of. Eq. (L1)."""
-    geometry, alpha = solution.geometry, solution.choice.alpha
+    geometry, alpha = learner.geometry, learner.choice.alpha
     h2 = geometry.h2
     a, outside = geometry.coordinates(X)
     b2 = xp.vecdot(outside, outside)
@@ -99,17 +131,7 @@ def _lucky(terms: RidgeTerms, noise_variance: float) -> Outputs:
     }
 
 
-def _fit(solution: Solution, X: Traced) -> Any:
+def _fit(learner: LeastSquares, X: Traced) -> Any:
     """The ridge fit to rows. Eq. (S4)."""
-    spectrum = solution.spectrum
-    return (X - spectrum.center) @ solution.slopes + float(spectrum.y_mean[0])
-
-
-def classification(model: PNMLClassifier, log_p: Traced, rows: Traced) -> Outputs:
-    """Log-probabilities and regret, from those of the classifier inside and its features."""
-    rows.graph.bounded = model.alpha_ > 0
-    if model.normalize:
-        norms = xp.sqrt(xp.vecdot(rows, rows))[..., None]
-        rows = rows / xp.where(norms > 0, norms, 1.0)
-    found = softmax.predictive(log_p, model.spectrum_.leverage(rows, model.alpha_))
-    return {"log_prob": found.log_prob, "regret": found.regret}
+    spectrum = learner.spectrum
+    return (X - spectrum.center) @ learner.slopes + float(spectrum.y_mean[0])

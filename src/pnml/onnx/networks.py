@@ -1,4 +1,4 @@
-"""Networks with pNML on their last layer: the network by PyTorch's exporter, the regret by us."""
+"""ONNX graphs of networks with pNML: the network by torch.onnx, the regret by our own nodes."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from pnml.onnx.graph import OPSET, ROWS, Dimensions, Graph, element_of
 from pnml.onnx.learners import Outputs
 from pnml.onnx.traced import Traced, given, taken
 
-# What the exporter traces ends with logits and leverage: its log1p and expm1 lose digits.
+# torch.onnx traces up to logits and leverage only: its log1p and expm1 lose digits.
 _LOGITS = Task("logits", lambda logits, leverage: logits, None)
 
 
 class _Traceable(nn.Module):
-    """Own logits, the logits that the regret is taken from, and the leverage, of an input."""
+    """Own logits, the logits for the regret, and the leverage of an input."""
 
     def __init__(self, module: LastLayerPNML) -> None:
         super().__init__()
-        self.networks = nn.ModuleList(module._parts._modules)
-        self._run = module._parts.run
-        self._judge = replace(module._judge(), task=_LOGITS)
-        scale = module.scale_  # as a tensor: numbers in the program are exported as float32
+        self.networks = nn.ModuleList(module._split.modules)
+        self._run = module._split.run
+        self._scorer = replace(module._scorer(), task=_LOGITS)
+        scale = module.scale_  # as a tensor: Python numbers are exported as float32
         self._scale: Any = None if scale is None else torch.tensor(scale, dtype=torch.float64)
 
     def forward(self, given: Any) -> tuple[Tensor, ...]:
-        """What the regret is made of, in float64."""
+        """The values that the regret is computed from, in float64."""
         features, logits = self._run(given)
         shape = features.shape[:-1]
         flat, own = features.flatten(0, -2), logits.flatten(0, -2)
-        own, leverage, judged = self._judge._as_graph(flat, own, self._scale)
-        found = (own.double(), judged.double(), leverage)
+        own, leverage, scaled = self._scorer.as_graph(flat, own, self._scale)
+        outputs = (own.double(), scaled.double(), leverage)
         if len(shape) == 1:
-            return found
-        return tuple(part.reshape(*shape, *part.shape[1:]) for part in found)
+            return outputs
+        return tuple(part.reshape(*shape, *part.shape[1:]) for part in outputs)
 
 
 def network_graph(module: LastLayerPNML, dtype: str, example: Any) -> onnx.ModelProto:
@@ -67,14 +67,14 @@ def network_graph(module: LastLayerPNML, dtype: str, example: Any) -> onnx.Model
     return graph.model(ends, {"regret": "nats"})
 
 
-def _outputs(module: LastLayerPNML, logits: Traced, judged: Traced, leverage: Traced) -> Outputs:
-    task = module._judge().task
+def _outputs(module: LastLayerPNML, logits: Traced, scaled: Traced, leverage: Traced) -> Outputs:
+    task = module._scorer().task
     if task is MULTILABEL and logits.ndim > 2:
         raise InputError(
             "This network has yes-or-no labels at every position of its inputs, which cannot be "
             "exported to ONNX; export one with a single row of labels for each input."
         )
-    regret: Any = task.regret(judged, leverage)
+    regret: Any = task.regret(scaled, leverage)
     if task.log_prob is None:
         return {"prediction": logits, "regret": regret}
     log_prob: Any = task.log_prob(logits, leverage)
@@ -82,7 +82,7 @@ def _outputs(module: LastLayerPNML, logits: Traced, judged: Traced, leverage: Tr
 
 
 def _batch(module: LastLayerPNML, example: Any) -> Any:
-    """An input of two rows or more: of one row the exporter would take the number for fixed."""
+    """An input of at least two rows: from one row torch.onnx would fix the number of rows."""
     module._check_fitted()
     if example is None and type(module.model) is nn.Linear:
         weight = module.model.weight
@@ -92,15 +92,15 @@ def _batch(module: LastLayerPNML, example: Any) -> Any:
             "A network is exported by running it, but there is nothing to run it on; pass "
             "example=, a batch as it takes it."
         )
-    batch = module._parts.input_of(example)
+    batch = module._split.input_of(example)
     if isinstance(batch, Mapping):
         return {name: _several(value) for name, value in batch.items()}
     return _several(batch)
 
 
 def _several(value: Any) -> Any:
-    one = isinstance(value, Tensor) and value.ndim > 0 and len(value) == 1
-    return torch.cat([value, value]) if one else value
+    single = isinstance(value, Tensor) and value.ndim > 0 and len(value) == 1
+    return torch.cat([value, value]) if single else value
 
 
 def _exported(module: LastLayerPNML, batch: Any) -> onnx.ModelProto:
@@ -108,9 +108,9 @@ def _exported(module: LastLayerPNML, batch: Any) -> onnx.ModelProto:
     keyed = isinstance(batch, Mapping)
     names = list(batch) if keyed else ["input"]
     with torch.no_grad():
-        module(batch)  # finds the last layer, and says what is wrong with the batch
+        module(batch)  # finds the last layer, and raises if the batch is wrong
         traceable = _Traceable(module).eval()
-        traceable(batch)  # what is computed once is computed now, on numbers
+        traceable(batch)  # fills caches with numbers, before tracing
         try:
             with _quiet():
                 program = torch.onnx.export(
@@ -124,7 +124,7 @@ def _exported(module: LastLayerPNML, batch: Any) -> onnx.ModelProto:
                 )
         except ModuleNotFoundError:
             raise
-        except Exception as error:  # networks are programs, and so are their errors
+        except Exception as error:  # a network is a program, and may raise anything
             raise InputError(
                 f"PyTorch cannot turn this network into ONNX: {_root(error)}; see what "
                 "torch.onnx.export(..., dynamo=True) takes."
@@ -135,7 +135,7 @@ def _exported(module: LastLayerPNML, batch: Any) -> onnx.ModelProto:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter without what it has to say of packages that are not there."""
+    """torch.onnx with its missing-package warnings silenced."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -148,7 +148,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _root(error: BaseException) -> str:
-    """The first line of what caused an error."""
+    """First line of the message of the innermost cause of an error."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -10,8 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import onnx
-from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.wrapped import unfrozen
+from pnml.learners.last_step import unfrozen
 from pnml.onnx import learners
 from pnml.onnx.graph import ROWS, Dimensions, Graph, element_of
 from pnml.onnx.steps import log_probabilities, rows_after
@@ -20,15 +19,17 @@ from pnml.onnx.traced import taken
 
 def pipeline_graph(model: Any, dtype: str, example: Any) -> onnx.ModelProto:
     """The graph of an estimator of this library, or of a Pipeline that ends in one."""
-    before, learner = _apart(model)
-    learners.check(learner)
+    before, estimator = _apart(model)
+    learner = learners.learner_in(estimator)
     graph = Graph()
-    steps, last = _apart(learner.estimator_) if isinstance(learner, PNMLClassifier) else ([], None)
-    X = rows_after(graph, model, [*before, *steps], _width(learner), dtype, example)
+    inside = getattr(estimator, "estimator_", None)
+    steps, last = ([], None) if inside is None else _apart(inside)
+    width = len(estimator.spectrum_.center)  # features that the learner itself sees
+    X = rows_after(graph, model, [*before, *steps], width, dtype, example)
     if last is None:
-        return finished(graph, learners.regression(learners.solution_of(learner), X), dtype, {})
-    outputs = learners.classification(learner, log_probabilities(last, X), X)
-    return finished(graph, outputs, dtype, {"classes": told(learner.classes_)})
+        return finished(graph, learners.outputs(learner, X, None), dtype, {})
+    outputs = learners.outputs(learner, X, log_probabilities(last, X))
+    return finished(graph, outputs, dtype, {"classes": told(estimator.classes_)})
 
 
 def finished(
@@ -65,8 +66,3 @@ def _flat(steps: list[Any]) -> list[Any]:
         inner = [part for _, part in step.steps] if isinstance(step, Pipeline) else []
         found += _flat(inner) if inner else [] if step in (None, "passthrough") else [step]
     return found
-
-
-def _width(learner: Any) -> int:
-    """Features that the learner itself sees."""
-    return len(learner.spectrum_.center)

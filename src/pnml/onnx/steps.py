@@ -15,7 +15,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 import onnx
 from onnx import TensorProto
 from pnml.errors import InputError
-from pnml.estimators.wrapped import LastStep
+from pnml.learners.last_step import LastStep
 from pnml.onnx.graph import ML_OPSET, OPSET, ROWS, Graph, element_of
 from pnml.onnx.operations import log_softmax
 from pnml.onnx.traced import FLOAT32, FLOAT64, Kind, Traced, given

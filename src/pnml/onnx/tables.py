@@ -10,8 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 from pnml.core import gaussian
-from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.least_squares import LUCKY, Solution
+from pnml.learners.least_squares import LUCKY, LeastSquares
 from pnml.onnx import learners
 from pnml.onnx.graph import ROWS, Graph, element_of
 from pnml.onnx.operations import columns, concatenate, number, xp
@@ -29,20 +28,18 @@ def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
 
     A missing number is NaN and a missing word is the empty text; dates are days since 1970.
     """
-    learner = model.estimator
-    learners.check(learner)
+    learner = learners.learner_in(model.estimator)
     graph = Graph()
     X = _encoded(graph, model.encoder, dtype)
     dates = [c.name for c in model.encoder.columns if isinstance(c, NumberColumn) and c.is_date]
     about = {"target": model.target.name, "days_since_1970": json.dumps(dates, ensure_ascii=False)}
-    if isinstance(learner, PNMLClassifier):
-        log_p = log_probabilities(learner.estimator_, X)
-        outputs = learners.classification(learner, log_p, X)
+    if model.classes:
+        log_p = log_probabilities(model.estimator.estimator_, X)
+        outputs = learners.outputs(learner, X, log_p)
         return finished(graph, outputs, dtype, about | {"classes": told(model.classes)})
-    solution = learners.solution_of(learner)
-    outputs = learners.regression(solution, X)
-    if solution.method is LUCKY and solution.choice.alpha > 0:
-        outputs["regret"] = _raised(solution, X, outputs["regret"])
+    outputs = learners.outputs(learner, X, None)
+    if learner.method is LUCKY and learner.choice.alpha > 0:
+        outputs["regret"] = _raised(learner, X, outputs["regret"])
     return finished(graph, outputs, dtype, about)
 
 
@@ -110,15 +107,15 @@ def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced
     return columns(whole, [*range(width)]), columns(whole, [levels]), columns(whole, [levels + 1])
 
 
-def _raised(solution: Solution, X: Traced, regret: Traced) -> Traced:
+def _raised(learner: LeastSquares, X: Traced, regret: Traced) -> Traced:
     """Regrets, those of rows with something never seen above what they would be without it."""
     known = np.ones(X.shape[1])
     known[NEVER_SEEN] = 0.0
     rows = X * known
     novelty = columns(X, [NEVER_SEEN])[..., 0]
-    terms = learners.lucky_terms(solution, rows)
+    terms = learners.lucky_terms(learner, rows)
     K = 1.0 + terms.leverage
-    alpha = solution.choice.alpha
+    alpha = learner.choice.alpha
     rise = gaussian.regret(novelty * novelty / (alpha * K))
-    raised: Traced = xp.maximum(regret, learners.regression(solution, rows)["regret"] + rise)
+    raised: Traced = xp.maximum(regret, learners.regression(learner, rows)["regret"] + rise)
     return raised

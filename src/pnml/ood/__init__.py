@@ -4,17 +4,17 @@ A detector's ``predict`` is high for outliers, as in pytorch-ood; its ``score_sa
 ``decision_function`` are high for ordinary rows, as in scikit-learn.
 """
 
-from pnml.ood.composition import GramRegretDetector, with_pnml
+from pnml.ood.baseline_with_pnml import GramRegretDetector, with_pnml
 from pnml.ood.cosine import CosineSimilarity
 from pnml.ood.detector import Detector
-from pnml.ood.evaluation import evaluate_ood
 from pnml.ood.gram import Gram
-from pnml.ood.logits import MSP, Energy, MaxLogit
+from pnml.ood.logit_detectors import MSP, Energy, MaxLogit
 from pnml.ood.odin import ODIN
-from pnml.ood.open_set import evaluate_open_set
+from pnml.ood.ood_evaluation import evaluate_ood
+from pnml.ood.ood_table import OODRow, OODTable
+from pnml.ood.open_set_evaluation import evaluate_open_set
 from pnml.ood.open_set_table import OpenSetRow, OpenSetTable
-from pnml.ood.regret import RegretDetector
-from pnml.ood.table import OODRow, OODTable
+from pnml.ood.regret_detector import RegretDetector
 
 __all__ = [
     "MSP",

@@ -8,9 +8,10 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from pnml.core.arrays import Array, FloatArray
+from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.network import Model, as_numpy, logits_of, scores_of
+from pnml.ood.network_logits import Model, as_numpy, logits_of, scores_of
 
 
 class CosineSimilarity(Detector):
@@ -91,8 +92,8 @@ class CosineSimilarity(Detector):
             )
         return self.score(features, xp.asarray(self.directions, device=device(features)))
 
-    def _usual_scores(self) -> FloatArray:
-        return required_scores(self, self.training_scores_)
+    def _reference(self) -> Reference:
+        return Reference(required_scores(self, self.training_scores_))
 
 
 def _unit(rows: Array) -> Array:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace
 
 from pnml.core.arrays import Array, FloatArray
+from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.errors import InputError
 
 
@@ -43,40 +42,56 @@ class Detector(ABC):
         """
 
     @abstractmethod
-    def _usual_scores(self) -> FloatArray:
-        """Outlier scores of training rows, against which new ones are held."""
+    def _reference(self) -> Reference:
+        """Scores of training rows, with leverages where these have a say."""
+
+    def _score_and_leverage(self, x: Any) -> tuple[Array, Array | None]:
+        """Outlier scores (n,) and leverages (n,) of inputs; None if the score alone decides."""
+        return self.predict(x), None
 
     def score_samples(self, x: Any) -> Array:
         """How ordinary inputs are: high means in-distribution, as in scikit-learn."""
         return -self.predict(x)
 
-    def decision_function(self, x: Any, *, level: float = 0.99) -> Array:
-        """How far inputs are on the ordinary side of the threshold: 0 or more passes. Eq. (O1)."""
-        scores = self.predict(x)
-        xp = array_namespace(scores)
-        limit = self.threshold(level)
-        # an infinite score is an outlier also where the limit itself is infinite
-        return xp.where(xp.isinf(scores) & (scores > 0), -scores, limit - scores)
+    def decision_function(self, x: Any, *, level: float = DEFAULT_LEVEL) -> Array:
+        """How far inputs are on the ordinary side of the threshold: 0 or more passes. Eq. (O1).
 
-    def trusted(self, x: Any, *, level: float = 0.99) -> Array:
+        An input that only its leverage h excludes, above the threshold t of the leverage, gets
+        log(1 + t) − log(1 + h): negative, and in nats as the regret is.
+        """
+        level = check_level(level, of="training scores")
+        scores, leverage = self._score_and_leverage(x)
+        return _margin(self._thresholds(level), scores, leverage)
+
+    def trusted(self, x: Any, *, level: float = DEFAULT_LEVEL) -> Array:
         """Whether inputs are as ordinary as this share of the training rows."""
-        return self.decision_function(x, level=level) >= 0
+        level = check_level(level, of="training scores")
+        scores, leverage = self._score_and_leverage(x)
+        trusted: Array = self._thresholds(level).trusts(scores, leverage)
+        return trusted
 
-    def threshold(self, level: Any = 0.99) -> float:
+    def threshold(self, level: Any = DEFAULT_LEVEL) -> float:
         """Score that this share of the training rows does not pass. Eq. (O1)."""
-        share = float(level) if isinstance(level, Real) else np.nan
-        if not 0 < share <= 1:
-            raise InputError(
-                f"level is {level!r}, but it is a quantile of the training scores; pass a number "
-                "above 0 and at most 1, for instance level=0.99."
-            )
-        scores = self._usual_scores()
-        usual = scores[np.isfinite(scores)]
-        return float(np.quantile(usual, share, method="inverted_cdf")) if len(usual) else -np.inf
+        return self._thresholds(check_level(level, of="training scores")).regret
+
+    def _thresholds(self, level: float) -> Thresholds:
+        return self._reference().thresholds(level)
+
+
+def _margin(thresholds: Thresholds, scores: Array, leverage: Array | None) -> Array:
+    """Distance (n,) to the threshold; negative exactly where a row is not trusted."""
+    xp = array_namespace(scores)
+    # an infinite score is an outlier also where the limit itself is infinite
+    margin = xp.where(xp.isinf(scores), -xp.abs(scores), thresholds.regret - scores)
+    if leverage is None:
+        return margin
+    limit = max(thresholds.leverage, 0.0)  # −inf only where the regret lets no row pass either
+    excess = xp.where(leverage > limit, leverage - limit, xp.zeros_like(leverage))
+    return xp.where(leverage <= limit, margin, xp.minimum(margin, -xp.log1p(excess / (1 + limit))))
 
 
 def required_scores(detector: Detector, scores: FloatArray | None) -> FloatArray:
-    """The training scores, or one sentence where there are none yet."""
+    """The training scores; raises where there are none yet."""
     if scores is None:
         raise InputError(
             f"This {type(detector).__name__} has no threshold because it has seen no training "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import numpy as np
@@ -10,10 +11,11 @@ from array_api_compat import is_numpy_array
 
 from pnml.core.arrays import Array, FloatArray
 from pnml.core.softmax import log_softmax
+from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.gram_features import Bounds, Tensor, layers_of, recorded
-from pnml.ood.network import as_input, as_numpy, batches, is_module, logits_of
+from pnml.ood.gram_features import Bounds, Tensor, Watched, layers_of, watched
+from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, logits_of
 
 # Every tenth row normalises the deviations instead of widening the bounds.
 _EVERY = 10
@@ -116,7 +118,7 @@ class Gram(Detector):
         kept = loader if isinstance(loader, HoldOut) else HoldOut(loader)
         self.bounds_ = None
         for x in kept if validation is None else batches(loader):
-            sums, logits = self._looked_at(x)
+            sums, logits = self.looked_at(x)
             if self.bounds_ is None:
                 self.bounds_ = Bounds.around_nothing(sums, logits.shape[1])
             self.bounds_.widen(sums, logits.argmax(dim=1))
@@ -141,25 +143,41 @@ class Gram(Detector):
 
     def standardised(self, x: Any) -> Array:
         """Mean deviation (n,) over layers, each in standard deviations of it. Eq. (O9)."""
-        seen = self._validation()
-        spread = seen.std(axis=0, ddof=min(1, len(seen) - 1))
-        return self.score(self.deviations(x), np.where(spread > 0, spread, 1.0))
+        return self._in_deviations(self.deviations(x))
+
+    def standardised_of(self, sums: list[Tensor], logits: Tensor) -> Array:
+        """The same of row sums and logits, where the network has run already."""
+        return self._in_deviations(self._deviations(sums, logits))
 
     def deviations(self, x: Any) -> Array:
         """How far inputs leave the bounds of the class that is named, (n, layers). Eq. (O7)."""
+        self._fitted_bounds()
+        deviations = self._deviations(*self.looked_at(x))
+        return as_numpy(deviations) if is_numpy_array(x) else deviations
+
+    def looked_at(self, x: Any) -> tuple[list[Tensor], Tensor]:
+        """Row sums of each layer and logits of a batch, from one forward pass."""
+        with self.watching() as seen:
+            logits = logits_of(self.model, as_input(self.model, x))
+        return seen.sums, logits
+
+    def watching(self) -> AbstractContextManager[Watched]:
+        """Records row sums and logits while the network runs for another purpose."""
+        return watched(self.model, layers_of(self.model, self.layers), self.orders)
+
+    def _deviations(self, sums: list[Tensor], logits: Tensor) -> Tensor:
+        confidence, named = log_softmax(logits).max(dim=1)
+        return self._fitted_bounds().deviations(sums, named, confidence.exp())
+
+    def _in_deviations(self, deviations: Array) -> Array:
+        usual = self._validation()
+        spread = usual.std(axis=0, ddof=min(1, len(usual) - 1))
+        return self.score(deviations, np.where(spread > 0, spread, 1.0))
+
+    def _fitted_bounds(self) -> Bounds:
         if self.bounds_ is None:
             raise InputError("This Gram has no bounds yet; call fit(loader) first.")
-        sums, logits = self._looked_at(x)
-        log_p = log_softmax(logits)
-        confidence, named = log_p.max(dim=1)
-        found = self.bounds_.deviations(sums, named, confidence.exp())
-        return as_numpy(found) if is_numpy_array(x) else found
-
-    def _looked_at(self, x: Any) -> tuple[list[Tensor], Tensor]:
-        """Row sums of each layer and logits of a batch."""
-        with recorded(layers_of(self.model, self.layers), self.orders) as sums:
-            logits = logits_of(self.model, as_input(self.model, x))
-        return sums, logits
+        return self.bounds_
 
     def _validation(self) -> FloatArray:
         if self.validation_ is None:
@@ -167,8 +185,9 @@ class Gram(Detector):
         finite = np.isfinite(self.validation_).all(axis=1)
         return self.validation_[finite]
 
-    def _usual_scores(self) -> FloatArray:
-        return np.asarray(self.score(required_scores(self, self.validation_), self._usual()))
+    def _reference(self) -> Reference:
+        deviations = required_scores(self, self.validation_)
+        return Reference(np.asarray(self.score(deviations, self._usual())))
 
     def _usual(self) -> FloatArray:
         """Mean deviation of held-out rows in each layer, never quite 0."""

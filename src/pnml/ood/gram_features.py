@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pnml.errors import InputError
+from pnml.ood.network_logits import logits_in
 
 Tensor = Any
 # What keeps the relative distance to a bound of 0 finite.
@@ -125,7 +126,7 @@ def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
     """
     from torch import nn
 
-    from pnml.nn.network import unwrapped
+    from pnml.nn.eval_mode import unwrapped
 
     by_name = dict(unwrapped(model).named_modules())
     if layers is None:
@@ -150,18 +151,34 @@ def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
     return found
 
 
+@dataclass
+class Watched:
+    """What a network did while it was watched."""
+
+    sums: list[Tensor]  # row sums of the watched layers, in the order they ran
+    outputs: list[Any]  # what the whole network returned, one for each forward pass
+
+    def once(self) -> tuple[list[Tensor], Tensor] | None:
+        """Row sums and logits, if the network as a whole has run exactly once."""
+        return (self.sums, logits_in(self.outputs[0])) if len(self.outputs) == 1 else None
+
+
 @contextmanager
-def recorded(layers: list[Any], orders: tuple[int, ...]) -> Iterator[list[Tensor]]:
-    """Row sums of the outputs of these layers, filled as the network runs."""
-    sums: list[Tensor] = []
+def watched(model: Any, layers: list[Any], orders: tuple[int, ...]) -> Iterator[Watched]:
+    """Row sums of the outputs of these layers, and the network's own, filled as it runs."""
+    from pnml.nn.eval_mode import unwrapped
+
+    seen = Watched([], [])
 
     def record(_module: Any, _inputs: Any, output: Any) -> None:
         maps = output[0] if isinstance(output, tuple) else output
-        sums.append(row_sums(maps, orders))
+        seen.sums.append(row_sums(maps, orders))
 
     handles = [layer.register_forward_hook(record) for layer in layers]
+    end = unwrapped(model).register_forward_hook(lambda _, __, out: seen.outputs.append(out))
+    handles.append(end)
     try:
-        yield sums
+        yield seen
     finally:
         for handle in handles:
             handle.remove()

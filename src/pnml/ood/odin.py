@@ -10,11 +10,12 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from pnml.core.arrays import Array, FloatArray
+from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.metrics.ranking import Ranking
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.logits import MSP, check_temperature
-from pnml.ood.network import (
+from pnml.ood.logit_detectors import MSP, check_temperature
+from pnml.ood.network_logits import (
     Model,
     as_input,
     batches,
@@ -101,7 +102,7 @@ class ODIN(Detector):
             )
         import torch
 
-        from pnml.nn.network import as_in_use
+        from pnml.nn.eval_mode import as_in_use
 
         inputs = as_input(self.model, x)
         if not getattr(inputs, "is_floating_point", lambda: False)():
@@ -167,5 +168,5 @@ class ODIN(Detector):
         std = torch.as_tensor(self.std, dtype=x.dtype, device=x.device)
         return std.reshape(1, -1, *[1] * (x.ndim - 2))
 
-    def _usual_scores(self) -> FloatArray:
-        return required_scores(self, self.training_scores_)
+    def _reference(self) -> Reference:
+        return Reference(required_scores(self, self.training_scores_))

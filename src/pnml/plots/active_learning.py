@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from pnml.plots.canvas import Style, add_legend, axes_for, require_matplotlib, styled
+from pnml.plots.canvas import Display, Style, add_legend, require_matplotlib, styled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,8 +51,9 @@ class Curves(Protocol):
         ...
 
 
-class ActiveLearningDisplay:
-    """Learning curves: one line for each strategy, with intervals over seeds.
+@dataclass(kw_only=True, repr=False, eq=False)
+class ActiveLearningDisplay(Display):
+    """One line for each strategy against the labels paid for, with the interval over seeds.
 
     Parameters
     ----------
@@ -78,16 +80,9 @@ class ActiveLearningDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        labels: npt.NDArray[Any],
-        means: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
-        quantity: str = "accuracy",
-    ) -> None:
-        self.labels = labels
-        self.means = means
-        self.quantity = quantity
+    labels: npt.NDArray[Any]
+    means: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]
+    quantity: str = "accuracy"
 
     @classmethod
     def from_curves(
@@ -140,8 +135,7 @@ class ActiveLearningDisplay:
         line_kw : dict of dict, optional
             Matplotlib style of each line, by strategy.
         """
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
+        ax, _ = self._begin(ax)
         self.lines_: dict[str, Line2D] = {}
         self.areas_: dict[str, FillBetweenPolyCollection] = {}
         for name, (mean, low, high) in self.means.items():

@@ -1,4 +1,4 @@
-"""Where a Display draws: matplotlib on first use, axes, styles, labels."""
+"""The base of the Displays: matplotlib on first use, axes, styles, labels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,26 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What a caller passes on to matplotlib to change how a line looks.
+# Keyword arguments of matplotlib that a caller gives for a line.
 Style = dict[str, Any] | None
-# The best place of a legend is found by looking at every point at every redraw.
+# Finding the best place for a legend looks at every point at every redraw.
 _FEW_POINTS = 20_000
 
 
+class Display:
+    """Base of the Displays: `plot` draws on ``ax_``, which is part of ``figure_``."""
+
+    name: str | None = None
+
+    def _begin(self, ax: Axes | None, name: str | None = None) -> tuple[Axes, str | None]:
+        """The axes to draw on, new ones by default, and the name for the legend."""
+        ax = self.ax_ = axes_for(self, ax)
+        self.figure_ = ax.figure
+        return ax, self.name if name is None else name
+
+
 def require_matplotlib(caller: str) -> None:
-    """Raise one sentence where matplotlib is missing, before anything is computed."""
+    """Raise where matplotlib is missing, before anything is computed."""
     try:
         import matplotlib.pyplot as plt  # noqa: F401
     except ModuleNotFoundError as error:
@@ -28,30 +40,35 @@ def require_matplotlib(caller: str) -> None:
 
 
 def axes_for(display: object, ax: Axes | None) -> Axes:
-    """The axes to draw on: those given, or new ones in a figure of their own."""
+    """The axes given, or those of a new figure."""
     require_matplotlib(f"{type(display).__name__}.plot")
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    _, fresh = plt.subplots()
-    return fresh
+    _, new_axes = plt.subplots()
+    return new_axes
 
 
 def styled(defaults: dict[str, Any], given: Style) -> dict[str, Any]:
-    """Style of a line: the caller's words win, also in matplotlib's short forms such as ``c``."""
+    """The defaults with the caller's style over them; short forms such as ``c`` count too."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
     return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
 
 
+def dashed(color: Any, label: str) -> dict[str, Any]:
+    """Style of a thin dashed line, for levels to compare a curve with."""
+    return {"color": color, "linestyle": "--", "linewidth": 1.0, "label": label}
+
+
 def add_legend(ax: Axes) -> None:
-    """Legend of all that is drawn, out of the way where finding that place is fast."""
+    """Add a legend, at the best place unless there are too many points to find it fast."""
     points = sum(np.size(line.get_xdata()) for line in ax.lines)
     ax.legend(loc="best" if points <= _FEW_POINTS else "upper left")
 
 
 def labelled(name: str | None, text: str) -> str:
-    """Text of a legend entry, led by the name where there is one."""
+    """Text of a legend entry, after the name where there is one."""
     return text if name is None else f"{name}: {text}"

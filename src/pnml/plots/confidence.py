@@ -1,14 +1,15 @@
-"""How the confidence in known rows compares with that in rows of unknown classes."""
+"""Histograms of confidence: known rows beside rows of unknown classes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pnml.errors import InputError
-from pnml.plots.canvas import axes_for, require_matplotlib
+from pnml.errors import InputError, shorten
+from pnml.plots.canvas import Display, require_matplotlib
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
 
     from pnml.core.arrays import FloatArray
 
-# Of all finite scores, the bins cover what lies between these quantiles; the ends take the rest.
+# Bins cover finite scores between these quantiles; the first and the last hold the rest.
 _COVERED = (0.005, 0.995)
 
 
-class ConfidenceDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class ConfidenceDisplay(Display):
     """Histograms of one score: known rows filled, each set of unknown rows as an outline.
 
-    Where outlines lie apart from the filled part, the score tells unknown rows from known ones.
+    Outlines apart from the filled part mean that the score separates unknown from known rows.
 
     Parameters
     ----------
@@ -54,18 +56,10 @@ class ConfidenceDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        edges: FloatArray,
-        known: FloatArray,
-        unknown: Mapping[str, FloatArray],
-        name: str | None = None,
-    ) -> None:
-        self.edges = edges
-        self.known = known
-        self.unknown = unknown
-        self.name = name
+    edges: FloatArray
+    known: FloatArray
+    unknown: Mapping[str, FloatArray]
+    name: str | None = None
 
     @classmethod
     def from_scores(
@@ -102,13 +96,13 @@ class ConfidenceDisplay:
         name: str | None = None,
     ) -> Self:
         """The display of `from_scores` before it is drawn, for which matplotlib is not needed."""
-        mine = _scores(known, "known")
-        strange = {key: _scores(values, key) for key, values in unknown.items()}
-        edges = _edges(np.concatenate([mine, *strange.values()]), bins)
+        known_scores = _scores(known, "known")
+        unknown_scores = {key: _scores(values, key) for key, values in unknown.items()}
+        edges = _edges(np.concatenate([known_scores, *unknown_scores.values()]), bins)
         return cls(
             edges=edges,
-            known=_shares(mine, edges),
-            unknown={key: _shares(values, edges) for key, values in strange.items()},
+            known=_shares(known_scores, edges),
+            unknown={key: _shares(values, edges) for key, values in unknown_scores.items()},
             name=name,
         )
 
@@ -122,9 +116,7 @@ class ConfidenceDisplay:
         name : str, optional
             What the score is, instead of the display's own name.
         """
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
-        name = self.name if name is None else name
+        ax, name = self._begin(ax, name)
         style: dict[str, Any] = {"fill": True, "color": "0.75", "label": "known"}
         self.known_ = ax.stairs(self.known, self.edges, **style)
         self.unknown_: dict[str, StepPatch] = {}
@@ -139,8 +131,8 @@ def _scores(values: npt.ArrayLike, name: str) -> FloatArray:
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or not scores.size or np.isnan(scores).any():
         raise InputError(
-            f"The scores {name!r} have shape {scores.shape} or hold NaN; pass one number for each "
-            "row, and at least one row."
+            f"The scores {shorten(name)!r} have shape {scores.shape} or hold NaN; pass one number "
+            "for each row, and at least one row."
         )
     return scores
 

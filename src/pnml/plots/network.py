@@ -1,4 +1,4 @@
-"""Networks behind a picture: what was counted of them, and inputs batch by batch."""
+"""Regrets, features and spectrum of a LastLayerPNML for the Displays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_last_layer(model: Any) -> bool:
 
 
 def regrets_of(module: LastLayerPNML, inputs: Any) -> FloatArray:
-    """Regrets (n,) of inputs in nats, infinite with the leverage as those of training rows are."""
+    """Regrets (n,) of inputs in nats, infinite where the leverage is, as for training rows."""
     parts = [np.zeros(0)]
     for out in _outputs(module, inputs):
         regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
@@ -31,15 +31,15 @@ def regrets_of(module: LastLayerPNML, inputs: Any) -> FloatArray:
 
 
 def rows_of(module: LastLayerPNML, inputs: Any) -> Iterator[FloatArray]:
-    """The features of inputs as they are counted, batch by batch."""
+    """The features of inputs in the form of the training statistic, batch by batch."""
     form = module.statistic.counted.form
     for out in _outputs(module, inputs):
         yield form.of_tensor(out.features.flatten(0, -2))[0].cpu().numpy()
 
 
 def spectrum_of(module: LastLayerPNML) -> Spectrum:
-    """The geometry of the features counted in training."""
-    plain = module.alpha_ == 0  # without a penalty the units of a column mean nothing
+    """The spectrum of the training features."""
+    plain = module.alpha_ == 0  # without a penalty the unit of a column has no effect
     return Spectrum.of_gram(module.statistic.counted.gram, intercept=False, unit_columns=plain)
 
 

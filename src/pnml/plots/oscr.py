@@ -1,11 +1,20 @@
-"""What is still answered correctly as ever more rows of unknown classes are let in."""
+"""Correct classification rate against the rate of unknown rows let in."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from pnml import metrics
-from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.plots.canvas import (
+    Display,
+    Style,
+    add_legend,
+    dashed,
+    labelled,
+    require_matplotlib,
+    styled,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -15,10 +24,11 @@ if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
 
 
-class OSCRDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class OSCRDisplay(Display):
     """Correct classification rate against the rate of unknown rows let in. Eq. (M4).
 
-    The curve ends at the accuracy on known classes; a good score is there from the start.
+    The curve ends at the accuracy on known classes; a good score reaches it from the start.
 
     Parameters
     ----------
@@ -46,18 +56,10 @@ class OSCRDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        fpr: FloatArray,
-        ccr: FloatArray,
-        area: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.fpr = fpr
-        self.ccr = ccr
-        self.area = area
-        self.name = name
+    fpr: FloatArray
+    ccr: FloatArray
+    area: float | None = None
+    name: str | None = None
 
     @classmethod
     def from_predictions(
@@ -109,23 +111,15 @@ class OSCRDisplay:
         line_kw : dict, optional
             How the curve looks, for matplotlib.
         """
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
-        name = self.name if name is None else name
+        ax, name = self._begin(ax, name)
         text = "by score" if self.area is None else f"area = {self.area:.3f}"
         style: dict[str, Any] = {"label": labelled(name, text)}
         (self.line_,) = ax.plot(self.fpr, self.ccr, **styled(style, line_kw))
         self.accuracy_line_: Line2D | None = None
         if plot_accuracy:
             level = float(self.ccr[-1])
-            (self.accuracy_line_,) = ax.plot(
-                [0.0, 1.0],
-                [level, level],
-                color="0.5",
-                linestyle="--",
-                linewidth=1.0,
-                label=f"accuracy on known classes = {level:.3f}",
-            )
+            style = dashed("0.5", f"accuracy on known classes = {level:.3f}")
+            (self.accuracy_line_,) = ax.plot([0.0, 1.0], [level, level], **style)
         ax.set(xlabel="False positive rate (unknown rows let in)")
         ax.set(ylabel="Correct classification rate", xlim=(-0.01, 1.01))
         add_legend(ax)

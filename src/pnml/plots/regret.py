@@ -1,14 +1,16 @@
-"""How the regrets of new rows compare with those of the training rows."""
+"""Regrets of new rows beside those of the training rows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from pnml.core.trust import DEFAULT_LEVEL, check_level
 from pnml.errors import InputError
-from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
-from pnml.plots.source import check_level, judged, name_of
+from pnml.plots.canvas import Display, Style, add_legend, labelled, require_matplotlib, styled
+from pnml.plots.source import judged, name_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,22 +20,24 @@ if TYPE_CHECKING:
 
     from pnml.core.arrays import FloatArray
 
-# Regrets below this many nats are round-off of 0, and no decade of the axis is spent on them.
+# Regrets below this many nats are round-off of 0; the axis shows no decade below it.
 _NOTHING = 1e-9
 
 
-class RegretDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class RegretDisplay(Display):
     """Share of rows up to each regret: new rows against training rows left out one by one.
 
-    A curve to the right of the training rows' means rows that the model knows less about. Where
-    a curve crosses the threshold one reads the share of rows that are trusted; classifiers and
-    networks do not trust rows far out either, of which a regret alone may say little. Infinite
-    regrets never come up: their share is missing from the end of the curve, which points to ∞.
+    A curve to the right of that of the training rows means rows that the model knows less about.
+    The height at the threshold is the share of rows with a trusted regret; classifiers and
+    networks also look at the leverage, and do not trust rows far out. A curve with infinite
+    regrets ends below 1 by their share, and points to ∞.
 
     Parameters
     ----------
     training : array-like of shape (n,)
-        Leave-one-out regrets of the training rows, in nats.
+        Leave-one-out regrets of the training rows, in nats; of trees grown on these rows, the
+        regrets that ``trusted`` compares with.
     new : array-like of shape (m,)
         Regrets of new rows, in nats.
     threshold : float, optional
@@ -44,6 +48,8 @@ class RegretDisplay:
         How many copies of each training row to count.
     name : str, optional
         Leads the labels in the legend.
+    trusted : array-like of shape (m,), optional
+        Verdicts on the new rows, one by one.
 
     Attributes
     ----------
@@ -66,22 +72,13 @@ class RegretDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        training: npt.ArrayLike,
-        new: npt.ArrayLike,
-        threshold: float | None = None,
-        level: float | None = None,
-        training_weights: npt.ArrayLike | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.training = training
-        self.new = new
-        self.threshold = threshold
-        self.level = level
-        self.training_weights = training_weights
-        self.name = name
+    training: npt.ArrayLike
+    new: npt.ArrayLike
+    threshold: float | None = None
+    level: float | None = None
+    training_weights: npt.ArrayLike | None = None
+    name: str | None = None
+    trusted: npt.ArrayLike | None = None
 
     @classmethod
     def from_estimator(
@@ -90,7 +87,7 @@ class RegretDisplay:
         X: Any,
         y: Any = None,
         *,
-        level: float = 0.99,
+        level: float = DEFAULT_LEVEL,
         name: str | None = None,
         ax: Axes | None = None,
         plot_training: bool = True,
@@ -117,14 +114,15 @@ class RegretDisplay:
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         level = check_level(level)
-        found = judged(estimator, X, level)
+        regrets = judged(estimator, X, level)
         display = cls(
-            training=found.training,
-            new=found.new,
-            threshold=found.threshold,
+            training=regrets.training,
+            new=regrets.new,
+            threshold=regrets.threshold,
             level=level,
-            training_weights=found.weights,
+            training_weights=regrets.weights,
             name=name_of(estimator) if name is None else name,
+            trusted=regrets.trusted,
         )
         return display.plot(
             ax,
@@ -148,7 +146,7 @@ class RegretDisplay:
         training_kw: Style = None,
         threshold_kw: Style = None,
     ) -> Self:
-        """Draw regrets that are already at hand; arguments as in the class and in `plot`.
+        """Draw given regrets; arguments as in the class and in `plot`.
 
         Examples
         --------
@@ -194,10 +192,8 @@ class RegretDisplay:
         new = _regrets(self.new, "new")
         training, weights = self._training()
         threshold = _threshold(self.threshold)
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
+        ax, name = self._begin(ax, name)
         self.infinity_: list[Annotation] = []
-        name = self.name if name is None else name
         ones = np.ones(len(new))
         self.line_ = self._draw(labelled(name, "new rows"), new, ones, {}, line_kw)
         color = self.line_.get_color()
@@ -234,7 +230,7 @@ class RegretDisplay:
     def _draw(
         self, label: str, regrets: FloatArray, weights: FloatArray, style: Style, given: Style
     ) -> Line2D:
-        """One curve, and where it ends below 1 the way to ∞."""
+        """Draw one curve, and the way to ∞ where it ends below 1."""
         x, share = _cumulative(regrets, weights)
         infinite = int(np.isinf(regrets).sum())
         count = f"n = {len(regrets)}" + (f", {infinite} infinite" if infinite else "")
@@ -258,7 +254,7 @@ def _cumulative(regrets: FloatArray, weights: FloatArray) -> tuple[FloatArray, F
 
 
 def _mark_infinity(ax: Axes, last: tuple[float, float] | None, color: Any) -> Annotation:
-    """A line from the last finite regret to ∞ at the edge, wherever the limits may end up."""
+    """Draw a line from the last finite regret to ∞ at the edge of the axes."""
     edge: Any = ax.get_yaxis_transform()  # x of the axes, y of the data
     height = 0.0 if last is None else last[1]
     return ax.annotate(
@@ -275,7 +271,7 @@ def _mark_infinity(ax: Axes, last: tuple[float, float] | None, color: Any) -> An
 
 
 def _scale(ax: Axes) -> None:
-    """Logarithmic, and linear below the smallest regret on these axes where some is 0."""
+    """Set a log axis, which is linear below the smallest positive regret where some is 0."""
     if ax.dataLim.x0 >= _NOTHING:
         ax.set_xscale("log")
         return

@@ -1,15 +1,24 @@
-"""Whether a classifier is right as often as it says."""
+"""Accuracy of a classifier against its confidence."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pnml import metrics
-from pnml.errors import InputError
-from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.errors import InputError, shorten
+from pnml.plots.canvas import (
+    Display,
+    Style,
+    add_legend,
+    dashed,
+    labelled,
+    require_matplotlib,
+    styled,
+)
 from pnml.plots.source import name_of
 
 if TYPE_CHECKING:
@@ -20,10 +29,11 @@ if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
 
 
-class ReliabilityDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class ReliabilityDisplay(Display):
     """Accuracy against confidence, bin by bin: on the diagonal where probabilities are honest.
 
-    Points below the diagonal are promises not kept; those above it, caution. Eq. (O15).
+    Points below the diagonal are overconfident, points above it underconfident. Eq. (O15).
 
     Parameters
     ----------
@@ -32,7 +42,7 @@ class ReliabilityDisplay:
     accuracy : ndarray of shape (k,)
         Share of the rows of the bin where that class is right.
     rows : ndarray of shape (k,), optional
-        How many rows each bin holds; points are drawn the larger, the more there are.
+        Number of rows in each bin; points grow with it.
     ece : float, optional
         Expected calibration error of these bins.
     name : str, optional
@@ -55,20 +65,11 @@ class ReliabilityDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        confidence: FloatArray,
-        accuracy: FloatArray,
-        rows: npt.NDArray[np.intp] | None = None,
-        ece: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.confidence = confidence
-        self.accuracy = accuracy
-        self.rows = rows
-        self.ece = ece
-        self.name = name
+    confidence: FloatArray
+    accuracy: FloatArray
+    rows: npt.NDArray[np.intp] | None = None
+    ece: float | None = None
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -172,9 +173,7 @@ class ReliabilityDisplay:
         line_kw : dict, optional
             How the curve looks, for matplotlib.
         """
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
-        name = self.name if name is None else name
+        ax, name = self._begin(ax, name)
         k = len(self.confidence)
         text = f"{k} bins" if self.ece is None else f"ECE = {self.ece:.3g} ({k} bins)"
         style: dict[str, Any] = {"label": labelled(name, text)}
@@ -189,9 +188,7 @@ class ReliabilityDisplay:
         self.diagonal_: Line2D | None = None
         if plot_diagonal:
             ends = [0.0, 1.0]
-            (self.diagonal_,) = ax.plot(
-                ends, ends, color="0.5", linestyle="--", linewidth=1.0, label="honest"
-            )
+            (self.diagonal_,) = ax.plot(ends, ends, **dashed("0.5", "honest"))
         ax.set(xlabel="Confidence (probability of the class named)", ylabel="Accuracy")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         add_legend(ax)
@@ -199,13 +196,13 @@ class ReliabilityDisplay:
 
 
 def _positions(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Position of each label among the classes; a label that is none of them is refused."""
+    """Index of each label among the classes; raises for a label that is not one of them."""
     order = np.argsort(classes)
-    place = order[np.searchsorted(classes, y, sorter=order).clip(max=len(classes) - 1)]
-    if not np.array_equal(classes[place], y):
-        strange = np.asarray(y[classes[place] != y][0]).item()
+    index = order[np.searchsorted(classes, y, sorter=order).clip(max=len(classes) - 1)]
+    if not np.array_equal(classes[index], y):
+        unknown = np.asarray(y[classes[index] != y][0]).item()
+        label = repr(shorten(unknown)) if isinstance(unknown, str) else repr(unknown)
         raise InputError(
-            f"y holds the label {strange!r}, which the classifier was not fitted to; drop those "
-            "rows."
+            f"y holds the label {label}, which the classifier was not fitted to; drop those rows."
         )
-    return np.asarray(place, dtype=np.intp)
+    return np.asarray(index, dtype=np.intp)

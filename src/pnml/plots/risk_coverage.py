@@ -1,7 +1,8 @@
-"""What a model gains by leaving the rows of largest regret unanswered."""
+"""Risk against coverage: rows of largest regret are left unanswered first."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,7 +10,15 @@ from sklearn.base import is_classifier
 
 from pnml import metrics
 from pnml.errors import InputError
-from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.plots.canvas import (
+    Display,
+    Style,
+    add_legend,
+    dashed,
+    labelled,
+    require_matplotlib,
+    styled,
+)
 from pnml.plots.source import fitted_with_regret, name_of
 
 if TYPE_CHECKING:
@@ -20,10 +29,11 @@ if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
 
 
-class RiskCoverageDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class RiskCoverageDisplay(Display):
     """Mean loss of the rows answered against their share, the most familiar rows first.
 
-    A curve that rises to the right means that regret tells hard rows from easy ones; rows
+    A curve that rises to the right means that regret separates hard rows from easy ones; rows
     answered in random order have the same risk at every coverage. Eq. (M7).
 
     Parameters
@@ -59,20 +69,11 @@ class RiskCoverageDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        coverage: FloatArray,
-        risk: FloatArray,
-        aurc: float | None = None,
-        loss_name: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.coverage = coverage
-        self.risk = risk
-        self.aurc = aurc
-        self.loss_name = loss_name
-        self.name = name
+    coverage: FloatArray
+    risk: FloatArray
+    aurc: float | None = None
+    loss_name: str | None = None
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -136,7 +137,7 @@ class RiskCoverageDisplay:
         loss : array-like of shape (n,)
             Loss of each row; finite.
         score : array-like of shape (n,)
-            High where the answer is to be relied on: pass the negative regret.
+            High where the answer is reliable: pass the negative regret.
         loss_name, name
             As in the class.
         ax, plot_random, line_kw, random_kw
@@ -183,9 +184,7 @@ class RiskCoverageDisplay:
         line_kw, random_kw : dict, optional
             How the curve and the level line look, for matplotlib.
         """
-        ax = self.ax_ = axes_for(self, ax)
-        self.figure_ = ax.figure
-        name = self.name if name is None else name
+        ax, name = self._begin(ax, name)
         text = "by score" if self.aurc is None else f"AURC = {self.aurc:.3g}"
         style: dict[str, Any] = {"label": labelled(name, text)}
         if len(self.coverage) == 1:
@@ -194,9 +193,8 @@ class RiskCoverageDisplay:
         self.random_line_: Line2D | None = None
         if plot_random:
             level = float(self.risk[-1])
-            text = f"random order (AURC = {level:.3g})"
-            style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1.0}
-            style["label"] = labelled(name, text)
+            label = labelled(name, f"random order (AURC = {level:.3g})")
+            style = dashed(self.line_.get_color(), label)
             (self.random_line_,) = ax.plot([0.0, 1.0], [level, level], **styled(style, random_kw))
         what = "mean loss" if self.loss_name is None else self.loss_name
         ax.set(xlabel="Coverage (share of rows answered)", ylabel=f"Risk ({what})")

@@ -10,19 +10,21 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
+from pnml.core.trust import Reference
 from pnml.errors import InputError
-from pnml.estimators.validation import is_number
+from pnml.learners.protocol import BoolArray
 from pnml.plots.network import is_last_layer, regrets_of
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Regrets of new rows beside those of training rows, each of these left out in turn."""
+    """Regrets of new rows beside those of training rows, and the verdicts on the new rows."""
 
     new: FloatArray  # (m,)
-    training: FloatArray  # (n,)
+    training: FloatArray  # (n,)  each left out in turn
     weights: FloatArray  # (n,)
     threshold: float  # up to which a regret is trusted
+    trusted: BoolArray | None  # (m,)
 
 
 def name_of(estimator: Any) -> str:
@@ -46,10 +48,18 @@ def judged(estimator: Any, X: Any, level: float) -> Judged:
     if is_last_layer(estimator):
         new = regrets_of(estimator, X)
         training = estimator.sample_regrets_
-        return Judged(new, training, np.ones(len(training)), estimator.regret_threshold(level))
+        limit = estimator.regret_threshold(level)
+        return Judged(new, training, np.ones(len(training)), limit, None)
     model, rows = fitted_with_regret(estimator, X)
-    new, loo = model.regret(rows), model.loo_
-    return Judged(new, loo.regrets, loo.weights, loo.threshold(level))
+    reference: Reference = model.reference_
+    weights = np.ones(len(reference.regrets)) if reference.weights is None else reference.weights
+    return Judged(
+        model.regret(rows),
+        reference.regrets,
+        weights,
+        reference.thresholds(level).regret,
+        model.trusted(rows, level),
+    )
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -60,13 +70,3 @@ def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
     if X is not None and len(estimator) > 1:
         X = estimator[:-1].transform(X)
     return estimator[-1], X
-
-
-def check_level(level: Any) -> float:
-    """A quantile of the training regrets."""
-    if not is_number(level) or not 0 < level <= 1:
-        raise InputError(
-            f"level is {level!r}, but it is a quantile of the training regrets; "
-            "pass a number above 0 and at most 1, for instance level=0.99."
-        )
-    return float(level)

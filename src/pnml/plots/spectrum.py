@@ -1,8 +1,10 @@
-"""Which directions the training rows fill, and where new rows lie in them."""
+"""Singular values of the training rows, and the energy of new rows along them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,11 +13,23 @@ from sklearn.base import is_classifier
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.norm_ball.ball import constrained_multiplier
 from pnml.errors import InputError
-from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.luckiness import LpNMLRegressor
-from pnml.estimators.norm_ball import NormBallRegressor
-from pnml.estimators.validation import check_rows, refuse_nonfinite
-from pnml.plots.canvas import Style, add_legend, axes_for, labelled, require_matplotlib, styled
+from pnml.estimators.base import checked_rows
+from pnml.estimators.validation import check_rows
+from pnml.learners.finite import refuse_nonfinite
+from pnml.learners.lasso import Lasso
+from pnml.learners.last_step import LastStep
+from pnml.learners.logistic_refit import LogisticRefit
+from pnml.learners.norm_ball import NormBall
+from pnml.learners.one_step import OneStep
+from pnml.plots.canvas import (
+    Display,
+    Style,
+    add_legend,
+    dashed,
+    labelled,
+    require_matplotlib,
+    styled,
+)
 from pnml.plots.network import is_last_layer, rows_of, spectrum_of
 from pnml.plots.source import last_step, name_of
 
@@ -26,11 +40,12 @@ if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
 
 
-class SpectrumDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class SpectrumDisplay(Display):
     """Singular values of the training rows, the penalty, and where new rows lie.
 
     New rows with much energy in directions of small singular values have a large regret, unless
-    the penalty is above them; energy outside all directions is what training never showed.
+    the penalty is above them; training has shown nothing of energy outside all directions.
 
     Parameters
     ----------
@@ -72,24 +87,13 @@ class SpectrumDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        singular_values: FloatArray,
-        penalty: float = 0.0,
-        degrees_of_freedom: float | None = None,
-        energy: FloatArray | None = None,
-        outside: float = 0.0,
-        weight: float = 1.0,
-        name: str | None = None,
-    ) -> None:
-        self.singular_values = singular_values
-        self.penalty = penalty
-        self.degrees_of_freedom = degrees_of_freedom
-        self.energy = energy
-        self.outside = outside
-        self.weight = weight
-        self.name = name
+    singular_values: FloatArray
+    penalty: float = 0.0
+    degrees_of_freedom: float | None = None
+    energy: FloatArray | None = None
+    outside: float = 0.0
+    weight: float = 1.0
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -154,11 +158,9 @@ class SpectrumDisplay:
         line_kw, penalty_kw, energy_kw : dict, optional
             How the singular values, the penalty and the new rows look, for matplotlib.
         """
-        ax = self.ax_ = axes_for(self, ax)
+        ax, name = self._begin(ax, name)
         from matplotlib.ticker import MaxNLocator
 
-        self.figure_ = ax.figure
-        name = self.name if name is None else name
         index = np.arange(1, len(self.singular_values) + 1)
         spent = self.degrees_of_freedom
         text = "training rows" + ("" if spent is None else f" ({spent:.1f} degrees of freedom)")
@@ -168,8 +170,7 @@ class SpectrumDisplay:
         self.penalty_line_: Line2D | None = None
         if self.penalty > 0:
             root = float(np.sqrt(self.penalty))
-            style = {"color": color, "linestyle": "--", "linewidth": 1.0}
-            style["label"] = labelled(name, f"√penalty = {root:.3g}")
+            style = dashed(color, labelled(name, f"√penalty = {root:.3g}"))
             self.penalty_line_ = ax.axhline(root, **styled(style, penalty_kw))
         self.energy_line_: Line2D | None = None
         if self.energy is not None:
@@ -207,8 +208,12 @@ def _spectrum_of(model: Any) -> Spectrum:
 
 def _rows(model: Any, X: Any) -> Any:
     """Rows in the columns of the spectrum, checked as the model itself would."""
-    if isinstance(model, PNMLClassifier):
-        return model._seen(X)[0]
+    return _rows_seen(getattr(model, "learner_", None), model, X)
+
+
+@singledispatch
+def _rows_seen(learner: Any, model: Any, X: Any) -> Any:
+    """Rows as the leverage of a fitted learner sees them; by default as they are."""
     if is_classifier(model):
         raise InputError(
             f"X was passed, but the spectrum of a {type(model).__name__} is that of its own "
@@ -219,20 +224,42 @@ def _rows(model: Any, X: Any) -> Any:
     return rows
 
 
+@_rows_seen.register(OneStep)
+@_rows_seen.register(LogisticRefit)
+def _(learner: OneStep | LogisticRefit, model: Any, X: Any) -> Any:
+    step = LastStep.of(learner.classifier, checked_rows(model, X))
+    return learner.geometry.rows(step.values)
+
+
 def _spent(model: Any, spectrum: Spectrum) -> tuple[float, float]:
     """Ridge penalty α of the fit, 0 where it has none, and its degrees of freedom.
 
     The trace of the matrix that takes the training targets to their fit, Σ h²/(h² + α), and 1 for
-    an intercept. For the lasso, whose penalty is none of these, the slopes that are not 0.
+    an intercept.
     """
+    return _spent_by(getattr(model, "learner_", None), model, spectrum)
+
+
+@singledispatch
+def _spent_by(learner: Any, model: Any, spectrum: Spectrum) -> tuple[float, float]:
+    """Penalty and degrees of freedom of a fitted learner; by default those of a ridge fit."""
+    return _of_ridge(float(model.alpha_), spectrum)
+
+
+@_spent_by.register
+def _(learner: Lasso, model: Any, spectrum: Spectrum) -> tuple[float, float]:
+    # the penalty of the lasso is none of these; its slopes that are not 0 count
+    return 0.0, float(spectrum.intercept_share > 0) + np.count_nonzero(learner.slopes)
+
+
+@_spent_by.register
+def _(learner: NormBall, model: Any, spectrum: Spectrum) -> tuple[float, float]:
+    t, radius = spectrum.z[:, 0] / np.sqrt(spectrum.h2), np.array([learner.ball.radius])
+    return _of_ridge(float(constrained_multiplier(spectrum.h2, t, radius)[0]), spectrum)
+
+
+def _of_ridge(alpha: float, spectrum: Spectrum) -> tuple[float, float]:
     intercept = float(spectrum.intercept_share > 0)
-    if isinstance(model, LpNMLRegressor) and model.penalty == "l1":
-        return 0.0, intercept + np.count_nonzero(model.coef_)
-    if isinstance(model, NormBallRegressor):
-        t, radius = spectrum.z[:, 0] / np.sqrt(spectrum.h2), np.array([model.radius_])
-        alpha = float(constrained_multiplier(spectrum.h2, t, radius)[0])
-    else:
-        alpha = float(model.alpha_)
     return alpha, intercept + float(np.sum(spectrum.h2 / (spectrum.h2 + alpha)))
 
 

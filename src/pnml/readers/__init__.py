@@ -1,9 +1,9 @@
 """Tables in and out: CSV, Parquet and Arrow, batch by batch."""
 
 from pnml.readers.csv_text import ReadOptions as ReadOptions
-from pnml.readers.source import Retyped as Retyped
-from pnml.readers.source import TableSource as TableSource
-from pnml.readers.source import open_table as open_table
-from pnml.readers.writing import TableWriter as TableWriter
-from pnml.readers.writing import check_output as check_output
-from pnml.readers.writing import table_writer as table_writer
+from pnml.readers.table_source import Retyped as Retyped
+from pnml.readers.table_source import TableSource as TableSource
+from pnml.readers.table_source import open_table as open_table
+from pnml.readers.table_writer import TableWriter as TableWriter
+from pnml.readers.table_writer import check_output as check_output
+from pnml.readers.table_writer import table_writer as table_writer

@@ -1,4 +1,4 @@
-"""Record batches of a size that suits numpy."""
+"""Record batches: their size, their columns and the types of these."""
 
 from __future__ import annotations
 
@@ -12,28 +12,41 @@ MOST_BYTES = 32 * 2**20
 
 
 def resized(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of 1,024 to 131,072, fewer where rows are wide or at the end.
+    """The same rows in batches of 1,024 to 131,072; wide rows and the end give smaller ones.
 
-    >>> one = pa.record_batch({"x": [1.0, 2.0]})
-    >>> [batch.num_rows for batch in resized([one, one.slice(0, 0), one])]
+    >>> batch = pa.record_batch({"x": [1.0, 2.0]})
+    >>> [batch.num_rows for batch in resized([batch, batch.slice(0, 0), batch])]
     [4]
     """
-    held: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         if not batch.num_rows:
             continue
-        held.append(batch)
+        waiting.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows >= LEAST_ROWS or size >= MOST_BYTES:
-            yield from _sliced(_combined(held))
-            held, rows, size = [], 0, 0
-    if held:
-        yield _combined(held)
+            yield from _sliced(_combined(waiting))
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _combined(waiting)
+
+
+def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows with the types of a schema that has the same columns.
+
+    >>> cast_batch(pa.record_batch({"x": [1]}), pa.schema([("x", pa.float64())])).column(0).type
+    DataType(double)
+    """
+    arrays = [
+        column if column.type.equals(field.type) else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece.
+    """A column as one contiguous array.
 
     >>> len(one_array(pa.chunked_array([[1], [2, 3]])))
     3

@@ -1,4 +1,4 @@
-"""Text out of a file, whatever compresses and encodes it."""
+"""UTF-8 text of a file, decompressed and decoded."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from pnml.errors import InputError
-from pnml.readers.refusals import reading
+from pnml.errors import InputError, shorten
+from pnml.readers.file_errors import reading
 from pnml.readers.remote import Place
 
 PIECE_BYTES = 4 * 2**20
@@ -21,7 +21,7 @@ _WIDE_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def check_encoding(encoding: str) -> None:
-    """Refuse an encoding that Python does not know, or that is none of text.
+    """Raise where Python does not know the encoding, or it is not one of text.
 
     >>> check_encoding("latin-1")
     """
@@ -29,12 +29,13 @@ def check_encoding(encoding: str) -> None:
         "".encode(encoding)
     except (LookupError, ValueError):
         raise InputError(
-            f"The encoding {encoding!r} is not known; pass one such as utf-8, latin-1 or utf-16."
+            f"The encoding {shorten(encoding)!r} is not known; pass one such as utf-8, latin-1 or "
+            "utf-16."
         ) from None
 
 
 def pieces(path: Place, name: str, encoding: str) -> Generator[tuple[bytes, int], None, None]:
-    """Text of a file as UTF-8, each piece with the number of file bytes read so far."""
+    """Text of a file as UTF-8 in pieces, each with the number of file bytes read so far."""
     decoder = _decoder(encoding)
     with reading(name), path.open("rb", buffering=0) as raw:
         stream = _decompressed(raw)
@@ -57,7 +58,7 @@ def pieces(path: Place, name: str, encoding: str) -> Generator[tuple[bytes, int]
 def _read(stream: Any, name: str) -> bytes:
     try:
         piece: bytes = stream.read(PIECE_BYTES)
-        # filled up, so that pieces end at the same places whenever the file is read
+        # fill the piece, so that pieces end at the same places in every pass
         while 0 < len(piece) < PIECE_BYTES:
             more = stream.read(PIECE_BYTES - len(piece))
             if not more:
@@ -74,7 +75,7 @@ def _read(stream: Any, name: str) -> bytes:
 
 
 def encoding_is_utf8(encoding: str) -> bool:
-    """Whether text needs no translation.
+    """Whether text in this encoding is UTF-8 as it stands.
 
     >>> encoding_is_utf8("UTF8"), encoding_is_utf8("latin-1")
     (True, False)
@@ -87,7 +88,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
 
 
 def _decompressed(raw: IO[bytes]) -> Any:
-    """The file itself, or what its first bytes say it is a compressed form of."""
+    """The file, decompressed where its first bytes are those of a compressed one."""
     magic = raw.read(6)
     raw.seek(0)
     if magic.startswith(b"\x1f\x8b"):

@@ -1,4 +1,4 @@
-"""Where rows of CSV text end: at line ends that no quotation marks enclose."""
+"""Row boundaries in CSV text: line ends outside quotation marks."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Positions = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Block:
-    """Some whole rows of a file."""
+    """Whole rows of a file."""
 
     data: bytes
     number: int  # of the block in its file, from 0
-    position: int  # bytes of the file read when its last row was there
+    position: int  # file bytes read up to its last row
 
 
 def blocks(
     pieces: Iterator[tuple[bytes, int]], delimiter: str, name: str, most: int = MOST_ROW_BYTES
 ) -> Iterator[Block]:
-    """Pieces of text, cut anew between rows; at most a piece and a row are held."""
+    """The pieces of text, split again between rows; memory holds one piece and one row."""
     rest, number, position = b"", 0, 0
     for piece, position in pieces:
         data = rest + piece if rest else piece
@@ -52,7 +52,7 @@ def blocks(
 
 
 def last_row_end(data: bytes, delimiter: str) -> int:
-    r"""Length of the whole rows at the beginning of a text; 0 if none is whole.
+    r"""Length of the complete rows at the start of a text; 0 if no row is complete.
 
     >>> last_row_end(b'1,2\n3,"a\nb', ",")
     4
@@ -68,7 +68,7 @@ def last_row_end(data: bytes, delimiter: str) -> int:
 
 
 def row_ends(data: bytes, delimiter: str) -> Positions:
-    r"""All the places in a text just after a row.
+    r"""Positions just after each row of a text.
 
     >>> row_ends(b'1,2\n3,"a\nb"\n', ",").tolist()
     [4, 12]
@@ -87,10 +87,10 @@ def _characters(data: bytes) -> npt.NDArray[np.uint8]:
 
 
 def _quotes(data: bytes, delimiter: str) -> Positions:
-    """Where quotation marks open and close by turns; one that is doubled closes and opens."""
+    """Positions of quotation marks that open and close in turn; a doubled mark does both."""
     text = _characters(data)
     quotes = np.flatnonzero(text == _QUOTE)
-    # A mark opens a cell only at its beginning; elsewhere it is a letter, as in 5" pipe.
+    # A mark opens a cell only at the start of the cell; elsewhere it is a letter: 5" pipe.
     before = np.zeros(256, dtype=np.bool_)
     before[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
     opening = quotes[::2]
@@ -101,7 +101,7 @@ def _quotes(data: bytes, delimiter: str) -> Positions:
 
 
 def _without_letters(quotes: Positions, begins: npt.NDArray[np.bool_]) -> Positions:
-    """Quotation marks less those that open and close nothing."""
+    """The quotation marks without those that are letters."""
     kept: list[int] = []
     for quote, begins_cell in zip(quotes.tolist(), begins.tolist(), strict=True):
         doubled = bool(kept) and kept[-1] == quote - 1

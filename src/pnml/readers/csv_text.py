@@ -1,4 +1,4 @@
-"""How CSV text is read: what a user may say about it, and the one call of pyarrow."""
+"""CSV text: the options of the user, and the one call of pyarrow that parses it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.csv
 
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 from pnml.readers.compression import check_encoding
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a user may say about text files.
+    """Options for reading text files.
 
     >>> ReadOptions(delimiter=";").encoding
     'utf-8'
@@ -28,13 +28,13 @@ class ReadOptions:
         mark = self.delimiter
         if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n\0'):
             raise InputError(
-                f"The delimiter {mark!r} is not one plain character; pass one such as ',', ';' "
-                "or a tab."
+                f"The delimiter {shorten(mark)!r} is not one plain character; pass one such as "
+                "',', ';' or a tab."
             )
         check_encoding(self.encoding)
 
     def missing_words(self) -> list[str]:
-        """All the words that mean "missing"."""
+        """All words that mean "missing"."""
         return [*pyarrow.csv.ConvertOptions().null_values, *self.missing]
 
 
@@ -47,14 +47,14 @@ def read_text(
     on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    r"""Rows of text as a table of all or some columns; without names, the first row gives them.
+    r"""Rows of text as a table of all or some columns; without `names` the first row is a header.
 
     >>> read_text(b"1,a\n2,b\n", ",", ["x", "y"], None, [""]).to_pydict()
     {'x': [1, 2], 'y': ['a', 'b']}
     """
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
-        # One block: the threads here each read a text of their own.
+        # One block: each thread of the reader parses its own text.
         pyarrow.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
         pyarrow.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=on_ragged),
         pyarrow.csv.ConvertOptions(
@@ -68,7 +68,7 @@ def read_text(
 
 
 def reads_as_number(text: str) -> bool:
-    """Whether a cell is a number to pyarrow.
+    """Whether pyarrow reads a cell as a number.
 
     >>> reads_as_number("1e3"), reads_as_number("abc")
     (True, False)

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes before its ending."""
+"""The kind of a file, by its first bytes and then by its ending."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from pnml.errors import InputError
-from pnml.readers.refusals import reading
+from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.readers.file_errors import reading
 from pnml.readers.remote import Place
 
 
 class Kind(Enum):
-    """The three ways to keep a table that can be read and written."""
+    """The file formats of tables."""
 
     TEXT = "CSV"
     PARQUET = "Parquet"
@@ -59,7 +59,7 @@ _FOREIGN_ENDINGS = {
 
 
 def ending(path: Place) -> str:
-    """The ending that tells the kind of a file, less that of its compression.
+    """The ending of a file name, without that of its compression.
 
     >>> ending(Path("a.CSV.gz")), ending(Path("b.parquet")), ending(Path("README"))
     ('.csv', '.parquet', '')
@@ -69,33 +69,34 @@ def ending(path: Place) -> str:
 
 
 def kind_of(path: Place, name: str) -> Kind:
-    """What a file is; refuses what is no table, saying what it is instead."""
+    """The kind of a table file; raises where the file is something else, and says what."""
+    label = shorten(name, MOST_PATH)
     with reading(name), path.open("rb") as file:
         start = file.read(32)
     if not start:
-        raise InputError(f"{name} is empty; give a table with a header and rows.")
+        raise InputError(f"{label} is empty; give a table with a header and rows.")
     for magic, kind in _MAGIC.items():
         if start.startswith(magic):
             return kind
     if is_model_file(path):
         raise InputError(
-            f"{name} is a model, not a table; give a table there, after the model where both "
+            f"{label} is a model, not a table; give a table there, after the model where both "
             "are asked for."
         )
     other = _foreign(path, start)
     if other:
-        raise InputError(f"{name} is {other}, not a table; save it as CSV or Parquet.")
+        raise InputError(f"{label} is {other}, not a table; save it as CSV or Parquet.")
     expected = ENDINGS.get(ending(path), Kind.TEXT)
     if expected is not Kind.TEXT:
         raise InputError(
-            f"{name} does not begin as {expected.value} files do, so it is damaged or named "
+            f"{label} does not begin as {expected.value} files do, so it is damaged or named "
             "wrongly; write it again or give it the right ending."
         )
     return Kind.TEXT
 
 
 def delimiter_of(path: Place) -> str:
-    r"""What separates the cells of a text file by custom.
+    r"""The usual delimiter of a text file with this ending.
 
     >>> delimiter_of(Path("a.tsv.gz")), delimiter_of(Path("a.csv"))
     ('\t', ',')
@@ -130,7 +131,7 @@ def _archive(path: Place) -> str:
 
 
 def is_model_file(path: Any) -> bool:
-    """Whether a file begins as model files do, or as safetensors of any make.
+    """Whether a file begins as model files and other safetensors files do.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:

@@ -1,4 +1,4 @@
-"""Work done ahead of the one who waits for it, in order, by a few threads."""
+"""Ordered prefetch with a thread pool."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def ahead(
+def prefetch(
     items: Generator[A, Any, Any], work: Callable[[A], B], workers: int
 ) -> Generator[B, None, None]:
-    """The results of some work on each item, in order; one more than `workers` is ready or in work.
+    """The results of `work` for all items, in order; at most `workers` + 1 wait or are in work.
 
-    Items are drawn in a thread of their own. An exception of an item or of the work comes in its
-    turn. Closing the generator ends all threads, which takes as long as the work under way.
+    A separate thread draws the items. An exception of an item or of its work is raised in its
+    turn. Closing the generator ends all threads, once the work under way is done.
 
-    >>> list(ahead((n for n in range(4)), lambda n: n * n, workers=2))
+    >>> list(prefetch((n for n in range(4)), lambda n: n * n, workers=2))
     [0, 1, 4, 9]
     """
     room = threading.Semaphore(workers + 1)

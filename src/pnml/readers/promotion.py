@@ -1,4 +1,4 @@
-"""The narrowest type that holds the values of two types."""
+"""Type promotion: the narrowest type that holds the values of two types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = ("s", "ms", "us", "ns")
 
 
 def joined(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """A type for the values of both, or None where only text would do.
+    """A type for the values of both, or None where only text holds both.
 
     >>> joined(pa.int64(), pa.float64())
     DataType(double)
@@ -22,19 +22,19 @@ def joined(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     if pa.types.is_dictionary(a) or pa.types.is_dictionary(b):
         return joined(_plain(a), _plain(b))
     for join in (_numbers, _texts, _times):
-        if (found := join(a, b)) is not None:
-            return found
+        if (kind := join(a, b)) is not None:
+            return kind
     return None
 
 
 def joined_or_text(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """A type for the cells of a CSV column of which two blocks gave these types.
+    """A type for a CSV column in which two blocks have these types.
 
     >>> joined_or_text(pa.int64(), pa.date32())
     DataType(string)
     """
-    found = joined(a, b)
-    return pa.string() if found is None else found
+    kind = joined(a, b)
+    return pa.string() if kind is None else kind
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -67,7 +67,7 @@ def _texts(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Days and moments, in the finer unit; moments of different zones have nothing in common."""
+    """Dates and timestamps in the finer unit; None for different time zones."""
     kinds = [pa.timestamp("s") if pa.types.is_date32(kind) else kind for kind in (a, b)]
     if not all(map(pa.types.is_timestamp, kinds)) or kinds[0].tz != kinds[1].tz:
         return None

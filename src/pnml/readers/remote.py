@@ -1,4 +1,4 @@
-"""Files that are elsewhere: any address that fsspec can open, such as s3://, gs:// or memory://."""
+"""Remote files: any address that fsspec can open, such as s3://, gs:// or memory://."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.readers.file_errors import brief_reason
 
 
 class _Stat(NamedTuple):
-    """What a file was when it was looked at, as far as its keeper tells."""
+    """State of a remote file, as far as its file system tells."""
 
     st_dev: int
     st_ino: int
@@ -24,7 +25,7 @@ class _Stat(NamedTuple):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of fsspec, with as much of the manners of a path as readers of tables need."""
+    """A file of fsspec with the methods of a path that readers need."""
 
     system: Any
     path: str
@@ -41,23 +42,23 @@ class RemoteFile:
 
     @property
     def stem(self) -> str:
-        """The name less the ending."""
+        """The name without the ending."""
         return PurePosixPath(self.path).stem
 
     def __str__(self) -> str:
         return str(self.system.unstrip_protocol(self.path))
 
     def open(self, mode: str = "rb", buffering: int = -1) -> BinaryIO:
-        """The bytes."""
+        """The file, opened to read its bytes."""
         try:
             return cast(BinaryIO, self.system.open(self.path, mode))
         except (InputError, OSError):
             raise
-        except Exception as error:  # every keeper of files has errors of its own
+        except Exception as error:  # every file system has errors of its own
             raise OSError(str(error)) from error
 
     def stat(self) -> _Stat:
-        """Size, and what tells one state of the file from another."""
+        """Size, and a key that changes with the file."""
         try:
             info, key = self.system.info(self.path), str(self.system.ukey(self.path))
         except (InputError, OSError):
@@ -80,40 +81,37 @@ def is_remote(name: str) -> bool:
 
 
 class Listing(NamedTuple):
-    """What is at an address: one file, or those of a folder or a pattern."""
+    """The files at an address: one file, or those of a folder or a pattern."""
 
     files: list[RemoteFile]
     what: str  # "file", "folder" or "pattern"
 
 
 def remote_files(name: str, options: Mapping[str, Any] | None) -> Listing:
-    """The files that an address stands for, in the order of their names."""
+    """The files at an address, sorted by name."""
+    label = shorten(name, MOST_PATH)
     try:
         system, path = _library().core.url_to_fs(name, **(options or {}))
         if glob.has_magic(path):
-            found, what = sorted(system.glob(path)), "pattern"
+            paths, what = sorted(system.glob(path)), "pattern"
         elif system.isdir(path):
-            found, what = sorted(system.ls(path, detail=False)), "folder"
+            paths, what = sorted(system.ls(path, detail=False)), "folder"
         elif system.exists(path):
             return Listing([RemoteFile(system, path)], "file")
         else:
-            raise InputError(f"{name} is not there; check the address.")
-        return Listing([RemoteFile(system, p) for p in found if not system.isdir(p)], what)
+            raise InputError(f"{label} is not there; check the address.")
+        return Listing([RemoteFile(system, p) for p in paths if not system.isdir(p)], what)
     except InputError:
         raise
     except ImportError as error:
         raise InputError(
-            f"{name} needs a package that is not installed ({_reason(error)}); install it."
+            f"{label} needs a package that is not installed ({brief_reason(error)}); install it."
         ) from error
     except Exception as error:
         raise InputError(
-            f"{name} cannot be reached ({_reason(error)}); check the address and who may read it."
+            f"{label} cannot be reached ({brief_reason(error)}); check the address and who may "
+            "read it."
         ) from error
-
-
-def _reason(error: Exception) -> str:
-    text = " ".join(str(error).split()).partition(". ")[0][:200].rstrip(". ")
-    return text or type(error).__name__
 
 
 def _library() -> ModuleType:

@@ -1,4 +1,4 @@
-"""Where batches go: one class for each kind of file."""
+"""Sinks: one class per file format that record batches are written to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.readers.batches import cast_batch
 
 _GROUP_ROWS = 131_072
 _GROUP_BYTES = 64 * 2**20
@@ -26,14 +27,14 @@ class Sink(Protocol):
     schema: pa.Schema
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Put the rows of a batch behind those before."""
+        """Append the rows of a batch."""
 
     def close(self) -> None:
-        """Write what ends the file."""
+        """Finish the file."""
 
 
 def sink_ending(path: str | Path) -> str:
-    """The ending that says how a table is written; refuses any other.
+    """The ending that names the file format; raises for an unknown one.
 
     >>> sink_ending("scored.CSV.gz"), sink_ending("-")
     ('.csv.gz', '.csv')
@@ -45,13 +46,13 @@ def sink_ending(path: str | Path) -> str:
         if name.endswith(known) and name != known:
             return known
     raise InputError(
-        f"{path} does not end as a table does; end it in one of {', '.join(SINKS)}, or give - for "
-        "standard output."
+        f"{shorten(path, MOST_PATH)} does not end as a table does; end it in one of "
+        f"{', '.join(SINKS)}, or give - for standard output."
     )
 
 
 def decoded_schema(schema: pa.Schema) -> pa.Schema:
-    """Columns with plain values in the place of categories.
+    """The schema with categories and extension types replaced by plain values.
 
     >>> decoded_schema(pa.schema([("c", pa.dictionary(pa.int8(), pa.string()))])).types
     [DataType(string)]
@@ -60,7 +61,7 @@ def decoded_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def open_sink(file: BinaryIO, ending: str, schema: pa.Schema, name: str) -> Sink:
-    """Where to put batches of a schema; refuses columns that such a file cannot hold."""
+    """The sink for batches of a schema; raises where the format cannot hold a column."""
     schema = decoded_schema(schema)
     make = SINKS[ending]
     first_of_type = {field.type: field for field in reversed(list(schema))}
@@ -73,8 +74,9 @@ def open_sink(file: BinaryIO, ending: str, schema: pa.Schema, name: str) -> Sink
             trial.close()
         except pa.ArrowException as error:
             raise InputError(
-                f"Column {field.name!r} is of type {field.type}, which {name} cannot hold; leave "
-                "the column out or write another kind of file."
+                f"Column {shorten(field.name)!r} is of type {shorten(field.type)}, which "
+                f"{shorten(name, MOST_PATH)} cannot hold; leave the column out or write another "
+                "kind of file."
             ) from error
     return make(file, schema)
 
@@ -88,7 +90,7 @@ class _CsvSink:
         self._writer = pyarrow.csv.CSVWriter(file, schema, write_options=options)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(_plain_batch(batch, self.schema))
+        self._writer.write_batch(cast_batch(batch, self.schema))
 
     def close(self) -> None:
         self._writer.close()
@@ -113,18 +115,18 @@ class _GzipSink:
 class _ParquetSink:
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
         self.schema = schema
-        # Numbers hardly repeat: a dictionary of them would cost time and give it up again.
+        # Numbers rarely repeat: pyarrow would build a dictionary of them and then drop it.
         words = [field.name for field in schema if not pa.types.is_primitive(field.type)]
         self._writer = pyarrow.parquet.ParquetWriter(
             file, schema, write_page_checksum=True, use_dictionary=words
         )
-        self._held: list[pa.RecordBatch] = []
+        self._waiting: list[pa.RecordBatch] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
         # Each call of pyarrow makes a row group, and readers want few of them.
-        self._held.append(_plain_batch(batch, self.schema))
-        rows = sum(held.num_rows for held in self._held)
-        if rows >= _GROUP_ROWS or sum(held.nbytes for held in self._held) >= _GROUP_BYTES:
+        self._waiting.append(cast_batch(batch, self.schema))
+        rows = sum(batch.num_rows for batch in self._waiting)
+        if rows >= _GROUP_ROWS or sum(batch.nbytes for batch in self._waiting) >= _GROUP_BYTES:
             self._flush()
 
     def close(self) -> None:
@@ -134,9 +136,9 @@ class _ParquetSink:
             self._writer.close()
 
     def _flush(self) -> None:
-        held, self._held = self._held, []
-        if held:
-            self._writer.write_table(pa.Table.from_batches(held))
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._writer.write_table(pa.Table.from_batches(waiting))
 
 
 class _ArrowSink:
@@ -146,7 +148,7 @@ class _ArrowSink:
         self._writer = pa.ipc.new_file(file, schema, options=options)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(_plain_batch(batch, self.schema))
+        self._writer.write_batch(cast_batch(batch, self.schema))
 
     def close(self) -> None:
         self._writer.close()
@@ -171,14 +173,6 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.BaseExtensionType):
         return _plain(kind.storage_type)
     return pa.string() if kind == pa.string_view() else kind
-
-
-def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [
-        column if column.type.equals(field.type) else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _is_binary(kind: pa.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""How the trusted rows came out beside the others, in honest sentences."""
+"""Sentences that compare the results of trusted rows with those of the others."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from pnml.report.findings import Findings, Group
 
 _FEW = 20  # rows in a group below which its numbers are mostly chance
-_ALIKE = 0.05  # errors that differ by less are called about the same
+_SAME = 0.05  # errors with a smaller relative difference are called about the same
 
 
 def comparison(findings: Findings) -> list[str]:
-    """The table of groups read out: better, the same or worse; and what may be chance."""
+    """The comparison in sentences: better, the same or worse; and whether it may be chance."""
     by_name = {group.name: group for group in findings.groups}
     trusted, others = by_name.get("trusted"), by_name.get("not trusted")
     if trusted is None or others is None:
@@ -23,17 +23,17 @@ def comparison(findings: Findings) -> list[str]:
     if trusted.rows == 0 or others.rows == 0:
         which = "trusted" if others.rows == 0 else "not trusted"
         return [f"All rows with a label are {which}, so there is nothing to compare them with."]
-    told = [_errors(findings, trusted, others), *_intervals(findings, trusted, others)]
+    sentences = [_errors(findings, trusted, others), *_intervals(findings, trusted, others)]
     fewest = min(trusted.rows, others.rows)
     if fewest < _FEW:
-        told.append(
+        sentences.append(
             f"The smaller group has only {count(fewest, 'row')}, so much of this may be chance."
         )
-    return told
+    return sentences
 
 
 def error_name(task: str) -> str:
-    """What the error of a group is called."""
+    """The name of the error of a group."""
     return "share of wrong labels" if task == "classification" else "root mean squared error"
 
 
@@ -48,7 +48,7 @@ def _errors(findings: Findings, trusted: Group, others: Group) -> str:
     numbers = f"their {name} is {low}, against {high} of the rows not trusted"
     if math.isnan(trusted.error) or math.isnan(others.error):
         return f"The {name} is not known of both groups, so they cannot be compared."
-    if abs(trusted.error - others.error) <= _ALIKE * max(trusted.error, others.error):
+    if abs(trusted.error - others.error) <= _SAME * max(trusted.error, others.error):
         return f"Trusted rows came out about the same as the others: {numbers}."
     if trusted.error < others.error:
         return f"Trusted rows came out better: {numbers}."
@@ -61,8 +61,8 @@ def _errors(findings: Findings, trusted: Group, others: Group) -> str:
 def _intervals(findings: Findings, trusted: Group, others: Group) -> list[str]:
     if math.isnan(trusted.coverage) or math.isnan(others.coverage):
         return []
-    told = (
+    sentence = (
         f"Of the trusted rows {percent(trusted.coverage)} fell inside their "
         f"{percent(findings.coverage)} interval, of the others {percent(others.coverage)}."
     )
-    return [told]
+    return [sentence]

@@ -1,4 +1,4 @@
-"""A chart of the page: a plain Plotly figure without colours, and the same in words.
+"""A chart of the page: a Plotly figure without colours, and its content in words.
 
 A trace, a shape or an annotation names its ``role``; the page gives a role its colour, so that
 charts follow a change between light and dark.
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure: what Plotly draws, and the same in words."""
+    """One figure for Plotly, and its content in words."""
 
     name: str  # an HTML id
     title: str
     caption: str  # how to read it
-    numbers: str  # what it shows, for those who do not see it as well
+    numbers: str  # its content in words, for readers who do not see it
     traces: list[dict[str, Any]]
     layout: dict[str, Any]
 
 
 def rounded(values: FloatArray) -> list[float | None]:
-    """Numbers short enough for a page, None where there is none."""
+    """Numbers of six digits for the page, None for those that are not finite."""
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in values.tolist()]
 
 
 def axis_text(text: str) -> str:
-    """Foreign text that Plotly shows as it is: it would read tags, entities and formulas."""
+    """Text from the user, escaped so that Plotly reads no tags, entities or formulas in it."""
     shown = cut(printable(text), 40)
     for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("$", "&#36;")):
         shown = shown.replace(sign, entity)
@@ -42,16 +42,16 @@ def axis_text(text: str) -> str:
 
 
 def line(letter: str, place: float) -> dict[str, Any]:
-    """A line across the whole chart at one place of the axis with that letter."""
+    """A line across the whole chart at one position of the axis with that letter."""
     other = "x" if letter == "y" else "y"
     ends = {f"{other}ref": "paper", f"{other}0": 0, f"{other}1": 1}
     return {"role": "line", "type": "line", f"{letter}0": place, f"{letter}1": place, **ends}
 
 
 def note(letter: str, place: float, text: str, middle: float = 0.0) -> dict[str, Any]:
-    """A word beside a line: at its top, on the side with more room, or on its right end.
+    """A label for a line: at the top of a vertical one, at the right end of a level one.
 
-    ``middle`` is that of the axis x, in its units; it matters to an upright line only.
+    ``middle`` of the x axis, in its units, gives the side with more room; vertical lines only.
     """
     if letter == "y":
         where = {"xref": "paper", "x": 1, "y": place, "xanchor": "right", "yanchor": "bottom"}

@@ -1,4 +1,4 @@
-"""What a report shows: plain values, bounded in size however long the table was."""
+"""The content of a report: plain values, bounded in size for tables of any length."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pnml.core.arrays import FloatArray
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """What the model is, in words and numbers."""
+class ModelFacts:
+    """The model in words and numbers."""
 
     facts: tuple[tuple[str, str], ...]  # (name, value), in the order to be shown
     columns: tuple[tuple[str, str, str], ...]  # (column, role, remark), one per training column
     remarks: tuple[str, ...]  # one sentence each: what was left out and why
-    singular_values: FloatArray  # (r,) of the training rows, centred and standardised, falling
-    penalty: float  # α; directions with singular value² below it are mostly the penalty's
+    singular_values: FloatArray  # (r,) of the standardised training rows, largest first
+    penalty: float  # α; it dominates directions with singular value² below it
     regrets: FloatArray  # (m,) leave-one-out regrets of training rows, inf among them
     threshold: float  # regret up to which a row is trusted
     level: float  # quantile of the training regrets that the threshold is
@@ -41,10 +41,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """How well the trusted, the untrusted, or all rows came out. NaN where it is not defined."""
+    """Results of the trusted, the untrusted, or all rows. NaN where not defined."""
 
     name: str  # "trusted", "not trusted", "all rows"
-    rows: int  # that have a label
+    rows: int  # with a label
     coverage: float  # share of labels inside their interval; NaN in classification
     log_loss: float  # mean, nats
     error: float  # root mean squared error, or share of wrong labels
@@ -58,7 +58,7 @@ class Findings:
     task: str  # "regression" or "classification"
     target: str
     coverage: float  # of the intervals
-    learnt: Learnt
+    model: ModelFacts
     rows: int
     trusted: int
     never_seen: int  # rows with a category or a missing pattern never seen in training

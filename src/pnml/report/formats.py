@@ -1,4 +1,4 @@
-"""Numbers and foreign text as the report prints them."""
+"""Numbers and text from the user, formatted for the report."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 
 LONGEST = 120  # characters of one cell or name
 
-# Control characters, lone surrogates and the marks that turn the direction of what follows.
+# Control characters, lone surrogates and marks that change the direction of text.
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def number(value: float) -> str:
-    """A number with three digits that matter, "∞", or "–" where there is none.
+    """A number with three significant digits, "∞", or "–" for NaN.
 
     >>> [number(x) for x in (0.031415, 12.5, 12345.6, float("inf"), float("nan"))]
     ['0.0314', '12.5', '12,346', '∞', '–']
@@ -29,7 +29,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of one in per cent, which is "100 %" and "0 %" for all and for none only.
+    """A share in per cent; "100 %" and "0 %" only for exactly 1 and 0.
 
     >>> [percent(x) for x in (0.97, 0.999, 0.99999, 1.0, 0.0001, 0.0)]
     ['97 %', '99.9 %', 'over 99.9 %', '100 %', 'under 0.1 %', '0 %']
@@ -54,7 +54,7 @@ def count(number_of: int, noun: str, plural: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text without what cannot be shown or encoded.
+    r"""Text with characters that cannot be shown or encoded replaced.
 
     >>> printable("a\x00b")
     'a�b'
@@ -63,7 +63,7 @@ def printable(text: str) -> str:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """Text of at most ``longest`` characters, with "…" for what was left out.
+    """Text of at most ``longest`` characters, with "…" in place of the rest.
 
     >>> cut("abcdef", 4)
     'abc…'
@@ -72,7 +72,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def sort_value(text: str) -> float | None:
-    """The number that a cell shows or begins with, and None where it shows no number.
+    """The number that a cell is or begins with, None where it has none.
 
     >>> sort_value("−1.5 … 2"), sort_value("∞"), sort_value("1,234"), sort_value("blue")
     (-1.5, inf, 1234.0, None)
@@ -80,9 +80,9 @@ def sort_value(text: str) -> float | None:
     plain = text.strip().replace("−", "-")
     if re.match(r"[+-]?(∞|inf\b)", plain):
         return -math.inf if plain.startswith("-") else math.inf
-    found = re.match(
+    match = re.match(
         r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?(e[+-]?\d+)?(?=\s|$|[;,…–])", plain, re.IGNORECASE
     )
-    if found is None or not re.search(r"\d", found.group()):
+    if match is None or not re.search(r"\d", match.group()):
         return None
-    return float(found.group().replace(",", ""))
+    return float(match.group().replace(",", ""))

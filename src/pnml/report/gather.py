@@ -1,4 +1,4 @@
-"""From scored batches to the findings that a report shows."""
+"""Collect the findings of a report from scored batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pnml.report.findings import Findings, Group, Learnt, Row
+from pnml.report.findings import Findings, Group, ModelFacts, Row
 from pnml.tables import describe
 from pnml.tables.model import Scores, TableModel
 from pnml.tables.summary import Summary, Tally
@@ -18,25 +18,25 @@ _TRAINING = 4000
 
 
 class Gatherer:
-    """Collects what there is to say about a table while it is scored."""
+    """Collects the findings about a table while it is scored."""
 
     def __init__(self, model: TableModel, title: str, coverage: float, level: float) -> None:
         self._model, self._title = model, title
         self._coverage, self._level = coverage, level
         self.summary = Summary()
-        self._worst: list[tuple[tuple[bool, float, int], Row]] = []  # a heap, the best row first
+        self._worst: list[tuple[tuple[bool, float, int], Row]] = []  # a heap, best row first
 
     def add(self, batch: pa.RecordBatch, scores: Scores) -> None:
-        """Take note of a scored batch."""
+        """Add a scored batch."""
         offset = self.summary.rows
         self.summary.add(scores)
         regret = np.nan_to_num(scores.answer.regret, posinf=np.finfo(float).max)
-        key = np.where(scores.trusted, regret, regret + 1e6)  # what is not trusted comes first
-        likely = np.arange(len(key))
+        key = np.where(scores.trusted, regret, regret + 1e6)  # rows not trusted come first
+        candidates = np.arange(len(key))
         if len(key) > _LISTED:
-            likely = np.argpartition(-key, _LISTED)[:_LISTED]
-        first = likely[np.lexsort((likely, -key[likely]))]
-        for i in first:
+            candidates = np.argpartition(-key, _LISTED)[:_LISTED]
+        worst_first = candidates[np.lexsort((candidates, -key[candidates]))]
+        for i in worst_first:
             number = offset + int(i) + 1
             rank = (not scores.trusted[i], float(scores.answer.regret[i]), -number)
             if len(self._worst) == _LISTED and rank <= self._worst[0][0]:
@@ -63,14 +63,14 @@ class Gatherer:
         )
 
     def findings(self) -> Findings:
-        """All that was gathered."""
+        """The findings so far."""
         summary, model = self.summary, self._model
         return Findings(
             title=self._title,
             task=model.target.task,
             target=model.target.name,
             coverage=self._coverage,
-            learnt=self._learnt(),
+            model=self._model_facts(),
             rows=summary.rows,
             trusted=summary.trusted.rows,
             never_seen=summary.never_seen,
@@ -85,12 +85,12 @@ class Gatherer:
             warnings=(),
         )
 
-    def _learnt(self) -> Learnt:
+    def _model_facts(self) -> ModelFacts:
         model = self._model
         regrets = np.asarray(model.estimator.loo_.regrets)
         if len(regrets) > _TRAINING:
             regrets = np.random.default_rng(0).choice(regrets, _TRAINING, replace=False)
-        return Learnt(
+        return ModelFacts(
             facts=tuple(describe.facts(model, self._level)),
             columns=tuple(describe.columns(model)),
             remarks=(*model.remarks, *describe.left_out(model)),

@@ -1,4 +1,4 @@
-"""The findings as one page that needs nothing but a browser."""
+"""The findings as one HTML page without external files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MOST_COLUMNS = 200  # of the training table, listed one by one
 
 
 def render(findings: Findings) -> str:
-    """One HTML page: text, tables and charts, with all that they need inside.
+    """One HTML page with text, tables and charts, and with everything these need.
 
-    Same findings, same page, to the last byte. Names and cells are shown as they are and never
-    read as HTML; the page asks the network for nothing and forbids itself to.
+    The same findings give the same bytes. Names and cells are escaped and never read as HTML; the
+    page loads nothing from the network, and its security policy forbids it.
     """
     environment = _environment()
     figures = _charts(findings)
@@ -41,7 +41,7 @@ def render(findings: Findings) -> str:
         usual=expected_share(findings),
         drawings=_embedded([_drawing(figure) for figure in figures]),
         table=rows_table(findings),
-        shown_columns=findings.learnt.columns[:_MOST_COLUMNS],
+        shown_columns=findings.model.columns[:_MOST_COLUMNS],
         style=_own("page.css"),
         script=_own("page.js"),
         plotly=_plotly(),
@@ -49,13 +49,13 @@ def render(findings: Findings) -> str:
 
 
 def _charts(findings: Findings) -> list[Chart]:
-    drawn = [
-        spectrum_chart(findings.learnt),
+    charts = [
+        spectrum_chart(findings.model),
         regret_chart(findings),
         scatter_chart(findings),
         risk_chart(findings),
     ]
-    return [chart for chart in drawn if chart is not None]
+    return [chart for chart in charts if chart is not None]
 
 
 def _drawing(chart: Chart) -> dict[str, Any]:
@@ -85,14 +85,14 @@ def _environment() -> Environment:
 
 
 def _finalize(value: Any) -> Any:
-    """Every text that the template prints, without what cannot be encoded."""
+    """Make every text that the template prints encodable."""
     from markupsafe import Markup
 
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _embedded(value: Any) -> Markup:
-    """JSON that ends no script, whatever it holds."""
+    """JSON that is safe inside a script element."""
     from jinja2.utils import htmlsafe_json_dumps
 
     return htmlsafe_json_dumps(value, allow_nan=False, separators=(",", ":"))
@@ -106,7 +106,7 @@ def _plotly() -> Markup:
 
 
 def _own(name: str) -> Markup:
-    """A file of ours, to be put into the page as it is."""
+    """A file of this package, put into the page without escaping."""
     from markupsafe import Markup
 
     return Markup(_read(name))  # noqa: S704

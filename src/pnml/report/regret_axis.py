@@ -1,4 +1,4 @@
-"""An axis for regrets: logarithmic, with a place of its own for zero and for infinity."""
+"""A log axis for regrets, with extra positions for zero and infinity."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
 
-SMALLEST = 1e-6  # nats; what is below is drawn as zero
+SMALLEST = 1e-6  # nats; smaller regrets are drawn as zero
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class RegretAxis:
-    """Places on a linear axis: log10 of the regret between two ends, zero and infinity beyond."""
+    """Positions on a linear axis: log10 of the regret, with zero and infinity beyond its ends."""
 
     low: float  # log10 nats, the end of the logarithmic part
     high: float
@@ -26,17 +26,17 @@ class RegretAxis:
 
     @classmethod
     def of(cls, *regrets: FloatArray) -> RegretAxis:
-        """The axis on which all of these regrets have a place.
+        """The axis that holds all these regrets.
 
         >>> axis = RegretAxis.of(np.array([0.0, 0.01, 1.0]), np.array([np.inf]))
         >>> axis.has_zero, axis.has_infinity
         (True, True)
         """
-        every = np.concatenate([r[~np.isnan(r)] for r in regrets])
-        logs = np.log10(every[(every >= SMALLEST) & np.isfinite(every)])
+        known = np.concatenate([r[~np.isnan(r)] for r in regrets])
+        logs = np.log10(known[(known >= SMALLEST) & np.isfinite(known)])
         low, high = (float(logs.min()), float(logs.max())) if logs.size else (-2.0, 0.0)
         margin = max(0.03 * (high - low), (0.5 - (high - low)) / 2)  # half a decade at least
-        has_zero, has_infinity = bool(np.any(every < SMALLEST)), bool(np.any(np.isinf(every)))
+        has_zero, has_infinity = bool(np.any(known < SMALLEST)), bool(np.any(np.isinf(known)))
         return cls(low - margin, high + margin, has_zero, has_infinity)
 
     @property
@@ -46,29 +46,29 @@ class RegretAxis:
 
     @property
     def zero(self) -> float:
-        """The place of zero."""
+        """The position of zero."""
         return self.low - self.gap
 
     @property
     def infinity(self) -> float:
-        """The place of infinity."""
+        """The position of infinity."""
         return self.high + self.gap
 
     @property
     def range(self) -> list[float]:
-        """Both ends of what is drawn."""
+        """Both ends of the axis."""
         left = self.zero - self.gap if self.has_zero else self.low
         right = self.infinity + self.gap if self.has_infinity else self.high
         return [left, right]
 
     def place(self, regrets: FloatArray) -> FloatArray:
-        """Where each regret is drawn. NaN stays NaN."""
+        """The position of each regret. NaN stays NaN."""
         logs = np.log10(np.maximum(regrets, SMALLEST))
         places = np.where(regrets < SMALLEST, self.zero, np.clip(logs, self.low, self.high))
         return np.asarray(np.where(np.isposinf(regrets), self.infinity, places), dtype=np.float64)
 
     def ticks(self) -> tuple[list[float], list[str]]:
-        """Places with what is written there."""
+        """Positions and texts of the ticks."""
         before = [(self.zero, "≈ 0")] if self.has_zero else []
         after = [(self.infinity, "∞")] if self.has_infinity else []
         ticks = [*before, *log_ticks(self.low, self.high), *after]
@@ -85,21 +85,21 @@ class RegretAxis:
 
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Places between two ends, log10: 1, 2, 5 on a short axis, powers of ten on a long one.
+    """Ticks between two ends in log10: 1, 2, 5 on a short axis, powers of ten on a long one.
 
     >>> [text for _, text in log_ticks(-2.1, -0.9)], [text for _, text in log_ticks(-5, 1.5)][:2]
     (['0.01', '0.02', '0.05', '0.1'], ['10⁻⁵', '0.0001'])
     """
     span = high - low
     steps = (1, 2, 5) if span < 2.2 else (1,)
-    every = 1 if span <= 7 else math.ceil(span / 6)
+    spacing = 1 if span <= 7 else math.ceil(span / 6)
     decades = range(math.floor(low), math.ceil(high) + 1)
-    marks = [(k, step) for k in decades if k % every == 0 for step in steps]
-    ticks = [(k + math.log10(step), _written(k, step)) for k, step in marks]
+    marks = [(k, step) for k in decades if k % spacing == 0 for step in steps]
+    ticks = [(k + math.log10(step), _tick_text(k, step)) for k, step in marks]
     return [(place, text) for place, text in ticks if low <= place <= high]
 
 
-def _written(decade: int, step: int) -> str:
+def _tick_text(decade: int, step: int) -> str:
     value = step * 10.0**decade
     if -4 <= decade <= 4:
         return f"{value:.{max(-decade, 0)}f}"

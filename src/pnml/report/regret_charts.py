@@ -1,4 +1,4 @@
-"""The charts of regrets: training rows against new rows, and prediction against regret."""
+"""Charts of regrets: training rows beside new rows, and prediction against regret."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MOST_POINTS = 5000  # drawn as SVG: WebGL needs a weaker security policy than t
 
 def regret_chart(findings: Findings) -> Chart | None:
     """Regrets of the training rows, left out in turn, and of the new rows."""
-    training, new = findings.learnt.regrets, findings.regret
+    training, new = findings.model.regrets, findings.regret
     if training.size + new.size == 0:
         return None
-    threshold = np.array([findings.learnt.threshold])
+    threshold = np.array([findings.model.threshold])
     axis = RegretAxis.of(training, new, threshold)
     places, texts = axis.ticks()
     traces = [
@@ -46,7 +46,7 @@ def regret_chart(findings: Findings) -> Chart | None:
             "tickformat": ".0%",
             "rangemode": "tozero",
         },
-        **_threshold("x", axis, findings.learnt.threshold),
+        **_threshold("x", axis, findings.model.threshold),
     }
     caption = (
         "How often each regret occurs. Where the outline (new rows) lies over the filled shape "
@@ -77,7 +77,7 @@ def _bars(axis: RegretAxis, values: FloatArray, role: str, name: str) -> list[di
 
 
 def _steps(axis: RegretAxis, values: FloatArray, role: str, name: str) -> list[dict[str, Any]]:
-    """An outline over the bins, and one of its own for zero and for infinity."""
+    """An outline over the bins, with separate boxes for zero and infinity."""
     edges = np.linspace(axis.low, axis.high, _BINS + 1)
     zero, *inside, infinity = rounded(axis.shares(values, _BINS))
     x: list[float | None] = [edges[0], *(e for e in edges for _ in (0, 1)), edges[-1]][1:-1]
@@ -101,10 +101,10 @@ def _steps(axis: RegretAxis, values: FloatArray, role: str, name: str) -> list[d
 
 
 def scatter_chart(findings: Findings) -> Chart | None:
-    """Each new row: what is predicted, and its regret."""
+    """Prediction and regret of each new row."""
     if findings.regret.size == 0:
         return None
-    axis = RegretAxis.of(findings.regret, np.array([findings.learnt.threshold]))
+    axis = RegretAxis.of(findings.regret, np.array([findings.model.threshold]))
     places, texts = axis.ticks()
     step = math.ceil(findings.regret.size / _MOST_POINTS)
     target = axis_text(findings.target)
@@ -119,17 +119,17 @@ def scatter_chart(findings: Findings) -> Chart | None:
             "ticktext": texts,
             "range": axis.range,
         },
-        **_threshold("y", axis, findings.learnt.threshold),
+        **_threshold("y", axis, findings.model.threshold),
     }
-    drawn = math.ceil(findings.regret.size / step)
+    n_points = math.ceil(findings.regret.size / step)
     trusted = int(findings.is_trusted.sum())
     return Chart(
         "scatter",
         "Prediction and regret of each new row",
         "One mark per row: discs are trusted, crosses are not. Crosses gathered at "
         "one end say that the model extrapolates there.",
-        f"{count(drawn, 'row')} drawn"
-        + (f", a sample of {findings.rows:,}. " if drawn < findings.rows else ". ")
+        f"{count(n_points, 'row')} drawn"
+        + (f", a sample of {findings.rows:,}. " if n_points < findings.rows else ". ")
         + f"{percent(trusted / findings.regret.size)} are trusted.",
         [_points(findings, axis, role, wanted, step) for role, wanted in groups],
         layout,
@@ -139,15 +139,15 @@ def scatter_chart(findings: Findings) -> Chart | None:
 def _points(
     findings: Findings, axis: RegretAxis, role: str, trusted: bool, step: int
 ) -> dict[str, Any]:
-    chosen = np.flatnonzero(findings.is_trusted[::step] == trusted) * step
-    regret = findings.regret[chosen]
+    rows = np.flatnonzero(findings.is_trusted[::step] == trusted) * step
+    regret = findings.regret[rows]
     return {
         "role": role,
         "name": "trusted" if trusted else "not trusted",
         "type": "scatter",
         "mode": "markers",
         "marker": {"symbol": "circle" if trusted else "x-thin-open", "size": 6 if trusted else 8},
-        "x": rounded(findings.prediction[chosen]),
+        "x": rounded(findings.prediction[rows]),
         "y": rounded(axis.place(regret)),
         "text": [number(r) for r in regret.tolist()],
         "hovertemplate": "prediction %{x:.4g}, regret %{text}<extra></extra>",
@@ -159,11 +159,11 @@ def _spread(name: str, values: FloatArray) -> str:
     if known.size == 0:
         return f"{name}: none."
     low, middle, high = np.quantile(known, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
-    told = f"{name}: median {number(middle)}, 10 % to 90 %: {number(low)} to {number(high)}"
+    text = f"{name}: median {number(middle)}, 10 % to 90 %: {number(low)} to {number(high)}"
     infinite, zero = float(np.mean(np.isinf(known))), float(np.mean(known < SMALLEST))
-    told += f"; {percent(infinite)} infinite" if infinite else ""
-    told += f"; {percent(zero)} below {SMALLEST:f}, drawn at ≈ 0" if zero else ""
-    return told + "."
+    text += f"; {percent(infinite)} infinite" if infinite else ""
+    text += f"; {percent(zero)} below {SMALLEST:f}, drawn at ≈ 0" if zero else ""
+    return text + "."
 
 
 def _threshold(letter: str, axis: RegretAxis, threshold: float) -> dict[str, Any]:

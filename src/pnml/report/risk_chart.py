@@ -1,4 +1,4 @@
-"""The chart of risk against coverage: whether rows of small regret come out better."""
+"""Chart of risk against coverage: whether rows of small regret have smaller errors."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def risk_chart(findings: Findings) -> Chart | None:
 
 
 def _numbers(task: str, shares: FloatArray, errors: FloatArray) -> str:
-    """The errors over half of the rows, or as near to it as ties allow, and over all of them."""
+    """The errors of half of the rows, as nearly as ties allow, and of all rows."""
     name = error_name(task)
-    some, every = (error_text(task, error) for error in errors.tolist())
+    of_half, of_all = (error_text(task, error) for error in errors.tolist())
     if shares[0] == shares[1]:
         return (
-            f"Too many regrets are equal to tell rows apart; over all rows the {name} is {every}."
+            f"Too many regrets are equal to tell rows apart; over all rows the {name} is {of_all}."
         )
     verdict = "less than" if errors[0] < errors[1] else "no less than"
     return (
-        f"Over the {percent(float(shares[0]))} with the smallest regrets the {name} is {some}, "
-        f"{verdict} the {every} over all rows."
+        f"Over the {percent(float(shares[0]))} with the smallest regrets the {name} is {of_half}, "
+        f"{verdict} the {of_all} over all rows."
     )
 
 
@@ -91,7 +91,7 @@ def _kept(coverage: FloatArray, error: FloatArray, task: str) -> dict[str, Any]:
 
 
 def _random(loss: FloatArray, error: Any) -> list[dict[str, Any]]:
-    """What rows kept at random give: the mean, and where 95 % of random choices fall."""
+    """The error of rows kept at random: its mean, and the band of 95 % of random choices."""
     n = loss.size
     kept = np.unique(np.geomspace(_FEWEST, n, 60).astype(int))
     # of k out of n rows drawn without replacement

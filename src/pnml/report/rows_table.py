@@ -1,4 +1,4 @@
-"""The table of the least trusted rows, with what each cell sorts by."""
+"""The table of the least trusted rows, with sort keys of its cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, and what it sorts by where that is another thing."""
+    """The text of a cell, and its sort key where that is not the text."""
 
     text: str
     key: str = ""  # a number as JavaScript reads it; "" sorts by the text
@@ -33,33 +33,35 @@ class Column:
 
 
 def rows_table(findings: Findings) -> tuple[Column, ...]:
-    """The columns that say something, () where there are no rows."""
+    """The columns that are not empty, () where there are no rows."""
     rows = findings.least_trusted
     interval = f"{percent(findings.coverage)} interval"
     columns = (
-        _counted("row", tuple((str(row.number), float(row.number)) for row in rows)),
-        _read("id", tuple(row.id for row in rows)),
-        _counted("regret", tuple((number(row.regret), row.regret) for row in rows), _order(rows)),
-        _read("prediction", tuple(row.prediction for row in rows)),
-        _read(interval, tuple(row.interval for row in rows)),
+        _numeric_column("row", tuple((str(row.number), float(row.number)) for row in rows)),
+        _text_or_numeric_column("id", tuple(row.id for row in rows)),
+        _numeric_column(
+            "regret", tuple((number(row.regret), row.regret) for row in rows), _order(rows)
+        ),
+        _text_or_numeric_column("prediction", tuple(row.prediction for row in rows)),
+        _text_or_numeric_column(interval, tuple(row.interval for row in rows)),
         Column("trusted", tuple(Cell("yes" if row.trusted else "no") for row in rows), False),
         Column("because", tuple(Cell(row.because) for row in rows), False),
         Column("cells that drive it", tuple(_driving(row) for row in rows), False),
     )
-    return tuple(column for column in columns if _says_something(column))
+    return tuple(column for column in columns if _is_filled(column))
 
 
-def _counted(name: str, values: tuple[tuple[str, float], ...], sort: str = "none") -> Column:
+def _numeric_column(name: str, values: tuple[tuple[str, float], ...], sort: str = "none") -> Column:
     return Column(name, tuple(Cell(text, _key(value)) for text, value in values), True, sort)
 
 
-def _read(name: str, texts: tuple[str, ...]) -> Column:
-    """A column of numbers where every text is one, of text otherwise."""
+def _text_or_numeric_column(name: str, texts: tuple[str, ...]) -> Column:
+    """A column of numbers where every text is a number, else a column of text."""
     values = [sort_value(text) for text in texts]
     known = [value for value in values if value is not None]
     if len(known) < len(texts):
         return Column(name, tuple(Cell(text) for text in texts), False)
-    return _counted(name, tuple(zip(texts, known, strict=True)))
+    return _numeric_column(name, tuple(zip(texts, known, strict=True)))
 
 
 def _order(rows: tuple[Row, ...]) -> str:
@@ -77,5 +79,5 @@ def _key(value: float) -> str:
     return "NaN" if math.isnan(value) else repr(value)
 
 
-def _says_something(column: Column) -> bool:
+def _is_filled(column: Column) -> bool:
     return any(cell.text or cell.parts for cell in column.cells)

@@ -1,4 +1,4 @@
-"""The chart of the training data's spectrum."""
+"""Chart of the singular values of the training data."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pnml.report.regret_axis import log_ticks
 
 if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
-    from pnml.report.findings import Learnt
+    from pnml.report.findings import ModelFacts
 
 _MOST_POINTS = 800
 
 
-def spectrum_chart(learnt: Learnt) -> Chart | None:
+def spectrum_chart(model: ModelFacts) -> Chart | None:
     """Singular values of the training data, with the square root of the penalty."""
-    s = learnt.singular_values
+    s = model.singular_values
     positive = s[np.isfinite(s) & (s > 0)]
     if positive.size == 0:
         return None
@@ -40,9 +40,9 @@ def spectrum_chart(learnt: Learnt) -> Chart | None:
         "How far the training rows spread in each direction of the columns (standardised, "
         "logarithmic scale). Regret grows quickest along directions far to the right, in which "
         "the training rows hardly differ.",
-        _numbers(positive, s.size, learnt.penalty),
+        _numbers(positive, s.size, model.penalty),
         [trace],
-        _layout(positive, learnt.penalty),
+        _layout(positive, model.penalty),
     )
 
 
@@ -73,19 +73,19 @@ def _layout(positive: FloatArray, penalty: float) -> dict[str, Any]:
 
 
 def _numbers(positive: FloatArray, size: int, penalty: float) -> str:
-    told = (
+    text = (
         f"{count(size, 'direction')}; singular values from {number(float(positive.max()))} down "
         f"to {number(float(positive.min()))}"
     )
     if positive.size < size:
-        told += f", and {size - positive.size:,} that are zero and not drawn"
+        text += f", and {size - positive.size:,} that are zero and not drawn"
     if penalty <= 0:
-        return told + ". There is no penalty."
+        return text + ". There is no penalty."
     above = int(np.sum(positive**2 > penalty))
     freedom = float(np.sum(positive**2 / (positive**2 + penalty)))
     held = "; the others are held mostly by the penalty" if above < size else ""
     return (
-        f"{told}. {above:,} of them {'is' if above == 1 else 'are'} above the square root of the "
+        f"{text}. {above:,} of them {'is' if above == 1 else 'are'} above the square root of the "
         f"penalty, {number(math.sqrt(penalty))}{held}. "
         f"Effective number of coefficients: {number(freedom)}."
     )

@@ -1,4 +1,4 @@
-"""What the findings say, in sentences that hold on a page and on a terminal."""
+"""The findings in sentences, for the page and for the terminal."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
     from pnml.report.findings import Findings
 
-_HIGH = 0.9  # a mean regret above this quantile of the training rows' own is a clear shift
-_MIDDLE = 0.75  # with up to a third of odd rows, the middle row of all is below this quantile
-_CHANCE = 0.01  # rarer than this is not put down to chance
+_HIGH = 0.9  # a mean regret above this quantile of the training regrets is a clear shift
+_MIDDLE = 0.75  # with up to a third of unusual rows, the median row is below this quantile
+_CHANCE = 0.01  # events with a smaller probability do not count as chance
 
 
 class Standing(Enum):
-    """Where the new rows stand among the training rows."""
+    """The new rows as a whole, compared with the training rows."""
 
     ORDINARY = "Like the training rows"
     RAISED = "No clear shift"
@@ -51,7 +51,7 @@ class _Comparison:
 
 
 def sentences(findings: Findings) -> list[str]:
-    """The summary, a sentence per fact, the warnings last."""
+    """The summary, one sentence per fact, and then the warnings."""
     return [*summary(findings), *findings.warnings]
 
 
@@ -59,21 +59,21 @@ def summary(findings: Findings) -> list[str]:
     """The sentences of the summary before the warnings."""
     if findings.rows == 0:
         return ["The table has no rows to judge."]
-    told = [_trust(findings), _mean(findings), _share(findings)]
+    facts = [_trust(findings), _mean(findings), _share(findings)]
     if findings.never_seen:
-        told.append(
+        facts.append(
             f"{count(findings.never_seen, 'row')} {_verb(findings.never_seen, 'holds', 'hold')} "
             "a category, an infinite number or a pattern of missing values that was never seen in "
             "training, so "
             f"{_verb(findings.never_seen, 'it is', 'they are')} not trusted."
         )
     if findings.infinite:
-        told.append(_infinite(findings))
-    return told
+        facts.append(_infinite(findings))
+    return facts
 
 
 def standing(findings: Findings) -> Standing:
-    """The summary in a word or two: the mean first, then rows that it cannot show."""
+    """The verdict in a word or two, by the mean and by rows that the mean cannot show."""
     by_mean = _standing_of_mean(_comparison(findings))
     if _many_infinite(findings):
         return Standing.SHIFT
@@ -132,7 +132,7 @@ _ELSEWHERE = "this table does not come from where the training rows came"
 
 
 def _height(compared: _Comparison) -> str:
-    """How high above the training rows a mean is that is above most of them."""
+    """The position of a high mean among the training regrets, in words."""
     below = float(np.mean(compared.training < compared.mean))
     if below == 1.0:
         largest = number(float(compared.training.max()))
@@ -168,20 +168,20 @@ def _share(findings: Findings) -> str:
 
 def _infinite(findings: Findings) -> str:
     n = findings.infinite
-    told = (
+    text = (
         f"{count(n, 'row')} {_verb(n, 'has', 'have')} an infinite regret: "
         f"{_verb(n, 'it goes', 'they go')} where no training row went, and nothing holds the "
         "model there"
     )
     if not _many_infinite(findings):
-        return told + "."
-    training = percent(_infinite_share(findings.learnt.regrets))
+        return text + "."
+    training = percent(_infinite_share(findings.model.regrets))
     share = percent(n / findings.rows)
-    return f"{told}. That is {share} of the table, against {training} of training: {_ELSEWHERE}."
+    return f"{text}. That is {share} of the table, against {training} of training: {_ELSEWHERE}."
 
 
 def _comparison(findings: Findings) -> _Comparison:
-    return _Comparison(findings.mean_regret, findings.regret, findings.learnt.regrets)
+    return _Comparison(findings.mean_regret, findings.regret, findings.model.regrets)
 
 
 def _standing_of_mean(compared: _Comparison) -> Standing:
@@ -193,9 +193,9 @@ def _standing_of_mean(compared: _Comparison) -> Standing:
 
 
 def _many_infinite(findings: Findings) -> bool:
-    """Whether a tenth more of the new rows than of the training rows is infinite."""
+    """Whether the share of infinite regrets is a tenth higher than in training."""
     share = findings.infinite / max(findings.rows, 1)
-    return share - _infinite_share(findings.learnt.regrets) > 1 - _HIGH
+    return share - _infinite_share(findings.model.regrets) > 1 - _HIGH
 
 
 def _infinite_share(regrets: FloatArray) -> float:
@@ -203,29 +203,29 @@ def _infinite_share(regrets: FloatArray) -> float:
 
 
 def expected_share(findings: Findings) -> float:
-    """Share not trusted of rows like the training rows: the level counts finite regrets only."""
-    if findings.learnt.usual is not None:
-        return 1 - findings.learnt.usual
-    return 1 - findings.learnt.level * (1 - _infinite_share(findings.learnt.regrets))
+    """Share of rows like the training rows that is not trusted, infinite regrets included."""
+    if findings.model.usual is not None:
+        return 1 - findings.model.usual
+    return 1 - findings.model.level * (1 - _infinite_share(findings.model.regrets))
 
 
 def _more_than_chance(findings: Findings) -> bool:
-    """Whether so many untrusted rows are too rare among rows like the training rows.
+    """Whether rows like the training rows would rarely have so many untrusted ones.
 
     Of n rows exchangeable with m others, the number above the r-th smallest of the m is
     beta-binomial with parameters n, m + 1 − r and r, so a short training table is allowed for.
     """
-    learnt, untrusted = findings.learnt, findings.rows - findings.trusted
-    m, r = learnt.regrets.size, int(np.sum(learnt.regrets <= learnt.threshold))
-    if learnt.usual is not None:
-        r = math.floor(learnt.usual * m)
+    model, untrusted = findings.model, findings.rows - findings.trusted
+    m, r = model.regrets.size, int(np.sum(model.regrets <= model.threshold))
+    if model.usual is not None:
+        r = math.floor(model.usual * m)
     if untrusted == 0 or r == 0:
         return False
     return bool(betabinom.sf(untrusted - 1, findings.rows, m + 1 - r, r) < _CHANCE)
 
 
 def _quantile(values: FloatArray, level: float) -> float:
-    """A quantile that is one of the values, so that infinite ones do no harm. NaN for none."""
+    """A quantile that is one of the values, so that infinite ones do no harm; NaN for none."""
     if values.size == 0:
         return math.nan
     return float(np.quantile(values, level, method="inverted_cdf"))

@@ -43,13 +43,13 @@ def is_whole(value: Any, least: int) -> bool:
     return whole and int(value) >= least
 
 
-def is_share(value: Any, *, one: bool = False) -> bool:
-    """Whether a value is a number above 0 and below 1, or up to 1 where `one`.
+def is_share(value: Any, *, or_one: bool = False) -> bool:
+    """Whether a value is a number above 0 and below 1, or up to 1 where `or_one`.
 
-    >>> is_share(0.5), is_share(1.0), is_share(1.0, one=True)
+    >>> is_share(0.5), is_share(1.0), is_share(1.0, or_one=True)
     (True, False, True)
     """
-    return is_number(value) and (0 < value < 1 or (one and value == 1))
+    return is_number(value) and (0 < value < 1 or (or_one and value == 1))
 
 
 def check_flag(name: str, value: Any) -> bool:

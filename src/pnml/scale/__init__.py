@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pnml.scale.dask import fit_dask, k_fold_dask
     from pnml.scale.distributed import all_reduce
-    from pnml.scale.files import fit_files, fit_mixed_files
+    from pnml.scale.files import fit_files
     from pnml.scale.lazy import lazily
     from pnml.scale.merging import merge
     from pnml.scale.monitor import Drift, RegretMonitor
+    from pnml.scale.table_files import fit_mixed_files
     from pnml.scale.window import SlidingWindow
 
 # Loaded on first use: each needs packages that the others do without.
@@ -22,7 +23,7 @@ _HOMES = {
     "all_reduce": "pnml.scale.distributed",
     "fit_dask": "pnml.scale.dask",
     "fit_files": "pnml.scale.files",
-    "fit_mixed_files": "pnml.scale.files",
+    "fit_mixed_files": "pnml.scale.table_files",
     "k_fold_dask": "pnml.scale.dask",
     "lazily": "pnml.scale.lazy",
     "merge": "pnml.scale.merging",

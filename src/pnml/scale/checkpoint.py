@@ -1,4 +1,4 @@
-"""What a pass over files has come to, on disk, so that a killed one goes on where it was."""
+"""Checkpoints: resume an interrupted pass over files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from pnml.core.statistic.exact_sum import Arrays, Document
 from pnml.errors import InputError
 from pnml.models.container import pack, unpack
-from pnml.readers.events import Mark
+from pnml.readers.file_pass import Mark
 from pnml.runtime.atomic import write_whole
 
 _KEY = "counted"
@@ -25,20 +25,20 @@ State = tuple[Document, Arrays]
 
 @dataclass(frozen=True)
 class Stop:
-    """A place in the files, and what was counted up to there."""
+    """A place in the files, and the state of the statistic there."""
 
     mark: Mark
     rows: int
     now: State
-    before: tuple[int, State]  # rows and state at the beginning of the file, to fall back to
+    before: tuple[int, State]  # rows and state at the beginning of the current file
     bad: dict[str, str]
     schema: pa.Schema
 
 
 class Checkpoint:
-    """A file that is written from time to time, and read where it is there at the beginning.
+    """A file that is written from time to time; where it exists at the start, the pass resumes.
 
-    `identity` says of what it is: files and columns. Without a path nothing is ever written.
+    `identity` names its files and columns. Without a path, nothing is written.
     """
 
     def __init__(self, path: Path | None, identity: Document, seconds: float) -> None:
@@ -48,25 +48,25 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def load(self) -> Stop | None:
-        """Where an earlier pass has come to; None where there was none."""
+        """Where an earlier pass stopped, or None without one."""
         if self.path is None or not self.path.exists():
             return None
         try:
             document, arrays = unpack(self.path)
             if _KEY not in document:
                 raise InputError("it is not one; name another file.")
-            found = document[_KEY]
-            self._refuse_other(found["identity"])
+            stored = document[_KEY]
+            self._refuse_other(stored["identity"])
         except (InputError, OSError) as error:
             raise InputError(f"Cannot go on from the checkpoint {self.path}: {error}") from error
-        rows_before, state_before = found["before"]
+        rows_before, state_before = stored["before"]
         return Stop(
-            mark=Mark(*found["mark"]),
-            rows=found["rows"],
-            now=(found["now"], _named(arrays, "now")),
+            mark=Mark(*stored["mark"]),
+            rows=stored["rows"],
+            now=(stored["now"], _named(arrays, "now")),
             before=(rows_before, (state_before, _named(arrays, "before"))),
-            bad=found["bad"],
-            schema=pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(found["schema"]))),
+            bad=stored["bad"],
+            schema=pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(stored["schema"]))),
         )
 
     def due(self) -> bool:
@@ -74,10 +74,10 @@ class Checkpoint:
         return self.path is not None and time.monotonic() - self._last >= self._seconds
 
     def write(self, stop: Stop) -> None:
-        """Put it on disk, whole or not at all."""
+        """Write the checkpoint, whole or not at all."""
         if self.path is None:
             return
-        found = {
+        stored = {
             "identity": self._identity,
             "mark": list(stop.mark),
             "rows": stop.rows,
@@ -91,7 +91,7 @@ class Checkpoint:
             f"{w}.{n}": np.ascontiguousarray(a) for w, named in held for n, a in named.items()
         }
         try:
-            write_whole(self.path, pack({_KEY: found}, arrays))
+            write_whole(self.path, pack({_KEY: stored}, arrays))
         except OSError as error:
             raise InputError(
                 f"Cannot write the checkpoint {self.path}: {error.strerror or error}; make room, "
@@ -100,7 +100,7 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def remove(self) -> None:
-        """Take it from disk: what it was for is done."""
+        """Delete the checkpoint."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
@@ -120,11 +120,11 @@ def _named(arrays: Arrays, part: str) -> Arrays:
 
 
 def _first_difference(theirs: Any, ours: Any) -> str:
-    """Of what is said about it: the first thing that is not the same."""
+    """The name of the first entry that differs, in brackets."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
         return f" ({names[0]})"
     if isinstance(theirs, list) and isinstance(ours, list):
-        strange = [item[0] for item in [*theirs, *ours] if item not in theirs or item not in ours]
-        return f" ({strange[0]})" if strange else ""
+        differing = [item[0] for item in [*theirs, *ours] if item not in theirs or item not in ours]
+        return f" ({differing[0]})" if differing else ""
     return ""

@@ -1,4 +1,4 @@
-"""Dask: every worker counts its own rows, and only statistics travel."""
+"""Dask: each worker computes the statistic of its own rows, and only statistics travel."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from sklearn.base import clone
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, Path
+from pnml.core.selection import penalties
 from pnml.core.statistic.exact_sum import GramSum, merged
 from pnml.core.statistic.folds import KFold, k_fold
 from pnml.errors import InputError
-from pnml.estimators.selection import penalties
-from pnml.estimators.streaming import LeastSquaresMixin
-from pnml.scale.adding import check_adds, fitted
-from pnml.scale.blocks import counted
+from pnml.estimators.regressor import StreamingRegressor
+from pnml.runtime.checks import is_whole
+from pnml.scale.from_gram import check_additive, fitted
+from pnml.scale.partition_statistic import partition_statistic
 from pnml.scale.partitions import Partitions, compute, delayed, partitions, refuse_odd_columns
 
-# So many statistics are added up in one task: few enough to fit in a worker beside its rows.
+# Statistics added in one task: few enough to fit in a worker's memory beside its rows.
 _FAN_IN = 8
 
 
@@ -112,7 +113,7 @@ def k_fold_dask(
     >>> choice.alpha, choice.estimator.alpha_, choice.k_fold.squares.shape
     (1.0, 1.0, (5, 2))
     """
-    if not isinstance(estimator, LeastSquaresMixin):
+    if not isinstance(estimator, StreamingRegressor):
         raise InputError(
             f"{type(estimator).__name__} has no penalty that squared errors could choose; use "
             'PNMLRegressor or LpNMLRegressor with penalty="l2".'
@@ -135,15 +136,15 @@ def k_fold_dask(
     errors = k_fold([part.gram() for part in known], grid, intercept=intercept)
     path = errors.path(NOISE_FLOOR * float(gram.yy[0, 0]) / gram.weight)
     alpha = float(grid[np.argmin(errors.mean_squares)])
-    chosen = clone(estimator).set_params(alpha=alpha)
-    return PenaltyChoice(fitted(chosen, total, rows.names), alpha, errors, path)
+    model = clone(estimator).set_params(alpha=alpha)
+    return PenaltyChoice(fitted(model, total, rows.names), alpha, errors, path)
 
 
 def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Partitions:
-    """Rows that the estimator can learn from part by part, as far as can be told by now."""
-    check_adds(estimator)
+    """Rows in partitions, checked as far as possible before they are computed."""
+    check_additive(estimator)
     rows = partitions(X, y, sample_weight)
-    if isinstance(estimator, LeastSquaresMixin):
+    if isinstance(estimator, StreamingRegressor):
         refuse_odd_columns(rows.template)
     return rows
 
@@ -153,8 +154,8 @@ def _added_up(estimator: Any, rows: Partitions, folds: int) -> list[GramSum | No
 
     None is a fold without rows.
     """
-    judge, count, add = delayed(clone(estimator)), delayed(_counted), delayed(_sum)
-    parts = [count(judge, number, part, rows.columns) for number, part in enumerate(rows.parts)]
+    model, count, add = delayed(clone(estimator)), delayed(_counted), delayed(_sum)
+    parts = [count(model, number, part, rows.columns) for number, part in enumerate(rows.parts)]
     ends = np.linspace(0, len(parts), folds + 1).round().astype(int)
     trees = []
     for start, stop in itertools.pairwise(ends):
@@ -172,7 +173,7 @@ def _added_up(estimator: Any, rows: Partitions, folds: int) -> list[GramSum | No
 def _counted(
     estimator: Any, number: int, part: tuple[Any, Any, Any], columns: list[int] | None
 ) -> GramSum | None:
-    return counted(estimator, number, *part, columns)
+    return partition_statistic(estimator, number, *part, columns)
 
 
 def _sum(parts: Sequence[GramSum | None]) -> GramSum | None:
@@ -181,8 +182,7 @@ def _sum(parts: Sequence[GramSum | None]) -> GramSum | None:
 
 
 def _check_folds(folds: Any, rows: Partitions) -> None:
-    whole = isinstance(folds, int) and not isinstance(folds, bool)
-    if not whole or not 2 <= folds <= len(rows.parts):
+    if not is_whole(folds, 2) or folds > len(rows.parts):
         raise InputError(
             f"folds is {folds!r}, but X has {len(rows.parts)} partitions, of which each fold takes "
             "one or more; pass a whole number from 2 to that, or repartition X."
@@ -200,7 +200,7 @@ def _check_alphas(alphas: Any) -> FloatArray:
 
 
 def _explain(error: Exception) -> None:
-    """Raise a sentence where a worker, not the rows, was the cause."""
+    """Raise a clear error where a worker, not the rows, was the cause."""
     lost = type(error).__name__ == "KilledWorker"
     if lost or isinstance(error, MemoryError):
         what = "Workers were lost again and again on one partition" if lost else "A worker failed"

@@ -1,4 +1,4 @@
-"""torch.distributed: what each process has counted becomes what all of them have counted."""
+"""torch.distributed: add the statistics of all processes, in every one of them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pnml.core.arrays import FloatArray
+from pnml.core.statistic.exact_sum import joint_mean, joint_moments, with_moments
 from pnml.core.statistic.gram import Gram, lost_together
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.regressor import StreamingRegressor
+from pnml.nn.distributed import Processes, warn_if_same
 from pnml.nn.last_layer import LastLayerPNML
-from pnml.nn.processes import Processes
-from pnml.nn.shared import warn_if_same
 
 
 def all_reduce(counted: Any, group: Any = None) -> Any:
@@ -65,10 +64,10 @@ _Counted = tuple[Gram | None, tuple[str, ...] | None]  # and the names of the fe
 
 
 def _counted_here(counted: Any) -> _Counted:
-    """What this process knows of its rows; None where there are none."""
+    """The Gram of this process's rows, or None without rows, and the names of its features."""
     if isinstance(counted, Gram):
         return (counted if counted.rows else None), None
-    if not isinstance(counted, LeastSquaresMixin) or not hasattr(counted, "fit_gram"):
+    if not isinstance(counted, StreamingRegressor) or not hasattr(counted, "fit_gram"):
         raise InputError(
             f"{type(counted).__name__} does not add up over processes; pass a PNMLRegressor, an "
             'LpNMLRegressor with penalty="l2", a LastLayerPNML or a Gram.'
@@ -103,48 +102,41 @@ def _added_up(own: Gram | None, shares: Sequence[_Share], processes: Processes) 
     _refuse_unlike(shares)
     warn_if_same([(s.gram.rows if s.gram else 0, s.fingerprint) for s in shares])
     d, k, size = len(known[0].x_mean), len(known[0].y_mean), known[0].sample.size
-    weights, means = np.array([g.weight for g in known]), np.stack([_mean(g) for g in known])
+    weights, means = np.array([g.weight for g in known]), np.stack([joint_mean(g) for g in known])
     weight = float(weights.sum())
     mean = means[0] + weights @ (means - means[0]) / weight
     moments = np.zeros((d + k, d + k))
     if own is not None:
-        off = _mean(own) - mean
-        moments = np.block([[own.xx, own.xy], [own.xy.T, own.yy]])
+        off = joint_mean(own) - mean
+        moments = joint_moments(own)
         moments += own.weight * np.outer(off, off)
     moments = processes.total_symmetric(moments)
     nothing = RowSample(np.zeros(0), np.zeros((0, d + k + 1)), size)
-    return Gram(
-        sum(gram.rows for gram in known),
-        weight,
-        mean[:d],
-        mean[d:],
-        max(gram.rounding for gram in known),
-        all(gram.whole for gram in known),
-        moments[:d, :d].copy(),
-        moments[:d, d:].copy(),
-        moments[d:, d:].copy(),
-        processes.sampled(nothing if own is None else own.sample),
-        reduce(lost_together, (gram.lost for gram in known)),
+    counts = replace(
+        known[0],
+        rows=sum(gram.rows for gram in known),
+        weight=weight,
+        rounding=max(gram.rounding for gram in known),
+        whole=all(gram.whole for gram in known),
+        sample=processes.sampled(nothing if own is None else own.sample),
+        lost=reduce(lost_together, (gram.lost for gram in known)),
     )
-
-
-def _mean(gram: Gram) -> FloatArray:
-    return np.concatenate([gram.x_mean, gram.y_mean])
+    return with_moments(counts, mean, moments)
 
 
 def _refuse_unlike(shares: Sequence[_Share]) -> None:
-    told = [
+    columns_of = [
         (rank, _columns(share.gram, share.names))
         for rank, share in enumerate(shares)
         if share.gram is not None
     ]
-    if not told:
+    if not columns_of:
         raise InputError(
             f"There is nothing to add up, since none of {len(shares)} processes has learnt from "
             "any row; fit or partial_fit in one of them first."
         )
-    first, columns = told[0]
-    for rank, other in told:
+    first, columns = columns_of[0]
+    for rank, other in columns_of:
         if other != columns:
             raise InputError(
                 f"Process {rank} has counted {other}, but process {first} has counted {columns}; "

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
+from sklearn.base import is_classifier
 
-from pnml.errors import InputError
-from pnml.estimators.classifier import PNMLClassifier
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers import ReadOptions, Retyped, TableSource, open_table
-from pnml.scale.adding import check_adds, fitted
+from pnml.runtime.progress import FileProgress
 from pnml.scale.checkpoint import Checkpoint
-from pnml.scale.mixed import fit_mixed_table
-from pnml.scale.numbers import Columns, NumberCounting
-from pnml.scale.passes import EVERY, LeftOutWarning, Plan, count, warn_of_bad
-from pnml.scale.progress import Progress
-from pnml.tables.model import TableModel
-from pnml.tables.roles import Request, nearest
+from pnml.scale.file_statistic import Columns, FileStatistic
+from pnml.scale.from_gram import check_additive, fitted
+from pnml.scale.resume import EVERY, LeftOutWarning, Plan, accumulate, warn_of_bad
+from pnml.tables.roles import nearest
 
 
 def fit_files(
@@ -35,7 +33,7 @@ def fit_files(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = EVERY,
     threads: int | None = None,
-    progress: Progress = None,
+    progress: FileProgress = None,
     options: ReadOptions | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -43,7 +41,7 @@ def fit_files(
 
     The files are read piece by piece and only the columns asked for; pieces are always the same
     and are added up in the order of the files, so that the answer is the same to the last bit
-    whatever the number of threads and however often the pass was killed and taken up.
+    whatever the number of threads and however often the pass was killed and resumed.
 
     Parameters
     ----------
@@ -65,17 +63,17 @@ def fit_files(
         Leave out files that cannot be read to their end, all rows of them, with a warning. Files
         with other columns are refused all the same.
     checkpoint : str or path, optional
-        File that keeps what was counted so far, written every `checkpoint_seconds`. Where it is
-        there at the beginning, the pass goes on from it. It is removed at the end.
+        File with the state of the pass, written every `checkpoint_seconds`. Where it exists at
+        the start, the pass resumes from it. It is removed at the end.
     threads : int, optional
         Threads that make statistics of pieces, by default one for each core, at most 8. BLAS
         keeps to one thread in each.
     progress : bool or function, optional
         A bar, or a function of bytes done, all bytes and rows; by default a bar on a terminal.
     options : pnml.readers.ReadOptions, optional
-        What is to be known about text files.
+        How to read text files.
     storage_options : dict, optional
-        What fsspec is to know about an address.
+        Options of fsspec for the address.
 
     Returns
     -------
@@ -94,90 +92,34 @@ def fit_files(
     >>> model.feature_names_in_.tolist(), model.coef_.round(2).tolist()
     (['size'], [1.25])
     """
-    check_adds(estimator)
+    check_additive(estimator)
     plan = Plan.of(checkpoint, checkpoint_seconds, threads, progress)
     wanted = None if columns is None else _wanted(columns, target, weight)
     with open_table(
         source, options, columns=wanted, skip_bad=skip_bad, access=storage_options
     ) as table:
         asked = _columns(table, columns, target, weight, estimator)
-        counting = _counted(estimator, table, asked, plan)
-        if counting.total is None:
+        statistic = _statistic(estimator, table, asked, plan)
+        if statistic.total is None:
             raise InputError(
-                f"{table.name} has no rows with a value of {target!r}; give a table with some."
+                f"{shorten(table.name, MOST_PATH)} has no rows with a value of "
+                f"{shorten(target)!r}; give a table with some."
             )
-        estimator = fitted(estimator, counting.total, _names(estimator, asked))
+        estimator = fitted(estimator, statistic.total, _names(estimator, asked))
         warn_of_bad(table)
-    if counting.unlabelled:
-        rows = "1 row" if counting.unlabelled == 1 else f"{counting.unlabelled:,} rows"
+    if statistic.unlabelled:
+        rows = "1 row" if statistic.unlabelled == 1 else f"{statistic.unlabelled:,} rows"
         warnings.warn(
-            f"{rows} without a value of {target!r} left out.", LeftOutWarning, stacklevel=2
+            f"{rows} without a value of {shorten(target)!r} left out.", LeftOutWarning, stacklevel=2
         )
     if plan.checkpoint is not None:
         plan.checkpoint.unlink(missing_ok=True)
     return estimator
 
 
-def fit_mixed_files(
-    source: str | Path,
-    target: str,
-    *,
-    learner: str = "auto",
-    categorical: Collection[str] = (),
-    drop: Collection[str] = (),
-    id_columns: Collection[str] = (),
-    weight: str | None = None,
-    skip_constant: bool = False,
-    skip_bad: bool = False,
-    checkpoint: str | Path | None = None,
-    checkpoint_seconds: float = EVERY,
-    threads: int | None = None,
-    progress: Progress = None,
-    options: ReadOptions | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-) -> TableModel:
-    r"""The model that ``pnml fit`` makes of files of numbers, words, dates and missing cells.
-
-    Standardising, one-hot places and what stands for missing cells come from the same pass as
-    the sums. Files up to 100,000 rows are learnt in memory, to full accuracy, as are, from a
-    sample, learners that need the rows themselves.
-
-    Parameters
-    ----------
-    source, target, weight, skip_bad, threads, progress : as in `fit_files`
-    checkpoint, checkpoint_seconds, options, storage_options : as in `fit_files`
-    learner : "auto", "pnml", "lpnml", "ols" or another name that ``pnml fit --learner`` takes
-    categorical, drop, id_columns, skip_constant : as the options of ``pnml fit``
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "a.csv").write_text("x,c,y\n1,u,1\n2,v,2\n4,u,5\n5,v,5\n7,u,8\n")
-    ...     model = fit_mixed_files(folder, target="y", learner="pnml")
-    >>> model.encoder.names, model.rows
-    (('x', 'c'), 5)
-    """
-    plan = Plan.of(checkpoint, checkpoint_seconds, threads, progress)
-    request = Request(
-        target=target,
-        categorical=tuple(categorical),
-        drop=tuple(drop),
-        id=tuple(id_columns),
-        weight=weight,
-        skip_constant=skip_constant,
-    )
-    with open_table(source, options, skip_bad=skip_bad, access=storage_options) as table:
-        model = fit_mixed_table(table, request, learner, plan)
-        warn_of_bad(table)
-    if plan.checkpoint is not None:
-        plan.checkpoint.unlink(missing_ok=True)
-    return model
-
-
-def _counted(estimator: Any, table: TableSource, asked: Columns, plan: Plan) -> NumberCounting:
-    """What the files come to; cells of CSV files that are no numbers are refused on the way."""
-    classes = isinstance(estimator, PNMLClassifier)
+def _statistic(estimator: Any, table: TableSource, asked: Columns, plan: Plan) -> FileStatistic:
+    """The statistic of all files; text in a column of numbers is refused on the way."""
+    classes = is_classifier(estimator)
     about = {"features": list(asked.features), "target": asked.target, "weight": asked.weight}
     identity = {"files": table.identity, "columns": about | {"classes": classes}}
     checkpoint = Checkpoint(plan.checkpoint, identity, plan.seconds)
@@ -189,18 +131,18 @@ def _counted(estimator: Any, table: TableSource, asked: Columns, plan: Plan) -> 
     if stop is not None:
         schema = stop.schema
     while True:
-        counting = NumberCounting(estimator, asked, table.file_name, settled=not table.skips_bad)
+        statistic = FileStatistic(estimator, asked, table.file_name, final=not table.skips_bad)
         try:
-            count(table, schema, counting, checkpoint, stop, plan, numeric=numeric)
+            accumulate(table, schema, statistic, checkpoint, stop, plan, numeric=numeric)
         except Retyped as news:  # labels of a CSV file
             schema, stop = news.schema, None
             checkpoint.remove()
         else:
-            return counting
+            return statistic
 
 
 def _as_floats(schema: pa.Schema, table: TableSource, numeric: Collection[str]) -> pa.Schema:
-    """Text is read as floats at once: whole numbers at its beginning promise nothing."""
+    """Read text as floats from the start: whole numbers in the first rows promise nothing."""
     if not table.is_text:
         return schema
     return pa.schema([f.with_type(pa.float64()) if f.name in numeric else f for f in schema])
@@ -228,12 +170,22 @@ def _columns(
     for role, name in (("target", target), ("weight", weight)):
         if name is not None and name not in names:
             meant = nearest(str(name), names)
-            hint = f"did you mean {meant!r}?" if meant else f"it has {', '.join(names[:12])}."
-            raise InputError(f"{table.name} has no column {name!r} for the {role}; {hint}")
+            hint = (
+                f"did you mean {shorten(meant)!r}?"
+                if meant
+                else f"it has {', '.join(map(shorten, names[:12]))}."
+            )
+            raise InputError(
+                f"{shorten(table.name, MOST_PATH)} has no column {shorten(name)!r} for the {role}; "
+                f"{hint}"
+            )
     features = [n for n in names if n not in (target, weight)] if columns is None else columns
     if not features:
-        raise InputError(f"{table.name} has no column beside {target!r}; give one to learn from.")
-    numbers = list(features) if isinstance(est, PNMLClassifier) else [*features, target]
+        raise InputError(
+            f"{shorten(table.name, MOST_PATH)} has no column beside {shorten(target)!r}; give one "
+            "to learn from."
+        )
+    numbers = list(features) if is_classifier(est) else [*features, target]
     for name in numbers:
         _refuse_words(table, name, est, is_target=name == target)
     kinds = {table.schema.field(name).type for name in features}
@@ -249,18 +201,20 @@ def _refuse_words(table: TableSource, name: str, estimator: Any, *, is_target: b
         return
     if is_target:
         raise InputError(
-            f"The target {name!r} of {table.name} is of type {plain}, but "
-            f"{type(estimator).__name__} predicts numbers; pick another target."
+            f"The target {shorten(name)!r} of {shorten(table.name, MOST_PATH)} is of type "
+            f"{shorten(plain)}, but {type(estimator).__name__} predicts numbers; pick another "
+            "target."
         )
     raise InputError(
-        f"Column {name!r} of {table.name} is of type {plain}, but a sum takes numbers; name the "
-        "columns to learn from with columns=, or use fit_mixed_files, which takes words and dates."
+        f"Column {shorten(name)!r} of {shorten(table.name, MOST_PATH)} is of type "
+        f"{shorten(plain)}, but a sum takes numbers; name the columns to learn from with columns=, "
+        "or use fit_mixed_files, which takes words and dates."
     )
 
 
 def _names(estimator: Any, asked: Columns) -> list[str] | None:
-    """Names that the estimator is to know its columns by."""
-    if isinstance(estimator, PNMLClassifier):
+    """Names of the estimator's columns."""
+    if is_classifier(estimator):
         known = getattr(estimator.estimator, "feature_names_in_", None)
         return None if known is None else list(known)
     return list(asked.features)

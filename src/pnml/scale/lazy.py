@@ -1,4 +1,4 @@
-"""Predictions and regrets of rows on a Dask cluster, found when they are asked for."""
+"""Predictions and regrets of rows on a Dask cluster, as lazy Dask collections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INTERVAL = ("lower", "upper")
 
 
 def lazily(estimator: Any) -> Lazily:
-    """An estimator that learns from Dask collections, and answers to them with Dask collections.
+    """An estimator whose methods take and return Dask collections.
 
     Examples
     --------
@@ -32,11 +32,11 @@ def lazily(estimator: Any) -> Lazily:
 
 
 class Lazily:
-    """An estimator with its methods that look at each row by itself, for Dask collections.
+    """An estimator whose methods take and return Dask collections.
 
-    `fit` learns at once, where the rows are; all else waits until it is computed. Arrays give
+    `fit` learns at once, where the rows are; all other methods are computed on demand. Arrays give
     arrays with the same chunks of rows; dataframes give series and dataframes with the same
-    index. Partitions without rows and chunks of unknown size will do.
+    index. Empty partitions and chunks of unknown size are allowed.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -114,14 +114,14 @@ class Lazily:
         )
 
     def _trial(self, method: str, rows: Any, options: dict[str, Any]) -> npt.NDArray[Any]:
-        """The answer to made-up rows: what kind it is, and now rather than on a worker if none."""
+        """The result for invented rows: its dtype and shape; errors come here, not on a worker."""
         return np.asarray(getattr(self.estimator, method)(rows, **options))
 
 
 def _answer(
     X: Any, estimator: Any, method: str, names: Any, options: dict[str, Any], empty: Any
 ) -> Any:
-    """The answer to one partition."""
+    """The result for one partition."""
     if len(X) == 0:
         return empty
     values = getattr(estimator, method)(X, **options)

@@ -1,4 +1,4 @@
-"""Models fitted apart, put together as if one had seen all the rows."""
+"""Merge models that were fitted to different rows into the model of all rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sklearn.utils.validation import NotFittedError, check_is_fitted
 
 from pnml.core.statistic.exact_sum import merged
 from pnml.errors import InputError
-from pnml.estimators.streaming import LeastSquaresMixin
-from pnml.scale.adding import fitted
+from pnml.estimators.regressor import StreamingRegressor
+from pnml.scale.from_gram import fitted
 
 _KINDS = (
     'PNMLRegressor, LpNMLRegressor with penalty="l2", and models that pnml fit has made with the '
@@ -70,7 +70,7 @@ def _is_table(model: Any) -> bool:
 
 
 def _refuse_unlike(first: Any, other: Any, name: str, other_name: str) -> None:
-    if not isinstance(other, LeastSquaresMixin) or not hasattr(other, "fit_gram"):
+    if not isinstance(other, StreamingRegressor) or not hasattr(other, "fit_gram"):
         raise InputError(
             f"{other_name} is a {type(other).__name__}, whose rows do not add up or not with those "
             f"of {name}; what can be put together is {_KINDS}."

@@ -14,10 +14,11 @@ from pnml.core.martingale import Ranking, Wealth
 from pnml.errors import InputError
 from pnml.models.container import pack, unpack
 from pnml.runtime.atomic import write_whole
+from pnml.runtime.checks import is_share, is_whole
 
 _KEY = "regret_monitor"
-_MOST_LOG = 700.0  # e to that is about as much as a double can hold
-_PARTS = ("log_products", "log_sums", "log_best")  # of the wealth, all that it goes on from
+_MOST_LOG = 700.0  # exp of it is near the largest double
+_PARTS = ("log_products", "log_sums", "log_best")  # state of the wealth
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class RegretMonitor:
                 "reference is empty, but new regrets are ranked among it; pass regrets of rows "
                 "that the stream should be like."
             )
-        if not (isinstance(false_alarm, int | float) and 0 < false_alarm < 1):
+        if not is_share(false_alarm):
             raise InputError(
                 f"false_alarm is {false_alarm!r}, but it is a probability; pass a number between "
                 "0 and 1, for instance 0.01."
@@ -125,7 +126,7 @@ class RegretMonitor:
 
     @property
     def rows(self) -> int:
-        """How many regrets have come."""
+        """Number of regrets so far."""
         return self._wealth.rows
 
     @property
@@ -154,14 +155,14 @@ class RegretMonitor:
         return self.drift
 
     def reset(self, reference: Any = None) -> None:
-        """Begin anew after an alarm, with another reference or with the regrets that are kept."""
+        """Start again after an alarm, with a new reference or with the stored regrets."""
         kept = self._ranking
         scores = np.array(kept.pool) if reference is None else _scores(reference, "reference")
         self._ranking = Ranking(scores, max(kept.size, len(scores)), kept.random)
         self._wealth, self._most, self.drift = Wealth.at_start(), 0.0, None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that the monitor knows, whole or not at all; `load` goes on from there."""
+        """Write the state of the monitor, whole or not at all; `load` resumes from it."""
         wealth, ranking = self._wealth, self._ranking
         described = {
             _KEY: {
@@ -246,6 +247,6 @@ def _scores(values: Any, name: str) -> FloatArray:
 
 
 def _count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+    if not is_whole(value, 1):
         raise InputError(f"{name} is {value!r}, but it counts rows; pass an integer above 0.")
     return int(value)

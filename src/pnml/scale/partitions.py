@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 
 try:
     from dask.base import compute as compute
@@ -22,11 +22,11 @@ except ModuleNotFoundError as error:
 
 @dataclass(frozen=True)
 class Partitions:
-    """Rows that are still to be read, part by part."""
+    """Rows of a Dask collection in partitions, not computed yet."""
 
     parts: list[Any]  # delayed tuples (X, y, weights), weights None where there are none
     template: Any  # an empty block with the columns and the dtype of X
-    columns: list[int] | None  # of a dataframe, where in the parts the features are
+    columns: list[int] | None  # positions of the features in a dataframe
 
     @property
     def names(self) -> list[str] | None:
@@ -86,7 +86,7 @@ def partitions(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
 
 
 def _by_name(whole: Any, X: Any, y: str, weights: str | None) -> Partitions:
-    """Rows of one dataframe with all that belongs to them, which no column is taken out of."""
+    """Partitions of one dataframe whose target and weights are among its columns."""
     names = list(whole.columns)
     take = delayed(_from_columns)
     parts = [take(part, y, weights) for part in whole.to_delayed()]
@@ -98,7 +98,7 @@ def _from_columns(frame: Any, y: str, weights: str | None) -> tuple[Any, Any, An
 
 
 def _named_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Columns asked for by name, and the others as features."""
+    """Features, target and weights, where the last two may be names of columns."""
     named = [name for name in (y, sample_weight) if isinstance(name, str)]
     if not named:
         return X, y, sample_weight
@@ -107,8 +107,8 @@ def _named_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         if name not in columns:
             has = f"columns {_some(columns)}" if columns else "no columns with names"
             raise InputError(
-                f"There is no column {name!r} in X, which has {has}; pass one of its columns, or "
-                "the values themselves."
+                f"There is no column {shorten(name)!r} in X, which has {has}; pass one of its "
+                "columns, or the values themselves."
             )
     y, weights = (X[n] if isinstance(n, str) else n for n in (y, sample_weight))
     return X[[column for column in columns if column not in named]], y, weights
@@ -180,7 +180,7 @@ def _template(X: Any) -> Any:
 
 
 def refuse_odd_columns(template: Any) -> None:
-    """Raise where columns of a dataframe are no numbers."""
+    """Raise where a column of a dataframe does not hold numbers."""
     dtypes = getattr(template, "dtypes", None)
     if dtypes is None:
         return
@@ -190,11 +190,11 @@ def refuse_odd_columns(template: Any) -> None:
         name, kind = next(iter(odd.items()))
         more = f", nor can {len(odd) - 1} more columns" if len(odd) > 1 else ""
         raise InputError(
-            f"Column {name!r} of X is of dtype {kind}, which cannot be added up{more}; drop or "
-            "encode such columns first, for instance with dask.dataframe.get_dummies."
+            f"Column {shorten(name)!r} of X is of dtype {kind}, which cannot be added up{more}; "
+            "drop or encode such columns first, for instance with dask.dataframe.get_dummies."
         )
 
 
 def _some(names: list[Any]) -> str:
-    shown = ", ".join(repr(str(name)) for name in names[:4])
+    shown = ", ".join(repr(shorten(name)) for name in names[:4])
     return shown + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -1,4 +1,4 @@
-"""A model of the latest rows of a stream: old ones leave, and leave nothing behind."""
+"""A model of the latest rows of a stream; rows that leave have no effect on it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
-from pnml.core.statistic.exact_sum import GramSum
+from pnml.core.statistic.exact_sum import GramSum, added
+from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.estimators.regressor import StreamingRegressor
 from pnml.estimators.validation import check_training_rows, check_weights
-from pnml.scale.adding import check_adds, fitted, statistic
+from pnml.runtime.checks import is_whole
+from pnml.scale.from_gram import check_additive, fitted
 
 
 class SlidingWindow:
@@ -41,20 +43,20 @@ class SlidingWindow:
     """
 
     def __init__(self, estimator: Any, *, batches: int) -> None:
-        if not isinstance(estimator, LeastSquaresMixin):
+        if not isinstance(estimator, StreamingRegressor):
             raise InputError(
                 f"estimator is a {type(estimator).__name__}, but windows slide over the sums of "
                 'PNMLRegressor or LpNMLRegressor with penalty="l2"; pass one of them.'
             )
-        check_adds(estimator)
-        if not isinstance(batches, int) or isinstance(batches, bool) or batches < 1:
+        check_additive(estimator)
+        if not is_whole(batches, 1):
             raise InputError(
                 f"batches is {batches!r}, but it is how many the window holds; pass a whole "
                 "number of 1 or more."
             )
         self.estimator = estimator
-        self.batches = batches
-        self._judge: Any = clone(estimator)  # knows the columns once it has seen a batch
+        self.batches = int(batches)
+        self._validator: Any = clone(estimator)  # knows the columns after the first batch
         self._pushed = 0
         self._old: list[GramSum] = []  # each the sum of a batch and of the newer ones below it
         self._new: list[GramSum] = []  # batches as they came
@@ -62,21 +64,20 @@ class SlidingWindow:
         self._model: Any = None
 
     def push(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Let a batch in, and the oldest out where there would be one too many."""
-        judge = self._judge
-        X, y = check_training_rows(judge, X, y, reset=not self._pushed)
+        """Add a batch; where the window is full, the oldest batch leaves."""
+        X, y = check_training_rows(self._validator, X, y, reset=not self._pushed)
         weights = check_weights(sample_weight, X)
-        part = GramSum.of(statistic(X, y, weights, place=self._pushed))
+        part = GramSum.of(Gram.of(X, y, weights, seen=self._pushed))
         self._pushed += 1
         self._new.append(part)
-        self._new_sum = part if self._new_sum is None else self._new_sum + part
+        self._new_sum = added(self._new_sum, part)
         self._model = None
         if len(self) > self.batches:
             self.drop_oldest()
         return self
 
     def drop_oldest(self) -> Self:
-        """Let the oldest batch out."""
+        """Remove the oldest batch."""
         if not len(self):
             raise InputError("The window holds no batch that could leave; push one first.")
         if not self._old:
@@ -104,7 +105,7 @@ class SlidingWindow:
             total = self._total()
             if total is None:
                 raise InputError("The window holds no rows to learn from; push some first.")
-            names = getattr(self._judge, "feature_names_in_", None)
+            names = getattr(self._validator, "feature_names_in_", None)
             known = None if names is None else list(names)
             self._model = fitted(clone(self.estimator), total, known)
         return self._model

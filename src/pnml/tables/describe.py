@@ -1,4 +1,4 @@
-"""What a model of a table is, in words."""
+"""Description of a model of a table, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.trust import DEFAULT_LEVEL
 from pnml.tables.encoder import CategoryColumn, NumberColumn
 from pnml.tables.learners import LEARNERS, ridge_in
 from pnml.tables.model import TableModel
@@ -33,19 +34,19 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
         yield "classes", f"{len(model.classes)}: {shown}"
     ridge = ridge_in(model.estimator)
     if ridge is not None:
-        yield "penalty", f"{ridge.alpha_:.4g}"
+        yield "penalty", f"{ridge.alpha:.4g}"
     noise = getattr(model.estimator, "noise_variance_", None)
     if noise is not None:
         yield "noise", f"{np.sqrt(noise):.4g} (standard deviation)"
     threshold = model.threshold(level)
-    told = f"{threshold:.4g} nats ({100 * level:g}% of the training rows)"
+    limit = f"{threshold:.4g} nats ({100 * level:g}% of the training rows)"
     if threshold == -np.inf:
-        told = "nothing: left out, every training row is outside of all the others"
-    yield "trusted up to", told
+        limit = "nothing: left out, every training row is outside of all the others"
+    yield "trusted up to", limit
 
 
 def chosen_by(model: TableModel) -> str:
-    """Which learners were tried, and how they came out."""
+    """The learners that were tried, and their log-losses."""
     tried = ", ".join(f"{name} {loss:.4f}" for name, loss in model.losses)
     return f"the least leave-one-out log-loss ({tried} nats a row)"
 
@@ -53,13 +54,13 @@ def chosen_by(model: TableModel) -> str:
 def columns(model: TableModel) -> list[tuple[str, str, str]]:
     """Name, role and remark of every column of the training table."""
     used = {column.name: column for column in model.encoder.columns}
-    told = []
+    rows = []
     for role in model.roles:
         remark = role.remark
         if role.column in used:
             remark = "; ".join(filter(None, [remark, _remark(used[role.column])]))
-        told.append((role.column, role.kind, remark))
-    return told
+        rows.append((role.column, role.kind, remark))
+    return rows
 
 
 def left_out(model: TableModel) -> list[str]:
@@ -77,14 +78,15 @@ def left_out(model: TableModel) -> list[str]:
 
 def singular_values(model: TableModel) -> FloatArray:
     """Singular values of the training rows; none for learners without one spectrum."""
-    spectrum = getattr(ridge_in(model.estimator) or model.estimator, "spectrum_", None)
+    ridge = ridge_in(model.estimator)
+    spectrum = ridge.spectrum if ridge else getattr(model.estimator, "spectrum_", None)
     return np.zeros(0) if spectrum is None else np.sqrt(spectrum.h2)
 
 
 def penalty(model: TableModel) -> float:
     """The penalty in use, 0 where there is none."""
     ridge = ridge_in(model.estimator)
-    return 0.0 if ridge is None else float(ridge.alpha_)
+    return 0.0 if ridge is None else float(ridge.alpha)
 
 
 def _remark(column: NumberColumn | CategoryColumn) -> str:
@@ -97,8 +99,8 @@ def _remark(column: NumberColumn | CategoryColumn) -> str:
     return f"mean {column.fill:.4g}, spread {column.scale:.4g}{some_missing}"
 
 
-def document(model: TableModel, level: float = 0.99) -> dict[str, Any]:
-    """The same for machines."""
+def document(model: TableModel, level: float = DEFAULT_LEVEL) -> dict[str, Any]:
+    """The description as JSON values."""
     return {
         "task": model.target.task,
         "target": model.target.name,

@@ -1,9 +1,10 @@
-"""From a batch of a table to rows of numbers, as the training rows have taught it."""
+"""Encode a batch of a table as rows of numbers, the way the training rows were encoded."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,11 @@ from pnml.tables.values import as_dates, as_numbers, as_words, codes_of
 
 BoolArray = npt.NDArray[np.bool_]
 
-# The first number of every row: 0 in training, so what is put there is outside of all that
-# was seen, and the regret of the learner itself rises, without bound where no penalty holds it.
+# The first number of every row. It is 0 in training, so any other value leaves the training span
+# and raises the learner's own regret, without bound where there is no penalty.
 NEVER_SEEN = 0
 
-# Numbers whose squares, or those of their multiples, leave the range of floats are as infinite.
+# Numbers from here on count as infinite: their squares, or those of multiples, overflow.
 LARGEST = 1e100
 
 
@@ -38,11 +39,11 @@ class NumberColumn:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Where in a row this column stands."""
+        """Positions of this column in an encoded row."""
         return (self.value,) if self.missing is None else (self.value, self.missing)
 
     def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
-        """Fill in the column; which cells are missing, and which are never seen otherwise."""
+        """Write the cells into X; which are missing, and which are infinite (never seen)."""
         values = read_numbers(cells, self.name, self.is_date)
         missing = np.isnan(values)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -68,7 +69,7 @@ class CategoryColumn:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Where in a row this column stands."""
+        """Positions of this column in an encoded row."""
         return self.level_places if self.missing is None else (*self.level_places, self.missing)
 
     @cached_property
@@ -76,14 +77,14 @@ class CategoryColumn:
         return dict(zip(self.levels, self.level_places, strict=True))
 
     def _place(self, word: str) -> int:
-        """Where a word stands, −1 if it was never seen. True and TRUE are the truth value true."""
+        """Position of each word, −1 if never seen. True and TRUE mean the truth value true."""
         place = self._place_of.get(word, -1)
         if place < 0 and word.lower() in _TRUTH and _TRUTH.issuperset(self.levels):
             place = self._place_of.get(word.lower(), -1)
         return place
 
     def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
-        """Fill in the column; which cells are missing, and which are words never seen."""
+        """Write the cells into X; which are missing, and which are words never seen."""
         words = as_words(cells, self.name)
         codes = codes_of(words)
         places = [self._place(word) for word in words.dictionary.to_pylist()]
@@ -99,7 +100,7 @@ class CategoryColumn:
 class Patterns:
     """Which columns were missing together in training."""
 
-    seen: BoolArray | None  # (p, columns); None where there were too many to keep
+    seen: Annotated[BoolArray, "p c"] | None  # None where there were too many to keep
 
     @cached_property
     def _keys(self) -> set[bytes]:
@@ -111,8 +112,8 @@ class Patterns:
             return np.zeros(len(missing), dtype=bool)
         keys, where = distinct_rows(missing)
         strange = np.array([key not in self._keys for key in keys])
-        found: BoolArray = strange[where]
-        return found
+        rows: BoolArray = strange[where]
+        return rows
 
 
 def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
@@ -127,7 +128,7 @@ def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows of numbers, and what about them training has never seen."""
+    """Encoded rows, and which of their cells training has never seen."""
 
     X: FloatArray  # (n, width), columns contiguous
     missing: BoolArray  # (n, columns)
@@ -143,7 +144,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Encoder:
-    """How rows of a table become rows of numbers."""
+    """Turns rows of a table into rows of numbers."""
 
     columns: tuple[NumberColumn | CategoryColumn, ...]
     width: int
@@ -159,11 +160,11 @@ class Encoder:
         return [c.name for c in self.columns if isinstance(c, NumberColumn) and not c.is_date]
 
     def words(self) -> list[str]:
-        """Columns that must be read as words, whatever they look like."""
+        """Columns that must be read as words, even where they look like numbers."""
         return [c.name for c in self.columns if isinstance(c, CategoryColumn)]
 
     def encode(self, batch: pa.RecordBatch | pa.Table) -> Encoded:
-        """Rows of a batch that has all columns, in any order."""
+        """Encoded rows of a batch that has all columns, in any order."""
         n = batch.num_rows
         X = np.zeros((n, self.width), order="F")
         missing = np.zeros((n, len(self.columns)), dtype=bool)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pnml.errors import InputError
-from pnml.tables.builder import Builder
-from pnml.tables.counting import Counting
-from pnml.tables.labelled import Labelled
+from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.tables.encoder_builder import EncoderBuilder
+from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
 from pnml.tables.model import TableModel
 from pnml.tables.roles import (
@@ -25,11 +24,12 @@ from pnml.tables.roles import (
     infer_task,
 )
 from pnml.tables.sampling import uniform_rows
+from pnml.tables.table_statistic import TableStatistic
 from pnml.tables.targets import Target, check_classes
 
 _LOOK_BYTES = 2**28
-_MOST_NUMBERS = 2**25  # of rows in memory
-_LONELY = 0.01
+_MOST_NUMBERS = 2**25  # in the encoded rows in memory
+_LONELY = 0.01  # share of rows with a missing pattern of their own, above which users are told
 
 
 def fit_table(
@@ -37,14 +37,16 @@ def fit_table(
 ) -> TableModel:
     """The model of a table that is read once; `table` is its name in messages.
 
-    Up to 100,000 rows are learnt in memory, to full accuracy. Longer tables are counted by a
-    Gram, with penalty and trust from a sample of the rows; learners that need the rows
-    themselves get a uniform sample.
+    Up to 100,000 rows are learnt in memory, to full accuracy. Longer tables are summed in a Gram,
+    with penalty and trust from a sample of the rows; learners that need the rows themselves get a
+    uniform sample.
     """
     batches = iter(batches)
     look = first_look(batches)
     if look is None:
-        raise InputError(f"{table} has no rows to learn from; give a table with some.")
+        raise InputError(
+            f"{shorten(table, MOST_PATH)} has no rows to learn from; give a table with some."
+        )
     check_request(look.column_names, request, table)
     job = Job.of(look, request, learner, table)
     rest = peek(batches)
@@ -57,7 +59,7 @@ def fit_table(
 
 @dataclass
 class Job:
-    """What is known after the first look."""
+    """Columns, target and learners of a fit, known after the first rows."""
 
     request: Request
     names: tuple[str, ...]
@@ -70,13 +72,13 @@ class Job:
 
     @classmethod
     def of(cls, look: pa.Table, request: Request, learner: str, table: str) -> Job:
-        """What the first rows and the user say of the columns."""
+        """A job from the first rows and the user's request."""
         cells = look[request.target]
         task = infer_task(cells, request)
         target = Target.of(cells, request.target, task)
         names = contenders(learner, task)
         if request.weight and not all(LEARNERS[name].weighs for name in names):
-            able = ", ".join(name for name, one in LEARNERS.items() if one.weighs)
+            able = ", ".join(name for name, about in LEARNERS.items() if about.weighs)
             raise InputError(
                 f"--learner {names[0]} takes no weights; leave --weight away, or pick one of "
                 f"{able}."
@@ -101,7 +103,7 @@ class Job:
         labelled = self._labelled(rows)
         y, weights = labelled.y, labelled.weights
         self._refuse_too_few(len(y))
-        builder = Builder(self.roles, labelled.rows, weights)
+        builder = EncoderBuilder(self.roles, labelled.rows, weights)
         X = builder.encode(labelled.rows, weights)
         if X.size > _MOST_NUMBERS and self.streams:
             return self.streamed(look, None)
@@ -122,61 +124,63 @@ class Job:
         return self._model(builder, fitted, len(y), total)
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
-        """Row after row, only their moments and a sample of them being kept."""
-        counting = self.counting(look)
+        """From moments of the rows and a sample of them, batch by batch."""
+        statistic = self.statistic(look)
         for batch in chain(look.to_batches(), rest or ()):
-            counting.add(batch)
-        return self.counted(counting)
+            statistic.add(batch)
+        return self.from_statistic(statistic)
 
-    def counting(self, look: pa.Table) -> Counting:
-        """What counts the rows of which these are the first, themselves not counted yet."""
-        return Counting(self.roles, self.target, self.request.weight, look)
+    def statistic(self, look: pa.Table) -> TableStatistic:
+        """Accumulator for the table; `look` fixes units but is not added."""
+        return TableStatistic(self.roles, self.target, self.request.weight, look)
 
-    def counted(self, counting: Counting) -> TableModel:
-        """The model of all rows that were counted."""
-        self.unlabelled, self.weightless = counting.unlabelled, counting.weightless
-        total, builder = counting.total.high, counting.builder
+    def from_statistic(self, statistic: TableStatistic) -> TableModel:
+        """The model of all rows that were added."""
+        self.unlabelled, self.weightless = statistic.unlabelled, statistic.weightless
+        total, builder = statistic.total.high, statistic.builder
         self._refuse_too_few(total.rows)
         mean = float(total.y_mean[0])
         self._refuse_constant(mean, bool(total.yy[0, 0] <= 1e-24 * total.weight * mean**2))
         self._refuse_useless(builder)
-        gram = counting.gram()
+        gram = statistic.gram()
         fitted = {name: LEARNERS[name].make().fit_gram(gram) for name in self.names}
         return self._model(builder, fitted, gram.rows, gram.rows)
 
-    def _labelled(self, rows: pa.Table | pa.RecordBatch) -> Labelled:
-        return Labelled.of(rows, self.target, self.request.weight)
+    def _labelled(self, rows: pa.Table | pa.RecordBatch) -> LabelledRows:
+        return LabelledRows.of(rows, self.target, self.request.weight)
 
     def _refuse_too_few(self, rows: int) -> None:
         if rows < 3:
             what = "row" if rows == 1 else "rows"
             raise InputError(
-                f"{self.table} has {rows} {what} with a value of {self.target.name!r}"
-                f"{' and a weight' if self.weightless else ''}, but each row is judged by the "
-                "others; give at least 3."
+                f"{shorten(self.table, MOST_PATH)} has {rows} {what} with a value of "
+                f"{shorten(self.target.name)!r}{' and a weight' if self.weightless else ''}, but "
+                "each row is judged by the others; give at least 3."
             )
 
     def _refuse_constant(self, value: float, constant: bool) -> None:
         if constant:
             raise InputError(
-                f"The target {self.target.name!r} is {value:g} in every row, so there is nothing "
-                "to predict; pick another --target."
+                f"The target {shorten(self.target.name)!r} is {value:g} in every row, so there is "
+                "nothing to predict; pick another --target."
             )
 
-    def _refuse_useless(self, builder: Builder) -> None:
+    def _refuse_useless(self, builder: EncoderBuilder) -> None:
         problems = builder.problems()
         if not problems:
             return
-        said = "; ".join(f"column {name!r} {why}" for name, why in problems[:5])
+        listed = "; ".join(f"column {shorten(name)!r} {why}" for name, why in problems[:5])
         more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
-        options = " ".join(f"--drop {name!r}" for name, _ in problems[:5])
+        options = " ".join(f"--drop {shorten(name)!r}" for name, _ in problems[:5])
         raise InputError(
-            f"Nothing can be learnt from some of {self.table}: {said}{more}; pass {options}, "
-            "or --skip-constant to leave all such columns out."
+            f"Nothing can be learnt from some of {shorten(self.table, MOST_PATH)}: {listed}{more}; "
+            f"pass {options}, or --skip-constant to leave all such columns out."
         )
 
-    def _model(self, builder: Builder, fitted: dict[str, Any], rows: int, total: int) -> TableModel:
-        losses = {name: float(one.loo_.log_loss) for name, one in fitted.items()}
+    def _model(
+        self, builder: EncoderBuilder, fitted: dict[str, Any], rows: int, total: int
+    ) -> TableModel:
+        losses = {name: float(model.loo_.log_loss) for name, model in fitted.items()}
         best = min(losses, key=lambda name: losses[name])
         return TableModel(
             estimator=fitted[best],
@@ -191,9 +195,10 @@ class Job:
             remarks=tuple(self._remarks(builder, rows, total)),
         )
 
-    def _remarks(self, builder: Builder, rows: int, total: int) -> Iterator[str]:
+    def _remarks(self, builder: EncoderBuilder, rows: int, total: int) -> Iterator[str]:
         if self.unlabelled:
-            yield f"{_rows(self.unlabelled)} without a value of {self.target.name!r} left out."
+            name = shorten(self.target.name)
+            yield f"{_rows(self.unlabelled)} without a value of {name!r} left out."
         if self.weightless:
             yield f"{_rows(self.weightless)} of weight 0 left out."
         if total > rows + self.unlabelled + self.weightless:
@@ -227,7 +232,7 @@ def first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
 
 
 def peek(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
-    """What is left of an iterator, None where nothing is."""
+    """The rest of an iterator, or None where it is exhausted."""
     for first in batches:
         return chain([first], batches)
     return None

@@ -2,88 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from functools import singledispatch
+from typing import Any, NamedTuple
 
-from sklearn.linear_model import LogisticRegression
-
+from pnml.core.geometry.spectrum import Spectrum
 from pnml.errors import InputError
-from pnml.estimators.classifier import PNMLClassifier
-from pnml.estimators.conformal import ConformalRegressor
-from pnml.estimators.kernel import KernelPNMLRegressor
-from pnml.estimators.luckiness import LpNMLRegressor
-from pnml.estimators.norm_ball import NormBallRegressor
-from pnml.estimators.regressor import PNMLRegressor
-from pnml.estimators.universal import UniversalRegressor
+from pnml.estimators.base import learner_of
+from pnml.estimators.registry import MOST_ROWS as MOST_ROWS
+from pnml.estimators.registry import table_learners
+from pnml.learners.least_squares import LeastSquares
+from pnml.learners.logistic_refit import LogisticRefit
+from pnml.learners.one_step import OneStep
 
 AUTO = "auto"
-MOST_ROWS = 100_000  # rows in memory; longer tables are streamed, or sampled
-
-
-@dataclass(frozen=True)
-class Learner:
-    """How a learner is made, and how many rows it can be given at once."""
-
-    make: Callable[[], Any]
-    task: str
-    rows: int  # rows in memory; a longer table is sampled
-    streams: bool = False  # whether a Gram will do, so that any number of rows counts
-    weighs: bool = False  # whether rows may carry weights
-    about: str = ""
-
-
-LEARNERS: dict[str, Learner] = {
-    "pnml": Learner(
-        lambda: PNMLRegressor(alpha="loo"), "regression", MOST_ROWS, True, True, "ridge regression"
-    ),
-    "lpnml": Learner(
-        LpNMLRegressor, "regression", MOST_ROWS, True, True, "luckiness, small slopes"
-    ),
-    "ols": Learner(PNMLRegressor, "regression", MOST_ROWS, True, True, "least squares, no penalty"),
-    "lpnml-l1": Learner(
-        lambda: LpNMLRegressor(penalty="l1"),
-        "regression",
-        2_000,
-        False,
-        False,
-        "luckiness, few slopes",
-    ),
-    "norm-ball": Learner(
-        lambda: NormBallRegressor(fit_intercept=True),
-        "regression",
-        2_000,
-        False,
-        False,
-        "more columns than rows",
-    ),
-    "kernel": Learner(KernelPNMLRegressor, "regression", 2_000, False, False, "smooth, not linear"),
-    "universal": Learner(UniversalRegressor, "regression", 2_000, False, False, "several combined"),
-    "conformal": Learner(
-        lambda: ConformalRegressor(PNMLRegressor(alpha="loo"), random_state=0),
-        "regression",
-        MOST_ROWS,
-        False,
-        False,
-        "guaranteed coverage",
-    ),
-    "logistic": Learner(
-        lambda: PNMLClassifier(LogisticRegression(max_iter=1000)),
-        "classification",
-        MOST_ROWS,
-        False,
-        True,
-        "logistic regression",
-    ),
-    "refit": Learner(
-        lambda: PNMLClassifier(LogisticRegression(max_iter=1000), method="refit"),
-        "classification",
-        2_000,
-        False,
-        True,
-        "logistic regression, trained again for every label",
-    ),
-}
+LEARNERS = table_learners()
 _CONTENDERS = {"regression": ("pnml", "lpnml"), "classification": ("logistic",)}
 
 
@@ -100,10 +32,32 @@ def contenders(name: str, task: str) -> tuple[str, ...]:
     return (name,)
 
 
-def ridge_in(estimator: Any) -> Any:
-    """The estimator whose leverage is that of one spectrum at one penalty, if there is one."""
-    if isinstance(estimator, ConformalRegressor):
-        return ridge_in(estimator.estimator_)
-    if isinstance(estimator, LpNMLRegressor):
-        return estimator if estimator.penalty == "l2" else None
-    return estimator if isinstance(estimator, PNMLRegressor | PNMLClassifier) else None
+class Ridge(NamedTuple):
+    """One spectrum at one penalty, where the leverage of a learner is that of such a fit."""
+
+    spectrum: Spectrum  # of the training rows
+    geometry: Spectrum  # with the directions that they lack, where a penalty makes that safe
+    alpha: float
+
+
+def ridge_in(estimator: Any) -> Ridge | None:
+    """The ridge fit behind the leverage of a fitted estimator, if there is one."""
+    return ridge_of(learner_of(estimator))
+
+
+@singledispatch
+def ridge_of(learner: Any) -> Ridge | None:
+    """The ridge fit behind the leverage of a fitted learner; None by default."""
+    return None
+
+
+@ridge_of.register
+def _(learner: LeastSquares) -> Ridge:
+    return Ridge(learner.spectrum, learner.geometry, learner.choice.alpha)
+
+
+@ridge_of.register(OneStep)
+@ridge_of.register(LogisticRefit)
+def _(learner: OneStep | LogisticRefit) -> Ridge:
+    geometry = learner.geometry
+    return Ridge(geometry.spectrum, geometry.completed, geometry.alpha)

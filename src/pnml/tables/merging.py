@@ -1,4 +1,4 @@
-"""Models of tables put together: as if one table had held the rows of all."""
+"""Merge models of tables into the model of all their rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.core.statistic.exact_sum import merged
 from pnml.core.statistic.gram import Gram
-from pnml.errors import InputError
-from pnml.estimators.streaming import LeastSquaresMixin
+from pnml.errors import InputError, shorten
+from pnml.estimators.regressor import StreamingRegressor
 from pnml.tables.encoder import (
     NEVER_SEEN,
     BoolArray,
@@ -42,9 +42,9 @@ def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableMod
     total, encoder = _standardised(total, shared)
     tried = list(dict.fromkeys(name for model in models for name, _ in model.losses))
     fitted = {name: LEARNERS[name].make().fit_gram(total) for name in tried}
-    losses = {name: float(one.loo_.log_loss) for name, one in fitted.items()}
+    losses = {name: float(model.loo_.log_loss) for name, model in fitted.items()}
     best = min(losses, key=lambda name: losses[name])
-    told = dict.fromkeys(remark for model in models for remark in model.remarks)
+    remarks = dict.fromkeys(remark for model in models for remark in model.remarks)
     return replace(
         models[0],
         estimator=fitted[best],
@@ -52,18 +52,18 @@ def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableMod
         learner=best,
         losses=tuple(losses.items()),
         rows=total.rows,
-        remarks=(*told, f"Put together from {len(models)} models."),
+        remarks=(*remarks, f"Put together from {len(models)} models."),
     )
 
 
 def _gram(estimator: Any) -> Gram:
-    found: Gram = estimator._counted()
-    return found
+    gram: Gram = estimator._counted()
+    return gram
 
 
 def _refuse_unlike(first: TableModel, other: TableModel, name: str, other_name: str) -> None:
     for model, called in ((first, name), (other, other_name)):
-        able = isinstance(model.estimator, LeastSquaresMixin)
+        able = isinstance(model.estimator, StreamingRegressor)
         if not able or not LEARNERS[model.learner].streams:
             raise InputError(
                 f"{called} is of the learner {model.learner!r}, whose rows do not add up; only "
@@ -71,21 +71,21 @@ def _refuse_unlike(first: TableModel, other: TableModel, name: str, other_name: 
             )
     if first.target.name != other.target.name:
         raise InputError(
-            f"{other_name} predicts {other.target.name!r} but {name} {first.target.name!r}; put "
-            "together models of one target."
+            f"{other_name} predicts {shorten(other.target.name)!r} but {name} "
+            f"{shorten(first.target.name)!r}; put together models of one target."
         )
     ours = {(c.name, type(c).__name__, getattr(c, "is_date", None)) for c in first.encoder.columns}
     their = {(c.name, type(c).__name__, getattr(c, "is_date", None)) for c in other.encoder.columns}
     if ours != their:
         strange = min(ours ^ their)[0]
         raise InputError(
-            f"{other_name} and {name} do not both have {strange!r} as the same kind of column; fit "
-            "both with the same columns, naming them with --categorical and --drop."
+            f"{other_name} and {name} do not both have {shorten(strange)!r} as the same kind of "
+            "column; fit both with the same columns, naming them with --categorical and --drop."
         )
 
 
 def _shared(encoders: Sequence[Encoder]) -> Encoder:
-    """Columns of the first, with a place for everything that any of them has a place for."""
+    """The columns of the first encoder, with the words and missing indicators of all."""
     columns: list[NumberColumn | CategoryColumn] = []
     width = NEVER_SEEN + 1
     for column in encoders[0].columns:
@@ -108,18 +108,18 @@ def _shared(encoders: Sequence[Encoder]) -> Encoder:
 def _patterns(encoders: Sequence[Encoder]) -> Patterns:
     """Sets of columns that were missing together in any of them."""
     names = encoders[0].names
-    found: list[BoolArray] = []
+    patterns: list[BoolArray] = []
     for encoder in encoders:
         seen = encoder.patterns.seen
         if seen is None:
             return Patterns(None)
-        found.append(seen[:, [encoder.names.index(name) for name in names]])
-    every = np.unique(np.vstack(found), axis=0)
+        patterns.append(seen[:, [encoder.names.index(name) for name in names]])
+    every = np.unique(np.vstack(patterns), axis=0)
     return Patterns(every if len(every) <= _MOST_PATTERNS else None)
 
 
 def _moved(gram: Gram, encoder: Encoder, shared: Encoder) -> Gram:
-    """The sums of rows as the shared encoder would have written them. Eq. (B3)."""
+    """The Gram of the same rows, encoded by `shared`. Eq. (B3)."""
     A, b = np.zeros((shared.width, encoder.width)), np.zeros(shared.width)
     A[NEVER_SEEN, NEVER_SEEN] = 1.0
     theirs = {column.name: column for column in encoder.columns}
@@ -137,7 +137,7 @@ def _moved(gram: Gram, encoder: Encoder, shared: Encoder) -> Gram:
 
 
 def _move_number(A: FloatArray, b: FloatArray, new: NumberColumn, old: NumberColumn) -> None:
-    """Other units and another zero, which missing cells, being at zero, do not take part in."""
+    """Change the unit and the zero of a column; missing cells stay at zero."""
     A[new.value, old.value] = old.scale / new.scale
     shift = (old.fill - new.fill) / new.scale
     b[new.value] = shift
@@ -146,7 +146,7 @@ def _move_number(A: FloatArray, b: FloatArray, new: NumberColumn, old: NumberCol
 
 
 def _standardised(gram: Gram, encoder: Encoder) -> tuple[Gram, Encoder]:
-    """Numbers about their common mean and in units of their common spread."""
+    """Gram and encoder with numbers centred and scaled by the mean and spread of all rows."""
     columns: list[NumberColumn | CategoryColumn] = []
     for column in encoder.columns:
         if isinstance(column, NumberColumn):

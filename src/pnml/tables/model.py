@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.tables.because import Because, Drivers
-from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder
+from pnml.estimators.base import learner_of
+from pnml.learners.protocol import Learner
+from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoded, Encoder
+from pnml.tables.explanation import Drivers, Explainer
 from pnml.tables.learners import ridge_in
 from pnml.tables.roles import Role, nearest
 from pnml.tables.targets import Target
@@ -76,8 +78,8 @@ class TableModel:
         return tuple(map(str, self.estimator.classes_))
 
     @cached_property
-    def _because(self) -> Because:
-        return Because(self.estimator, self.encoder)
+    def _explainer(self) -> Explainer:
+        return Explainer(self.estimator, self.encoder)
 
     @property
     def numeric_columns(self) -> list[str]:
@@ -93,17 +95,13 @@ class TableModel:
 
     def threshold(self, level: float) -> float:
         """Regret up to which a row is trusted."""
-        return float(self.estimator.loo_.threshold(level))
+        return float(self.estimator.reference_.thresholds(level).regret)
 
     def usual_share(self, level: float) -> float | None:
         """Share of the training rows that are trusted, each left out; None where it is `level`."""
         if self.target.task == "regression":
             return None
-        loo = self.estimator.loo_
-        calm = (loo.regrets <= loo.threshold(level)) & (
-            loo.leverages <= loo.leverage_threshold(level)
-        )
-        return float(np.average(calm, weights=loo.weights))
+        return float(self.estimator.reference_.trusted_share(level))
 
     def check_columns(self, names: Iterable[str], table: str) -> None:
         """Raise where the table lacks columns that the model needs."""
@@ -124,22 +122,32 @@ class TableModel:
         encoded = self.encoder.encode(batch)
         ask = self._classify if self.target.task == "classification" else self._regress
         answer = ask(batch, encoded.X, coverage)
-        drivers = self._because.drivers(encoded)
+        drivers = self._explainer.drivers(encoded)
         return Scores(
             answer=answer,
             prediction=self.target.cells(answer.prediction),
-            trusted=self._calm(answer, encoded.X, level) & ~encoded.never_seen,
+            trusted=self._trusted(answer, encoded, level),
             never_seen=encoded.never_seen,
             drivers=drivers,
-            because=self._because.texts(drivers, encoded, batch),
+            because=self._explainer.texts(drivers, encoded, batch),
         )
 
-    def _calm(self, answer: Answer, X: FloatArray, level: float) -> BoolArray:
-        """Rows (n,) that are like those of training."""
-        if self.target.task == "classification":  # where the leverage has a say too
-            trusted: BoolArray = self.estimator.trusted(X, level)
-            return trusted
-        return np.isfinite(answer.regret) & (answer.regret <= self.threshold(level))
+    def _trusted(self, answer: Answer, encoded: Encoded, level: float) -> BoolArray:
+        """Rows (n,) that are like those of training, by the regrets that are known already."""
+        evidence = self._learner.evidence(encoded.X, answer.regret)
+        strange = encoded.never_seen
+        if evidence.never_seen is not None:
+            strange = strange | evidence.never_seen
+        thresholds = self.estimator.reference_.thresholds(level)
+        trusted: BoolArray = thresholds.trusts(evidence.regret, evidence.leverage, strange)
+        return trusted
+
+    @property
+    def _learner(self) -> Learner:
+        learner = learner_of(self.estimator)
+        if learner is None:
+            raise InputError(f"A {type(self.estimator).__name__} has no fitted learner; fit again.")
+        return learner
 
     def _regress(self, batch: pa.RecordBatch, X: FloatArray, coverage: float) -> Answer:
         dist = self.estimator.predict_dist(X)
@@ -165,16 +173,16 @@ class TableModel:
         least what pNML's would at the penalty 1.
         """
         strange = np.flatnonzero(X[:, NEVER_SEEN])
-        ridge = ridge_in(self.estimator)
         if not len(strange):
             return regret
+        ridge = ridge_in(self.estimator)
         rows = X[strange]
         novelty = rows[:, NEVER_SEEN] ** 2
         rows[:, NEVER_SEEN] = 0.0
         without = self.estimator.regret(rows)
-        if ridge is not None and ridge.alpha_ > 0:
-            leverage = ridge.spectrum_.completed(ridge.alpha_).leverage(rows, ridge.alpha_)
-            without = without + np.log1p(novelty / ridge.alpha_ / (1 + leverage))
+        if ridge is not None and ridge.alpha > 0:
+            leverage = ridge.geometry.leverage(rows, ridge.alpha)
+            without = without + np.log1p(novelty / ridge.alpha / (1 + leverage))
         elif ridge is None:
             without = without + np.log1p(novelty)
         raised = regret.copy()

@@ -1,4 +1,4 @@
-"""What each column of a training table is for, told by the user or read off its cells."""
+"""The role of each column of a training table, from the user or from its cells."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.tables.values import (
     as_numbers,
     as_words,
     codes_of,
-    disguise,
     is_date,
     is_number,
     is_words,
     looks_numeric,
+    unread_format,
 )
 
 MOST_LEVELS = 1000
@@ -30,7 +30,7 @@ _MIXED = 0.25  # share of number-like words from which a column of words counts 
 
 @dataclass(frozen=True)
 class Request:
-    """What the user has said about the columns."""
+    """The user's choices about the columns."""
 
     target: str
     task: str | None = None  # "regression", "classification", or to be inferred
@@ -63,20 +63,21 @@ def check_request(names: list[str], request: Request, table: str) -> None:
         for column in columns:
             if column not in names:
                 raise InputError(
-                    f"{option} names {column!r}, but {table} has no such column"
-                    f"{_suggestion(column, names)}"
+                    f"{option} names {shorten(column)!r}, but {shorten(table, MOST_PATH)} has no "
+                    f"such column{_suggestion(column, names)}"
                 )
-    told: dict[str, str] = {}
+    option_of: dict[str, str] = {}
     for option, columns in asked.items():
         for column in columns:
-            if told.setdefault(column, option) != option and option != "--categorical":
+            if option_of.setdefault(column, option) != option and option != "--categorical":
                 raise InputError(
-                    f"{column!r} is given both as {told[column]} and as {option}; give it once."
+                    f"{shorten(column)!r} is given both as {option_of[column]} and as {option}; "
+                    "give it once."
                 )
 
 
 def infer(look: pa.Table, request: Request, useless: Collection[str] = ()) -> list[Role]:
-    """Role of every column, from a first look at the rows; `useless` ones are left out."""
+    """Role of every column, from the first rows; columns in `useless` are left out."""
     roles = [_role(look[name], name, request, useless) for name in look.column_names]
     if not any(role.kind in ("number", "date", "category") for role in roles):
         raise InputError(
@@ -92,9 +93,9 @@ def infer_task(target: pa.ChunkedArray, request: Request) -> str:
         return request.task
     kind = target.type
     if is_words(kind):
-        if pt.is_string(kind) and (meant := disguise(pc.unique(target))):
+        if pt.is_string(kind) and (meant := unread_format(pc.unique(target))):
             raise InputError(
-                f"The target {request.target!r} holds {meant}; correct the cells, or pass "
+                f"The target {shorten(request.target)!r} holds {meant}; correct the cells, or pass "
                 "--task classification if they are names."
             )
         return "classification"
@@ -123,14 +124,14 @@ def _role(column: pa.ChunkedArray, name: str, request: Request, useless: Collect
     if name in useless:
         return Role(name, "left out", "it has no value, or the same in every row")
     if pt.is_null(kind):
-        return Role(name, "number")  # a stream may still bring values; judged at its end
+        return Role(name, "number")  # later rows may bring values; checked at the end
     if is_date(kind):
         return Role(name, "date")
     if is_number(kind):
         return _number_role(column, name)
     if is_words(kind):
         return _word_role(column, name)
-    return Role(name, "left out", f"cells of type {kind} are no numbers or words")
+    return Role(name, "left out", f"cells of type {shorten(kind)} are no numbers or words")
 
 
 def _is_constant(column: pa.ChunkedArray) -> bool:
@@ -144,7 +145,7 @@ def _is_constant(column: pa.ChunkedArray) -> bool:
 
 
 def _number_role(column: pa.ChunkedArray, name: str) -> Role:
-    """A number, unless it merely counts the rows."""
+    """A number, unless the column only numbers the rows."""
     if pt.is_integer(column.type) and len(column) > 2 and column.null_count == 0:
         values = column.to_numpy()
         if values[0] in (0, 1) and bool(np.all(np.diff(values) == 1)):
@@ -159,18 +160,18 @@ def _word_role(column: pa.ChunkedArray, name: str) -> Role:
     distinct = int(np.sum(seen >= 0))
     if pt.is_boolean(column.type):
         return Role(name, "category", "true or false")
-    if meant := disguise(levels):
+    if meant := unread_format(levels):
         raise InputError(
-            f"Column {name!r} holds {meant}; correct the cells, or pass --categorical {name!r} "
-            f"or --drop {name!r}."
+            f"Column {shorten(name)!r} holds {meant}; correct the cells, or pass --categorical "
+            f"{shorten(name)!r} or --drop {shorten(name)!r}."
         )
     numeric = looks_numeric(levels)
     if numeric.any() and not numeric.all() and float(numeric.mean()) >= _MIXED:
         number, word = levels[int(numeric.argmax())], levels[int((~numeric).argmax())]
         raise InputError(
-            f"Column {name!r} mixes numbers and text ({number.as_py()!r} and {word.as_py()!r}); "
-            f"correct the cells, name the text that means missing with --missing, or pass "
-            f"--categorical {name!r} or --drop {name!r}."
+            f"Column {shorten(name)!r} mixes numbers and text ({shorten(number.as_py())!r} and "
+            f"{shorten(word.as_py())!r}); correct the cells, name the text that means missing with "
+            f"--missing, or pass --categorical {shorten(name)!r} or --drop {shorten(name)!r}."
         )
     if distinct == filled and filled > 2:
         return Role(name, "left out", "all values are distinct, as in an identifier")
@@ -180,7 +181,7 @@ def _word_role(column: pa.ChunkedArray, name: str) -> Role:
 
 
 def nearest(column: str, names: list[str]) -> str | None:
-    """The name that was perhaps meant, if there is one."""
+    """The most similar of the known names, if one is similar enough."""
     near = get_close_matches(column, names, n=1, cutoff=0.6)
     folded = [name for name in names if name.strip().lower() == column.strip().lower()]
     return next(iter(folded or near), None)
@@ -188,5 +189,7 @@ def nearest(column: str, names: list[str]) -> str | None:
 
 def _suggestion(column: str, names: list[str]) -> str:
     meant = nearest(column, names)
-    listed = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
-    return f"; it has {listed}." if meant is None else f"; did you mean {meant!r}?"
+    listed = ", ".join(repr(shorten(name)) for name in names[:12]) + (
+        ", …" if len(names) > 12 else ""
+    )
+    return f"; it has {listed}." if meant is None else f"; did you mean {shorten(meant)!r}?"

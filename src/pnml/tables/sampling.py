@@ -8,41 +8,40 @@ import numpy as np
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
+from pnml.core.statistic.row_sample import smallest
 
 
 class Reservoir:
-    """The rows with the smallest of random keys, in the order in which they came."""
+    """A uniform sample of rows: those with the smallest random keys, in the order they came."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.size = size
-        self.total = 0
+        self.total = 0  # rows seen
         self._rng = np.random.default_rng(seed)
-        self._keys: FloatArray = np.empty(0)
+        self._keys: FloatArray = np.empty(0)  # of at most twice `size` rows, and one batch
+        self._bound = 1.0  # rows with this key or a larger one are not in the sample
         self._parts: list[pa.Table] = []
 
     def add(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Offer rows."""
+        """Let rows enter the sample."""
         keys = self._rng.random(rows.num_rows)
         self.total += rows.num_rows
-        wanted = keys < self._threshold()
+        wanted = keys < self._bound
         if not wanted.any():
             return
-        kept = rows if wanted.all() else rows.filter(pa.array(wanted))
-        table = pa.Table.from_batches([kept]) if isinstance(kept, pa.RecordBatch) else kept
-        self._parts.append(table)
+        entering = rows if wanted.all() else rows.filter(pa.array(wanted))
+        batch = isinstance(entering, pa.RecordBatch)
+        self._parts.append(pa.Table.from_batches([entering]) if batch else entering)
         self._keys = np.concatenate([self._keys, keys[wanted]])
         if len(self._keys) > 2 * self.size:
             self._shrink()
 
-    def _threshold(self) -> float:
-        full = len(self._keys) >= self.size
-        return float(np.partition(self._keys, self.size - 1)[self.size - 1]) if full else 1.0
-
     def _shrink(self) -> None:
         if len(self._keys) > self.size:
-            first = np.sort(np.argpartition(self._keys, self.size - 1)[: self.size])
+            first = smallest(self._keys, self.size)
             self._parts = [pa.concat_tables(self._parts).take(pa.array(first)).combine_chunks()]
             self._keys = self._keys[first]
+            self._bound = float(self._keys.max())
 
     def rows(self) -> pa.Table:
         """The sample."""
@@ -51,7 +50,7 @@ class Reservoir:
 
 
 def uniform_rows(batches: Iterable[pa.RecordBatch], size: int) -> tuple[pa.Table, int]:
-    """At most `size` rows, each as likely as any other, and how many there were."""
+    """A uniform sample of at most `size` rows, and the number of all rows."""
     reservoir = Reservoir(size)
     for batch in batches:
         reservoir.add(batch)

@@ -1,4 +1,4 @@
-"""Scored rows: the input and beside it what the model says of it."""
+"""Scored rows: the columns of the input, and the columns that scoring adds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.tables.model import Scores, TableModel
 
 REGRESSION = ("prediction", "lower", "upper", "regret", "trusted", "because")
@@ -29,15 +29,16 @@ def check_names(model: TableModel, names: list[str], table: str, prefix: str) ->
     taken = [name for name in added_columns(model, prefix) if name in names]
     if taken:
         raise InputError(
-            f"{table} already has a column {taken[0]!r}, which scoring would add; "
-            "rename it, or pass --prefix with a word to put before the added columns."
+            f"{shorten(table, MOST_PATH)} already has a column {shorten(taken[0])!r}, which "
+            "scoring would add; rename it, or pass --prefix with a word to put before the added "
+            "columns."
         )
 
 
 def with_scores(
     model: TableModel, batch: pa.RecordBatch, scores: Scores, prefix: str
 ) -> pa.RecordBatch:
-    """The batch and the scores beside it."""
+    """The batch with the added columns."""
     names = [*batch.schema.names, *added_columns(model, prefix)]
     return pa.RecordBatch.from_arrays([*batch.columns, *_columns(scores)], names=names)
 

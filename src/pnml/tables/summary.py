@@ -1,4 +1,4 @@
-"""What a scored table comes to, in numbers that stay few however many rows there are."""
+"""Summary of a scored table, of a size that does not depend on the number of rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Tally:
     loss: float = 0.0
 
     def add(self, scores: Scores, group: BoolArray) -> None:
-        """Count the rows of a batch that are in the group."""
+        """Add the rows of a batch that are in the group."""
         self.rows += int(group.sum())
         outcome = scores.answer.outcome
         if outcome is None:
@@ -82,7 +82,7 @@ class Summary:
         )
 
     def add(self, scores: Scores) -> None:
-        """Count a batch."""
+        """Add a scored batch."""
         self.trusted.add(scores, scores.trusted)
         self.untrusted.add(scores, ~scores.trusted)
         regret = scores.answer.regret

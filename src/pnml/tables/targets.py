@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 from pnml.tables.encoder import LARGEST
 from pnml.tables.values import (
     as_dates,
     as_numbers,
-    disguise,
+    first_non_number,
     is_words,
     looks_numeric,
-    stranger,
+    unread_format,
 )
 
 
@@ -42,8 +42,8 @@ class Target:
             _refuse_words(cells, name)
         if task == "regression" and pt.is_nested(kind):
             raise InputError(
-                f"The target {name!r} holds cells of type {kind}, but regression needs numbers; "
-                "pick another --target."
+                f"The target {shorten(name)!r} holds cells of type {shorten(kind)}, but regression "
+                "needs numbers; pick another --target."
             )
         return cls(name, task, str(kind))
 
@@ -52,7 +52,7 @@ class Target:
         if self.task == "regression":
             return self._numbers(cells)
         if str(cells.type) != self.kind:
-            # a label that cannot be of the right kind is a label never seen
+            # a label of another kind counts as never seen
             with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
                 cells = cells.cast(pa.type_for_alias(self.kind))
         words: npt.NDArray[Any] = cells.cast(pa.string()).to_numpy(zero_copy_only=False)
@@ -65,9 +65,9 @@ class Target:
             return as_numbers(cells, self.name)
         except InputError as error:
             raise InputError(
-                f"The target {self.name!r} holds {stranger(cells)}, but the model predicts "
-                "numbers; correct the cells, name the text that means missing with --missing, or "
-                "take the column out."
+                f"The target {shorten(self.name)!r} holds {first_non_number(cells)}, but the model "
+                "predicts numbers; correct the cells, name the text that means missing with "
+                "--missing, or take the column out."
             ) from error
 
     def cells(self, labels: npt.NDArray[Any]) -> pa.Array:
@@ -82,21 +82,21 @@ class Target:
 
 
 def weights_of(cells: pa.Array, name: str, asked: npt.NDArray[np.bool_]) -> FloatArray:
-    """Weights (n,) of rows: numbers of 0 or more in the rows that are asked for."""
+    """Weights (n,) of rows; the rows that are used must have numbers of 0 or more."""
     try:
         weights = as_numbers(cells, name)
     except InputError as error:
         raise InputError(
-            f"The weight column {name!r} holds other cells than numbers, but weights count copies "
-            "of a row; give every row a number of 0 or more."
+            f"The weight column {shorten(name)!r} holds other cells than numbers, but weights "
+            "count copies of a row; give every row a number of 0 or more."
         ) from error
     bad = asked & ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         first = weights[int(bad.argmax())]
         what = "an empty cell" if np.isnan(first) else f"{first:g}"
         raise InputError(
-            f"The weight column {name!r} holds {what}, but weights count copies of a row; give "
-            "every row a number of 0 or more."
+            f"The weight column {shorten(name)!r} holds {what}, but weights count copies of a row; "
+            "give every row a number of 0 or more."
         )
     return weights
 
@@ -106,42 +106,44 @@ def check_amounts(values: FloatArray, name: str) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if not largest < LARGEST:
         raise InputError(
-            f"The target {name!r} holds numbers as large as {largest:g}, from which nothing can "
-            "be learnt; correct the cells or leave them empty."
+            f"The target {shorten(name)!r} holds numbers as large as {largest:g}, from which "
+            "nothing can be learnt; correct the cells or leave them empty."
         )
 
 
 def check_classes(labels: npt.NDArray[Any], name: str) -> None:
-    """Raise where there is nothing to tell apart, or next to no two rows alike."""
+    """Raise where there is one class, or nearly as many classes as rows."""
     classes = len(set(labels.tolist()))
     if classes < 2:
         raise InputError(
-            f"The target {name!r} has one class only, {labels[0]!r}, so there is nothing to tell "
-            "apart; give rows of at least two classes."
+            f"The target {shorten(name)!r} has one class only, {shorten(labels[0])!r}, so there is "
+            "nothing to tell apart; give rows of at least two classes."
         )
     if classes > max(len(labels) // 2, 2):
         raise InputError(
-            f"The target {name!r} has {classes:,} classes in {len(labels):,} rows, which is more "
-            "like an identifier; pick another --target, or --task regression for numbers."
+            f"The target {shorten(name)!r} has {classes:,} classes in {len(labels):,} rows, which "
+            "is more like an identifier; pick another --target, or --task regression for numbers."
         )
 
 
 def _refuse_words(cells: pa.ChunkedArray | pa.Array, name: str) -> None:
     if pt.is_null(cells.type) or cells.null_count == len(cells):
-        raise InputError(f"The target {name!r} holds no value at all; pick another --target.")
+        raise InputError(
+            f"The target {shorten(name)!r} holds no value at all; pick another --target."
+        )
     if pt.is_boolean(cells.type):
         raise InputError(
-            f"The target {name!r} is true or false, but regression needs numbers; "
+            f"The target {shorten(name)!r} is true or false, but regression needs numbers; "
             "pass --task classification."
         )
     words = cells.cast(pa.string())
-    if meant := disguise(words):
-        raise InputError(f"The target {name!r} holds {meant}; correct the cells.")
+    if meant := unread_format(words):
+        raise InputError(f"The target {shorten(name)!r} holds {meant}; correct the cells.")
     numeric = looks_numeric(words)
     odd = words.filter(pa.array(~numeric)).drop_null()
     if len(odd):
         raise InputError(
-            f"The target {name!r} holds text such as {odd[0].as_py()!r}, but regression needs "
-            "numbers; pass --task classification, name the text that means missing with "
-            "--missing, or pick another --target."
+            f"The target {shorten(name)!r} holds text such as {shorten(odd[0].as_py())!r}, but "
+            "regression needs numbers; pass --task classification, name the text that means "
+            "missing with --missing, or pick another --target."
         )

@@ -1,4 +1,4 @@
-"""Cells of a column as numbers or as words, whatever arrow type they came in."""
+"""Cells of a column as numbers or as words, from any arrow type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 
 _DAY = 86_400e6  # microseconds
 
@@ -61,8 +61,8 @@ def as_numbers(column: Column, name: str) -> FloatArray:
         return _floats(column.cast(pa.float64(), safe=False))  # long integers lose a digit
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
-            f"Column {name!r} holds {stranger(column)}, but the model knows it as a number; "
-            "correct the cell, or fit anew with --categorical or --drop for this column."
+            f"Column {shorten(name)!r} holds {first_non_number(column)}, but the model knows it as "
+            "a number; correct the cell, or fit anew with --categorical or --drop for this column."
         ) from error
 
 
@@ -77,8 +77,8 @@ def as_dates(column: Column, name: str) -> FloatArray:
         return _as_time(column.cast(pa.string()).cast(pa.timestamp("us")))
     except pa.ArrowInvalid as error:
         raise InputError(
-            f"Column {name!r} holds {stranger(column)}, but the model knows it as a date; "
-            "write dates as YYYY-MM-DD, or fit anew with --drop for this column."
+            f"Column {shorten(name)!r} holds {first_non_number(column)}, but the model knows it as "
+            "a date; write dates as YYYY-MM-DD, or fit anew with --drop for this column."
         ) from error
 
 
@@ -97,8 +97,8 @@ def as_words(column: Column, name: str) -> pa.DictionaryArray:
         return column.cast(pa.string()).dictionary_encode()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
-            f"Column {name!r} holds cells of type {kind}, which cannot be written as words; "
-            "turn them into text or numbers, or fit with --drop for this column."
+            f"Column {shorten(name)!r} holds cells of type {shorten(kind)}, which cannot be "
+            "written as words; turn them into text or numbers, or fit with --drop for this column."
         ) from error
 
 
@@ -113,22 +113,23 @@ def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
 def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
     """Which words (n,) could be read as a number."""
     pattern = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-    found: npt.NDArray[np.bool_] = pc.fill_null(
+    matches: npt.NDArray[np.bool_] = pc.fill_null(
         pc.match_substring_regex(values, pattern), False
     ).to_numpy(zero_copy_only=False)
-    return found
+    return matches
 
 
-def disguise(words: pa.Array) -> str:
-    """How cells that mean numbers or dates are written and should be; "" for other words.
+def unread_format(words: pa.Array) -> str:
+    """How numbers or dates in an unread format are written, and should be; "" for words.
 
-    >>> disguise(pa.array(["1,234.50", "950.00"]))
+    >>> unread_format(pa.array(["1,234.50", "950.00"]))
     "numbers written as '1,234.50', but only such as 1234.5 are read"
     """
     words = words.filter(pa.array(~looks_numeric(words))).drop_null()
     for pattern, what, plain in _DISGUISES:
         if len(words) and pc.all(pc.match_substring_regex(words, pattern)).as_py():
-            return f"{what} written as {words[0].as_py()!r}, but only such as {plain} are read"
+            example = shorten(words[0].as_py())
+            return f"{what} written as {example!r}, but only such as {plain} are read"
     return ""
 
 
@@ -151,11 +152,11 @@ def _floats(column: Column) -> FloatArray:
     return values
 
 
-def stranger(column: Column) -> str:
-    """The first cell that is no number, as a message quotes it."""
+def first_non_number(column: Column) -> str:
+    """The first cell that is not a number, as quoted in a message."""
     if not is_words(column.type):
-        return f"cells of type {column.type}"
+        return f"cells of type {shorten(column.type)}"
     words = column.cast(pa.string())
     odd = ~looks_numeric(words) & ~words.is_null().to_numpy(zero_copy_only=False)
     first = int(odd.argmax())
-    return f"{words[first].as_py()!r}" if odd.any() else "words"
+    return f"{shorten(words[first].as_py())!r}" if odd.any() else "words"

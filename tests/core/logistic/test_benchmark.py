@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import child
 import oracle
 from pnml.core.logistic import LogisticModel, refit
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 def benchmark(*options, file):
     """Rows of a run in a fresh process, which sets its threads before it loads numpy."""
     command = [sys.executable, "-m", "benchmarks", "refit", *options, "--json", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    done = child.run(command, cwd=ROOT)
     assert file.exists(), done.stderr
     return done, json.loads(file.read_text())
 

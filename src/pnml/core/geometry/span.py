@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
@@ -22,10 +23,10 @@ class Span:
     column of fractions.
     """
 
-    scale: FloatArray  # (d,)  norms of the columns
-    V: FloatArray  # (d, r)  orthonormal
+    scale: Annotated[FloatArray, "d"]  # norms of the columns
+    V: Annotated[FloatArray, "d r"]  # orthonormal
     tolerance: float  # round-off of a row, relative to its norm
-    absent: FloatArray  # (d,)  what the training rows themselves may have outside
+    absent: Annotated[FloatArray, "d"]  # what the training rows themselves may have outside
 
     @property
     def whole(self) -> bool:

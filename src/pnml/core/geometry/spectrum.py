@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
@@ -39,13 +40,13 @@ class Spectrum:
     array([ 0.333, 32.333])
     """
 
-    center: FloatArray  # (d,)  x̄ with an intercept, else 0
-    scale: FloatArray  # (d,)  units of the columns: their norms, or 1
-    V: FloatArray  # (d, r)
-    h2: FloatArray  # (r,)  eigenvalues of X̃ᵀX̃, largest first
-    z: FloatArray  # (r, k)  UᵀY
-    y_mean: FloatArray  # (k,)  ȳ with an intercept, else 0
-    unexplained: FloatArray  # (k,)  Σ w (Y − UUᵀY)²
+    center: Annotated[FloatArray, "d"]  # x̄ with an intercept, else 0
+    scale: Annotated[FloatArray, "d"]  # units of the columns: their norms, or 1
+    V: Annotated[FloatArray, "d r"]
+    h2: Annotated[FloatArray, "r"]  # eigenvalues of X̃ᵀX̃, largest first
+    z: Annotated[FloatArray, "r k"]  # UᵀY
+    y_mean: Annotated[FloatArray, "k"]  # ȳ with an intercept, else 0
+    unexplained: Annotated[FloatArray, "k"]  # Σ w (Y − UUᵀY)²
     weight: float  # total weight of the rows
     intercept_share: float  # leverage of the intercept: 1/weight, or 0 without one
     span: Span

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.special import logsumexp
@@ -31,7 +32,7 @@ class L1Fit:
     """
 
     start: Start
-    x_mean: FloatArray  # (M,)
+    x_mean: Annotated[FloatArray, "d"]
     y_mean: float
     weight: float  # ω
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.special import logsumexp
@@ -49,9 +50,9 @@ class Start:
     """A fit from which the label of one row can be moved: A and b belong to the other rows."""
 
     active: ActiveSet
-    moment: FloatArray  # (M,)  b
+    moment: Annotated[FloatArray, "d"]  # b
     penalty: float
-    coef: FloatArray  # (M,)
+    coef: Annotated[FloatArray, "d"]
     residual: float  # of the moving row at this fit
     dependent: list[int]  # columns of the fit that depend on its others in A
 

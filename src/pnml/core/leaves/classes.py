@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from pnml.core.softmax_leave_one_out import LabelsLeftOut
 class ClassLeaves:
     """How many rows of each class every node holds, and the luck of even leaves. Eq. (T4)."""
 
-    counts: FloatArray  # (m, C)
+    counts: Annotated[FloatArray, "m c"]
     prior: float
 
     @classmethod

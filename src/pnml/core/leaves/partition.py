@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +37,12 @@ class Partition:
     [[1], [2], [2]]
     """
 
-    roots: IntArray  # (T,)
-    left: IntArray  # (m,)  node below; −1 at a leaf
-    right: IntArray  # (m,)
-    feature: IntArray  # (m,)  feature split on; −1 at a leaf
-    threshold: FloatArray  # (m,)
-    gaps_left: npt.NDArray[np.bool_]  # (m,)  whether rows without a value go left
+    roots: Annotated[IntArray, "t"]
+    left: Annotated[IntArray, "m"]  # node below; −1 at a leaf
+    right: Annotated[IntArray, "m"]
+    feature: Annotated[IntArray, "m"]  # feature split on; −1 at a leaf
+    threshold: Annotated[FloatArray, "m"]
+    gaps_left: Annotated[npt.NDArray[np.bool_], "m"]  # whether rows without a value go left
 
     @property
     def nodes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -42,8 +43,8 @@ class ValueFolds:
 class ValueLeaves:
     """Rows in every node and the mean of their targets."""
 
-    weight: FloatArray  # (m,)
-    mean: FloatArray  # (m,)  that of all rows where a node is empty
+    weight: Annotated[FloatArray, "m"]
+    mean: Annotated[FloatArray, "m"]  # that of all rows where a node is empty
     center: float  # mean of all rows
 
     @classmethod

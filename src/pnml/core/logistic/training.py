@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +26,17 @@ _SAFE = 1e200
 class TrainingRows:
     """Σ wₙ CE(W xₙ, yₙ) + ½ Σ aⱼ‖Wⱼ‖², with the weight matrix W (C, M) as unknown. Eq. (H1).
 
+    The axes n and q of its arrays are the N rows and the M columns.
+
     Where there is an intercept, columns are centred, which only renames the intercepts, and a
     column of ones without penalty comes last.
     """
 
-    values: FloatArray  # (N, M)
-    labels: IntArray  # (N,)
-    weights: FloatArray  # (N,)
-    penalty: FloatArray  # (M,)
-    center: FloatArray  # (m,)  what was taken off the columns that came
+    values: Annotated[FloatArray, "n q"]
+    labels: Annotated[IntArray, "n"]
+    weights: Annotated[FloatArray, "n"]
+    penalty: Annotated[FloatArray, "q"]
+    center: Annotated[FloatArray, "d"]  # what was taken off the columns that came
     n_classes: int
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -29,8 +29,8 @@ class Ball:
     (0.5, 0.0)
     """
 
-    h2: FloatArray  # (r,)  squared singular values, all positive
-    t: FloatArray  # (r,)  the least-squares fit of smallest norm
+    h2: Annotated[FloatArray, "r"]  # squared singular values, all positive
+    t: Annotated[FloatArray, "r"]  # the least-squares fit of smallest norm
     radius: float
     omega: float = 1.0
     target_mean: float = 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.statistic.gram import Gram, lost_together
+from pnml.core.statistic.gram import Gram
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 
@@ -41,13 +41,13 @@ class GramSum:
 
     @classmethod
     def of(cls, gram: Gram) -> GramSum:
-        """One Gram, of which nothing is cut off yet."""
+        """A Gram with zero compensation."""
         m = len(gram.x_mean) + len(gram.y_mean)
         return cls(gram, np.zeros(m), np.zeros((m, m)))
 
     @classmethod
     def empty(cls, features: int, targets: int, keep: int | None = None) -> GramSum:
-        """The sum of no Grams at all."""
+        """A Gram of no rows with zero compensation."""
         return cls.of(Gram.empty(features, targets, keep))
 
     @property
@@ -65,24 +65,21 @@ class GramSum:
         a.check_width(b, "add")
         weight = a.weight + b.weight
         share = b.weight / weight
-        first = _joint_mean(a)
-        step = (_joint_mean(b) - first) + (other.low_mean - self.low_mean)
+        first = joint_mean(a)
+        step = (joint_mean(b) - first) + (other.low_mean - self.low_mean)
         mean, cut_mean = two_sum(first, share * step)
         mean, cut_mean = two_sum(mean, cut_mean + self.low_mean)
-        moments, cut = two_sum(_joint(a), _joint(b))
+        moments, cut = two_sum(joint_moments(a), joint_moments(b))
         cut += self.low + other.low
         pulled, cut_pull = two_sum(moments, (a.weight * share) * np.outer(step, step))
         moments, cut = two_sum(pulled, cut + cut_pull)
-        total = replace(
-            a,
-            rows=a.rows + b.rows,
-            weight=weight,
-            rounding=max(a.rounding, b.rounding),
-            whole=a.whole and b.whole,
-            sample=a.sample + b.sample,
-            lost=lost_together(a.lost, b.lost),
-        )
-        return GramSum(_split(total, mean, moments), cut_mean, cut)
+        return GramSum(with_moments(a.counts_with(b), mean, moments), cut_mean, cut)
+
+    def plus_rows(self, X: FloatArray, Y: FloatArray, weights: FloatArray | None = None) -> GramSum:
+        """Add rows without copying those that the sample would drop. Eq. (B1)."""
+        sample = self.high.sample
+        part = Gram.of(X, Y, weights, keep=sample.size, below=sample.threshold, seen=self.rows)
+        return self + GramSum.of(part)
 
     def widened(self, features: int) -> GramSum:
         """The same rows with further columns, 0 in all of them."""
@@ -95,16 +92,25 @@ class GramSum:
 
     def gram(self) -> Gram:
         """The sum, rounded once."""
-        mean, moments = _joint_mean(self.high) + self.low_mean, _joint(self.high) + self.low
-        return _split(self.high, mean, moments)
+        mean, moments = joint_mean(self.high) + self.low_mean, joint_moments(self.high) + self.low
+        return with_moments(self.high, mean, moments)
+
+
+def added(total: GramSum | None, part: GramSum | Gram) -> GramSum:
+    """`total` with one more part; None is a sum that has not begun.
+
+    >>> added(added(None, Gram.of(np.ones((2, 1)))), Gram.of(np.ones((3, 1)))).rows
+    5
+    """
+    part = part if isinstance(part, GramSum) else GramSum.of(part)
+    return part if total is None else total + part
 
 
 def merged(parts: Iterable[GramSum | Gram]) -> GramSum:
-    """The sum of Grams, or of sums of them, of which there must be one."""
+    """Sum of Grams or GramSums; raises if there are none."""
     total: GramSum | None = None
     for part in parts:
-        part = part if isinstance(part, GramSum) else GramSum.of(part)
-        total = part if total is None else total + part
+        total = added(total, part)
     if total is None:
         raise InputError("There are no statistics to merge; give at least one.")
     return total
@@ -145,17 +151,18 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return total, (a - (total - part)) + (b - part)
 
 
-def _joint_mean(gram: Gram) -> FloatArray:
+def joint_mean(gram: Gram) -> FloatArray:
+    """Means (d+k,) of features and targets together."""
     return np.concatenate([gram.x_mean, gram.y_mean])
 
 
-def _joint(gram: Gram) -> FloatArray:
+def joint_moments(gram: Gram) -> FloatArray:
     """Moments (d+k, d+k) of features and targets together."""
     return np.block([[gram.xx, gram.xy], [gram.xy.T, gram.yy]])
 
 
-def _split(gram: Gram, mean: FloatArray, moments: FloatArray) -> Gram:
-    """The Gram with other means and moments."""
+def with_moments(gram: Gram, mean: FloatArray, moments: FloatArray) -> Gram:
+    """The Gram with these means (d+k,) and moments (d+k, d+k) of features and targets."""
     d = len(gram.x_mean)
     return replace(
         gram,

@@ -6,6 +6,7 @@ XᵀX squares the condition number of X; R with RᵀR = XᵀX does not.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import lapack
@@ -24,11 +25,11 @@ class Factor:
 
     rows: int
     weight: float
-    x_mean: FloatArray  # (d,)
-    y_mean: FloatArray  # (k,)
+    x_mean: Annotated[FloatArray, "d"]
+    y_mean: Annotated[FloatArray, "k"]
     rounding: float  # relative round-off of the rows as they came
     whole: bool  # whether every row counts as at least one copy of itself
-    R: FloatArray  # (min(n, d+k), d+k) upper triangular, RᵀR = Σ w [x−x̄, y−ȳ][x−x̄, y−ȳ]ᵀ
+    R: Annotated[FloatArray, "q d+k"]  # upper triangular, RᵀR = Σ w [x−x̄, y−ȳ][x−x̄, y−ȳ]ᵀ
 
     @classmethod
     def of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -30,15 +31,16 @@ class Gram:
 
     rows: int
     weight: float  # sum of the row weights; equals rows when there are none
-    x_mean: FloatArray  # (d,)
-    y_mean: FloatArray  # (k,)  k = 0 when the rows carry no target
+    x_mean: Annotated[FloatArray, "d"]
+    y_mean: Annotated[FloatArray, "k"]  # k = 0 when the rows carry no target
     rounding: float  # relative round-off of the rows as they came
     whole: bool  # whether every row counts as at least one copy of itself
-    xx: FloatArray  # (d, d)  Σ w (x−x̄)(x−x̄)ᵀ
-    xy: FloatArray  # (d, k)
-    yy: FloatArray  # (k, k)
-    sample: RowSample  # columns: features, targets, weight
-    lost: FloatArray | None = None  # (d,)  round-off that subtracting left in the diagonal of xx
+    xx: Annotated[FloatArray, "d d"]  # Σ w (x−x̄)(x−x̄)ᵀ
+    xy: Annotated[FloatArray, "d k"]
+    yy: Annotated[FloatArray, "k k"]
+    sample: Annotated[RowSample, "w=d+k+1"]  # columns: features, targets, weight
+    # Round-off that subtracting left in the diagonal of xx.
+    lost: Annotated[FloatArray, "d"] | None = None
 
     @classmethod
     def of(
@@ -50,11 +52,14 @@ class Gram:
         keep: int | None = None,
         below: float = 1.0,
         seen: int = 0,
+        rounding: float = 0.0,
     ) -> Gram:
         """Count rows X (n, d) with targets Y (n,) or (n, k) and weights (n,).
 
-        `keep` bounds the sample; rows with sampling keys from `below` up are not wanted in it;
-        `seen` rows came before, so that equal blocks of one stream draw different keys.
+        `keep` bounds the sample; rows with sampling keys from `below` up are not wanted in it.
+        `seen` is the number of rows before these, or any number that no other block has: equal
+        blocks then draw different keys. `rounding` is the relative round-off of rows that were
+        copied to float64 from something shorter.
         """
         X, Y, weights = counted_rows(X, Y, weights)
         w = np.ones(len(X)) if weights is None else weights
@@ -63,7 +68,7 @@ class Gram:
         x_mean, y_mean = w @ X / safe, w @ Y / safe
         d, k = X.shape[1], Y.shape[1]
         xx, xy, yy = np.zeros((d, d)), np.zeros((d, k)), np.zeros((k, k))
-        room = np.empty_like(X[:_BLOCK_ROWS], dtype=float)  # fresh memory is dear on some systems
+        room = np.empty_like(X[:_BLOCK_ROWS], dtype=float)  # allocation is slow on some systems
         for start in range(0, len(X), _BLOCK_ROWS):
             part = slice(start, start + _BLOCK_ROWS)
             Xc = np.subtract(X[part], x_mean, out=room[: len(X) - start])
@@ -76,7 +81,7 @@ class Gram:
             xy += Xc.T @ Yc
             yy += Yc.T @ Yc
         sample = sample_rows(X, Y, w, keep, below, seen)
-        rounding, whole = float(np.finfo(X.dtype).eps), bool(np.all(w >= 1))
+        rounding, whole = max(float(np.finfo(X.dtype).eps), rounding), bool(np.all(w >= 1))
         return cls(len(X), total, x_mean, y_mean, rounding, whole, xx, xy, yy, sample)
 
     @classmethod
@@ -141,18 +146,25 @@ class Gram:
         share = other.weight / weight
         dx, dy = other.x_mean - self.x_mean, other.y_mean - self.y_mean
         pull = self.weight * share
-        return Gram(
-            self.rows + other.rows,
-            weight,
-            self.x_mean + share * dx,
-            self.y_mean + share * dy,
-            max(self.rounding, other.rounding),
-            self.whole and other.whole,
-            self.xx + other.xx + pull * np.outer(dx, dx),
-            self.xy + other.xy + pull * np.outer(dx, dy),
-            self.yy + other.yy + pull * np.outer(dy, dy),
-            self.sample + other.sample,
-            lost_together(self.lost, other.lost),
+        return replace(
+            self.counts_with(other),
+            x_mean=self.x_mean + share * dx,
+            y_mean=self.y_mean + share * dy,
+            xx=self.xx + other.xx + pull * np.outer(dx, dx),
+            xy=self.xy + other.xy + pull * np.outer(dx, dy),
+            yy=self.yy + other.yy + pull * np.outer(dy, dy),
+        )
+
+    def counts_with(self, other: Gram) -> Gram:
+        """Counts, sample and round-off of both Grams, with the means and moments of `self`."""
+        return replace(
+            self,
+            rows=self.rows + other.rows,
+            weight=self.weight + other.weight,
+            rounding=max(self.rounding, other.rounding),
+            whole=self.whole and other.whole,
+            sample=self.sample + other.sample,
+            lost=lost_together(self.lost, other.lost),
         )
 
     def __sub__(self, other: Gram) -> Gram:

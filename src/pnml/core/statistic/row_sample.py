@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
 
@@ -13,13 +15,24 @@ _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 256, 2**22
 
 
 def sample_size(width: int) -> int:
-    """How many rows of this width are kept: 4096, fewer where that would pass 32 MiB."""
+    """Number of rows of this width to keep: 4096, or fewer where these take more than 32 MiB."""
     return int(np.clip(_MOST_NUMBERS // max(width, 1), _FEWEST_ROWS, _MOST_ROWS))
+
+
+def smallest(keys: FloatArray, size: int) -> npt.NDArray[np.intp]:
+    """Positions of the `size` smallest keys, or of all where there are fewer, in order. Eq. (G4).
+
+    >>> smallest(np.array([0.3, 0.9, 0.1]), 2)
+    array([0, 2])
+    """
+    if len(keys) <= size:
+        return np.arange(len(keys))
+    return np.sort(np.argpartition(keys, size - 1)[:size])
 
 
 @dataclass(frozen=True)
 class RowSample:
-    """At most `size` rows, each of the rows seen being as likely as any other. Eq. (G4).
+    """At most `size` rows, a uniform sample of all rows that were seen. Eq. (G4).
 
     Every row draws one uniform key; the rows with the smallest keys stay. The smallest keys of a
     union are among the smallest keys of its parts, so samples merge without loss.
@@ -30,18 +43,17 @@ class RowSample:
     (2, 2)
     """
 
-    keys: FloatArray  # (m,) sorted
-    rows: FloatArray  # (m, d)
+    keys: Annotated[FloatArray, "m"]  # sorted
+    rows: Annotated[FloatArray, "m w"]
     size: int
-    bound: float = 1.0  # rows with keys from here up have been let go
+    bound: float = 1.0  # smallest discarded key
 
     @classmethod
     def of(cls, rows: FloatArray, seed: int, size: int, below: float = 1.0) -> RowSample:
-        """Sample rows; those with keys of `below` or more are known not to be wanted."""
+        """Sample rows; rows with keys of `below` or more cannot enter the sample."""
         keys = np.random.default_rng(seed).random(len(rows))
         wanted = np.flatnonzero(keys < below)
-        if len(wanted) > size:
-            wanted = wanted[np.argpartition(keys[wanted], size - 1)[:size]]
+        wanted = wanted[smallest(keys[wanted], size)]
         wanted = wanted[np.argsort(keys[wanted])]
         bound = float(keys[wanted[-1]]) if len(wanted) == size < len(rows) else below
         return cls(keys[wanted], rows[wanted], size, bound)
@@ -59,7 +71,7 @@ class RowSample:
             return RowSample(self.keys, self.rows, size, bound)
         keys = np.concatenate([self.keys, other.keys])
         first = np.argsort(keys, kind="stable")[:size]
-        first = first[keys[first] <= bound]  # above it, one of the parts has let rows go
+        first = first[keys[first] <= bound]  # above it, one of the parts has discarded rows
         rows = np.concatenate([self.rows, other.rows])[first]
         return RowSample(keys[first], rows, size, bound)
 

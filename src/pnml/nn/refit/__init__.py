@@ -1,1 +1,1 @@
-"""The last layers of a network, trained once for every label of every input."""
+"""pNML by its definition: the last layers of a network refitted for every label of every input."""

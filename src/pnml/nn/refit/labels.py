@@ -1,4 +1,4 @@
-"""Labels of training rows: where a batch keeps them, and whether the network knows them."""
+"""Labels of training rows: found in a batch, and checked against the classes of the network."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ def label_of(batch: Any, name: str) -> Any:
 
 
 def class_labels(labels: Any, shape: torch.Size, classes: int, name: str) -> Tensor:
-    """Labels as whole numbers of this shape, each one a class of the network.
+    """Labels as whole numbers of this shape; raises if one is no class of the network.
 
     >>> class_labels([1, 0], torch.Size([2]), 2, "Batch 0")
     tensor([1, 0])
     """
     try:
-        found = torch.as_tensor(labels)
+        values = torch.as_tensor(labels)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             f"{name} has labels that are no numbers; count the classes from 0 to {classes - 1}."
         ) from error
-    whole = not (found.is_floating_point() or found.is_complex() or found.dtype is torch.bool)
-    if found.shape != shape or not whole:
+    whole = not (values.is_floating_point() or values.is_complex() or values.dtype is torch.bool)
+    if values.shape != shape or not whole:
         raise InputError(
-            f"{name} has labels of {found.dtype} and shape {tuple(found.shape)}, but one whole "
+            f"{name} has labels of {values.dtype} and shape {tuple(values.shape)}, but one whole "
             f"number for each of {tuple(shape)} inputs is needed; pass class indices."
         )
-    found = found.detach().cpu().long()
-    if bool(((found < 0) | (found >= classes)).any()):
+    values = values.detach().cpu().long()
+    if bool(((values < 0) | (values >= classes)).any()):
         raise InputError(
-            f"{name} has labels from {int(found.min())} to {int(found.max())}, but the network "
+            f"{name} has labels from {int(values.min())} to {int(values.max())}, but the network "
             f"has {classes} classes; count them from 0 to {classes - 1}."
         )
-    return found
+    return values

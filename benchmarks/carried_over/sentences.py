@@ -1,0 +1,131 @@
+"""Sentences on bad input: the tests of 0.1 that refuse something, run against either version.
+
+The tests are those of the old tree. Names that they import from modules that are not public come
+from the public packages where these have them; a test whose helpers are gone counts as not run,
+but every sentence that came before is compared.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+FILES = (
+    "test_metrics.py",
+    "active/test_dial.py",
+    "active/test_refusals.py",
+    "active/test_curve.py",
+    "active/test_sources.py",
+    "adversarial/test_refusals.py",
+    "cli/test_bad_input.py",
+    "cli/test_merge.py",
+    "cli/test_network_file.py",
+    "cli/test_options.py",
+    "estimators/test_classifier_inputs.py",
+    "estimators/test_inputs.py",
+    "estimators/test_refit_classifier.py",
+    "estimators/test_trees.py",
+    "estimators/test_universal.py",
+    "estimators/test_universal_classifier.py",
+    "io/test_broken_files.py",
+    "io/test_classifier_file.py",
+    "io/test_network_file.py",
+    "io/test_onnx.py",
+    "io/test_onnx_networks.py",
+    "io/test_onnx_pipelines.py",
+    "io/test_state.py",
+    "io/test_table_models.py",
+    "io/test_table_refusals.py",
+    "io/test_tree_file.py",
+    "nn/test_refit_refusals.py",
+    "nn/test_refusals.py",
+    "ood/test_composition.py",
+    "ood/test_evaluation.py",
+    "ood/test_gram.py",
+    "ood/test_logits.py",
+    "ood/test_odin.py",
+    "ood/test_open_set.py",
+    "ood/test_regret.py",
+    "plots/test_displays.py",
+    "plots/test_network_displays.py",
+    "plots/test_open_set_displays.py",
+    "plots/test_regret_display.py",
+    "plots/test_reliability.py",
+    "plots/test_risk_coverage_display.py",
+    "plots/test_spectrum_display.py",
+    "scale/test_dask_input.py",
+    "scale/test_files_refusals.py",
+    "scale/test_forget.py",
+    "scale/test_merge.py",
+    "scale/test_monitor.py",
+)
+
+
+def probe(record):
+    folder = record.scratch / "pytest-sentences"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(record.old / "tests", folder / "tests")
+    for path in needed(folder / "tests"):
+        path.write_text(redirected(path.read_text(encoding="utf-8")), encoding="utf-8")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\npythonpath = tests\naddopts = --import-mode=importlib\n"
+        "markers =\n    slow\n    data\n",
+        encoding="utf-8",
+    )
+    heard = folder / "heard.jsonl"
+    run(folder, heard)
+    for line in heard.read_text(encoding="utf-8").splitlines():
+        said = json.loads(line)
+        record.text(f"sentences/{said['key']}", said["text"])
+
+
+def needed(tests):
+    """The test files, and what they import from beside them."""
+    files = [*tests.glob("*.py"), *tests.rglob("conftest.py"), *(tests / name for name in FILES)]
+    return sorted(set(files))
+
+
+def run(folder, heard):
+    here = Path(__file__).parents[2]
+    environment = os.environ | {
+        "PNML_HEARD": str(heard),
+        "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(here)]),
+    }
+    environment.pop("PNML_DATA", None)
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-W", "ignore"]
+    command += ["-p", "benchmarks.carried_over.listening", "-p", "no:cacheprovider"]
+    command += ["-p", "no:xdist", "--basetemp", str(folder / "pytest-temp"), "-c", "pytest.ini"]
+    done = subprocess.run(
+        [*command, *(f"tests/{name}" for name in FILES)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    print(f"    {done.stdout.strip().splitlines()[-1] if done.stdout else done.stderr[-300:]}")
+
+
+class Redirect(ast.NodeTransformer):
+    """`from pnml.somewhere import name` asks the public packages first."""
+
+    def visit_ImportFrom(self, node):
+        if not (node.module or "").startswith("pnml"):
+            return node
+        imports = [
+            ast.parse(f"{a.asname or a.name} = _found({node.module!r}, {a.name!r})").body[0]
+            for a in node.names
+        ]
+        helper = ast.parse("from benchmarks.carried_over.finding import found as _found").body
+        return helper + imports
+
+
+def redirected(source):
+    tree = Redirect().visit(ast.parse(source))
+    return ast.unparse(ast.fix_missing_locations(tree))

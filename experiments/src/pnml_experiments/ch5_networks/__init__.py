@@ -1,0 +1,1 @@
+"""Chapter 5: the last layer of a network."""

@@ -1,0 +1,93 @@
+"""Open-set recognition: digits that a small network knows, and clothes that it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml_experiments.ch5_networks.ood_tables import SEED
+from pnml_experiments.ch5_networks.open_set import TEMPERATURE, OpenSet, Rows, all_judged
+from pnml_experiments.ch5_networks.open_set_tables import INTERVAL, figures, six_tables
+from pnml_experiments.framework.data import data_path
+from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.output import Arrays, Output
+from pnml_experiments.framework.result import Result
+
+_FILES = {
+    "train": "mnist/train-images-idx3-ubyte.gz",
+    "train_labels": "mnist/train-labels-idx1-ubyte.gz",
+    "known": "mnist/t10k-images-idx3-ubyte.gz",
+    "labels": "mnist/t10k-labels-idx1-ubyte.gz",
+    "unknown": "fashion_mnist/t10k-images-idx3-ubyte.gz",
+}
+_SIZES = {"small": (12_000, 2_000, 3), "full": (60_000, 10_000, 5)}  # training, test rows, epochs
+_SAMPLE = {"small": 100, "full": 1_000}  # rows of each set for scores that are slow
+_BATCH = 500
+# How the network is built and trained: features of another recipe are not taken up.
+_RECIPE = (Path(__file__), Path(__file__).with_name("mnist.py"))
+_REMARKS = (
+    (
+        "The thesis has no such table. The network has two convolutions and two linear layers, "
+        "trained on the spot; ODIN takes its step on the images."
+    ),
+    (
+        "This is one network, and the intervals are those of test rows: over four seeds at the "
+        "small scale the area of Max-prob goes from 0.74 to 0.82, that of pNML from 0.92 to 0.93."
+    ),
+)
+
+
+def run(scale: Scale, out: Output, progress: Progress) -> Result:
+    """Area and rates of all scores on Fashion-MNIST, curves and histograms."""
+    train, test, epochs = _SIZES[scale]
+    kept = out.arrays(
+        "open-set-mnist",
+        (*map(data_path, _FILES.values()), *_RECIPE, f"{train} {test} {epochs} {SEED}"),
+        lambda: _features(train, test, epochs),
+    )
+    double = {name: values.astype(float) for name, values in kept.items()}
+    data = OpenSet(
+        double["weight"],
+        double["bias"],
+        double["train"],
+        kept["train_labels"],
+        Rows(double["known"], double["known_moved"]),
+        kept["labels"],
+        {"Fashion-MNIST": Rows(double["unknown"], double["unknown_moved"])},
+    )
+    found, of_sample = all_judged(data, _SAMPLE[scale], out, progress)
+    tables = six_tables(found, "all rows", {}, lambda *_: "")
+    if of_sample:
+        tables += six_tables(of_sample, f"{_SAMPLE[scale]} rows of each set", {}, lambda *_: "")
+    drawn = figures("open-set-mnist", "MNIST", found)
+    return Result(tables, drawn, (SEED,), 1, INTERVAL, _REMARKS)
+
+
+def _features(train: int, test: int, epochs: int) -> Arrays:
+    """Train the network; its head, and features of images as they are and after ODIN's step."""
+    import torch
+
+    from pnml.ood import ODIN
+    from pnml_experiments.framework.mnist import pixels, stored, trained
+
+    seen, labels = pixels(_FILES["train"], slice(train)), stored(_FILES["train_labels"])[:train]
+    network = trained(seen, torch.from_numpy(labels.astype(np.int64)), epochs=epochs, seed=SEED)
+    odin = ODIN(network, temperature=TEMPERATURE)
+
+    def features(images: torch.Tensor) -> FloatArray:
+        return np.concatenate([network.body(part).numpy() for part in torch.split(images, _BATCH)])
+
+    found: Arrays = {
+        "weight": network.head.weight.numpy(),
+        "bias": network.head.bias.numpy(),
+        "train": features(seen),
+        "train_labels": labels.astype(int),
+        "labels": stored(_FILES["labels"])[:test].astype(int),
+    }
+    for name in ("known", "unknown"):
+        images = pixels(_FILES[name], slice(test))
+        moved = torch.cat([odin.perturb(part) for part in torch.split(images, _BATCH)])
+        found |= {name: features(images), f"{name}_moved": features(moved)}
+    return found

@@ -1,0 +1,235 @@
+"""Labels that strategies of active learning need, beside what the thesis printed."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pnml.active import LearningCurves, Strategy, active_learning_curve
+from pnml.active.strategies import (
+    at_random,
+    by_bald,
+    by_core_set,
+    by_dial,
+    by_entropy,
+    by_epig,
+    by_margin,
+)
+from pnml.metrics import Estimate
+from pnml_experiments.framework.experiment import Progress
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.result import Figure, Result, Row, Table, in_percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+    from torch import Tensor, nn
+
+    from pnml_experiments.ch7_active.dial_networks import Training
+
+DIAL = "DIAL"
+DIAL_PLAIN = "DIAL, T = 1"
+STRATEGIES = (
+    by_dial(5.0, DIAL),
+    by_dial(1.0, DIAL_PLAIN),
+    by_bald(),
+    by_epig(),
+    by_core_set(),
+    at_random(),
+    by_entropy(),
+)
+ALL_STRATEGIES = (*STRATEGIES, by_margin())
+INTERVAL = "95 %, Student's, over seeds"
+_SHOWN = 5  # numbers of labels at which accuracies are listed
+_ABOUT = (
+    "Labels paid for, those of the start among them, when the mean accuracy over the seeds is "
+    "first that high; the interval is where the ends of the interval of the mean are. DIAL is at "
+    "temperature 5, as in the research code."
+)
+_OPEN = "The upper end is open: the lower end of the mean's interval stays below that accuracy."
+_PAIRED = "The same seeds have the same first labels, candidates, targets and masks."
+
+
+@dataclass(frozen=True)
+class Data:
+    """Pool, test rows, and rows of the pool that are of no class."""
+
+    x: Tensor
+    y: Tensor
+    x_test: Tensor
+    y_test: Tensor
+    x_ood: Tensor | None = None
+    validation: tuple[Tensor, Tensor] | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How much of everything: the network, its training, models, and rounds."""
+
+    build: Callable[[], nn.Module]
+    training: Training
+    seeds: int
+    start: int
+    stop: int
+    step: int
+    candidates: int
+    targets: int
+    passes: int
+    test: int  # rows
+    words: str  # the network and its training, for the reader
+    strategies: Sequence[Strategy] = STRATEGIES
+    first_seed: int = 0
+
+
+@cache
+def printed_labels() -> dict[tuple[str, str, str, float], float]:
+    """Labels as printed, by data, pool, strategy and accuracy in percent.
+
+    >>> printed_labels()["MNIST", "polluted", "DIAL", 75]
+    48.0
+    """
+    text = files("pnml_experiments").joinpath("printed", "dial.csv").read_text(encoding="utf-8")
+    return {
+        (line["data"], line["pool"], line["strategy"], float(line["accuracy"])): float(
+            line["labels"]
+        )
+        for line in csv.DictReader(text.splitlines())
+    }
+
+
+def curves_of(data: Data, setting: Setting, out: Output, progress: Progress) -> LearningCurves:
+    """All strategies on all seeds; every finished round is kept."""
+    from pnml.active import MCDropout
+    from pnml_experiments.ch7_active.dial_networks import trained
+
+    def train(x: Any, y: Any, seed: int) -> nn.Module:
+        return trained(setting.build, x, y, setting.training, seed, data.validation)
+
+    def models(model: Any, temperature: float, seed: int) -> MCDropout:
+        return MCDropout(model, setting.passes, temperature, seed)
+
+    return active_learning_curve(
+        train,
+        data.x,
+        data.y,
+        data.x_test,
+        data.y_test,
+        x_ood=data.x_ood,
+        strategies=setting.strategies,
+        seeds=range(setting.first_seed, setting.first_seed + setting.seeds),
+        start=setting.start,
+        stop=setting.stop,
+        step=setting.step,
+        candidates=setting.candidates,
+        targets=setting.targets,
+        models=models,
+        log=out,
+        progress=progress,
+    )
+
+
+def result_of(
+    name: str, data: str, pool: str, levels: Sequence[float], found: LearningCurves, words: str
+) -> Result:
+    """Tables and figures of the curves of one pool."""
+    tables = [_labels_table(data, pool, levels, found), _paired_table(found), _accuracies(found)]
+    figures = [
+        Figure(
+            f"{name}-accuracy", "Accuracy against labels paid for.", partial(_draw, found, False)
+        )
+    ]
+    if pool == "polluted":
+        tables.insert(1, _shares(found))
+        caption = "Share of the picks so far that are out of distribution."
+        figures.append(Figure(f"{name}-picks", caption, partial(_draw, found, True)))
+    seeds = found.seeds
+    return Result(tuple(tables), tuple(figures), seeds, len(seeds), INTERVAL, (words,))
+
+
+def unrun(data: str, pool: str, why: str) -> Result:
+    """What was printed, where nothing can be run."""
+    rows = [
+        Row({"strategy": strategy, "accuracy, %": f"{level:g}"}, labels, note=why)
+        for (of, where, strategy, level), labels in printed_labels().items()
+        if (of, where) == (data, pool)
+    ]
+    return Result((Table("Labels to reach an accuracy", tuple(rows), digits=0),), remarks=(why,))
+
+
+def _labels_table(data: str, pool: str, levels: Sequence[float], found: LearningCurves) -> Table:
+    reached = found.labels_to_reach([level / 100 for level in levels])
+    rows = []
+    for level in levels:
+        at = levels.index(level)
+        for strategy, estimates in reached.items():
+            printed = printed_labels().get((data, pool, strategy, float(level)))
+            labels = {"accuracy, %": f"{level:g}", "strategy": strategy}
+            ours, note = _closed(estimates[at], int(found.labels[-1]))
+            if ours is not None or printed is not None:
+                rows.append(Row(labels, printed, ours, note=note))
+    return Table("Labels to reach an accuracy", tuple(rows), _ABOUT, digits=0)
+
+
+def _closed(found: Estimate, last: int) -> tuple[Estimate | None, str]:
+    """The estimate with an end that can be written, and what to say of it."""
+    if not np.isfinite(found.value):
+        return None, f"Not reached within {last} labels."
+    low = found.low if np.isfinite(found.low) else found.value
+    if np.isfinite(found.high):
+        return Estimate(found.value, low, found.high), ""
+    return Estimate(found.value, low, float(last)), _OPEN
+
+
+def _shares(found: LearningCurves) -> Table:
+    rows = []
+    for strategy in found.accuracy:
+        share = found.strange_share(strategy)
+        last = Estimate(*(float(part[-1]) for part in share))
+        rows.append(Row({"strategy": strategy}, None, in_percent(last)))
+    about = f"Of {int(found.labels[-1] - found.labels[0])} picks of each run, in percent."
+    return Table("Picks out of distribution", tuple(rows), about)
+
+
+def _paired_table(found: LearningCurves) -> Table:
+    mean = found.mean_accuracy()
+    base = next(iter(mean))
+    gains = {name: _negated(gain) for name, gain in found.gain_over(base).items()}
+    rows = [
+        Row({"number": "accuracy", "strategy": n}, None, in_percent(e)) for n, e in mean.items()
+    ]
+    rows += [
+        Row({"number": f"{base} less this", "strategy": name}, None, in_percent(gain))
+        for name, gain in gains.items()
+    ]
+    title = "Accuracy in percent, on average over all rounds"
+    return Table(title, tuple(rows), _PAIRED, digits=2)
+
+
+def _accuracies(found: LearningCurves) -> Table:
+    rows = []
+    for at in np.unique(np.linspace(0, len(found.labels) - 1, _SHOWN).astype(int)):
+        for strategy in found.accuracy:
+            value = Estimate(*(float(part[at]) for part in found.band(strategy)))
+            labels = {"labels": str(found.labels[at]), "strategy": strategy}
+            rows.append(Row(labels, None, in_percent(value)))
+    return Table("Accuracy in percent, by labels paid for", tuple(rows))
+
+
+def _negated(estimate: Estimate) -> Estimate:
+    return Estimate(-estimate.value, -estimate.high, -estimate.low)
+
+
+def _draw(found: LearningCurves, shares: bool) -> MatplotlibFigure:
+    from matplotlib import pyplot as plt
+
+    from pnml.plots import ActiveLearningDisplay
+
+    figure, ax = plt.subplots(figsize=(7, 4.5))
+    make = ActiveLearningDisplay.of_strange_picks if shares else ActiveLearningDisplay.from_curves
+    make(found, ax=ax)
+    return figure

@@ -1,0 +1,142 @@
+"""``pnml reproduce --all``: every experiment that can be run here, several side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pnml_experiments.framework.experiment import Experiment
+    from pnml_experiments.framework.result import Result
+
+# The largest of them take about 2 GB each.
+_MOST_JOBS = 4
+
+
+class Task(NamedTuple):
+    """An experiment and how it is to be run."""
+
+    experiment: Experiment
+    scale: str
+    output: Path
+    fresh: bool
+
+
+class Finished(NamedTuple):
+    """What became of a task: a document, or the reason why there is none."""
+
+    experiment: Experiment
+    document: dict[str, Any] | None
+    reason: str = ""
+
+
+def usual_jobs() -> int:
+    """How many experiments are run side by side where nobody says."""
+    from joblib import cpu_count
+
+    cores: int = cpu_count()
+    return min(_MOST_JOBS, cores)
+
+
+def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple[str, str]]]:
+    """What can be run here, and the names of the others with the reasons."""
+    from pnml_experiments.framework.registry import EXPERIMENTS
+
+    tasks, skipped = [], []
+    for experiment in EXPERIMENTS:
+        lack = experiment.lacking()
+        if lack is not None:
+            skipped.append((experiment.id, lack.sentence))
+        elif scale not in experiment.scales:
+            reason = f"{experiment.id} is not offered at the scale {scale}."
+            skipped.append((experiment.id, reason))
+        else:
+            tasks.append(Task(experiment, scale, output, fresh))
+    return tasks, skipped
+
+
+def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
+    """What becomes of the tasks, as soon as it is known; a failure does not end the others."""
+    from pnml.runtime.progress import terminal_bar
+
+    if jobs == 1:
+        for task in tasks:
+            with terminal_bar(task.experiment.id) as tell:
+                yield _tried(task, tell)
+        return
+    # the longest first, so that none of them is left for the end
+    by_cost = sorted(tasks, key=lambda task: -(task.experiment.cost(task.scale) or 0.0))
+    taken_along = []
+    with terminal_bar("experiments") as tell:
+        for done, (task, future) in enumerate(_side_by_side(by_cost, jobs), 1):
+            tell(done, len(tasks))
+            if future.exception() is None:
+                yield future.result()
+            else:
+                taken_along.append(task)
+    # a process that is lost ends all that wait, and nobody says whose it was
+    for task in taken_along:
+        for _, future in _side_by_side([task], 1):
+            error = future.exception()
+            lost = Finished(task.experiment, None, _words(error) if error else "")
+            yield lost if error else future.result()
+
+
+def _side_by_side(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Future[Finished]]]:
+    """The tasks in processes of their own, as they end."""
+    from joblib import cpu_count
+
+    threads = max(1, cpu_count() // jobs)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _limit, (threads,)) as pool:
+        waiting = {pool.submit(_tried, task): task for task in tasks}
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def document(experiment: Experiment, result: Result, page: Path, seconds: float) -> dict[str, Any]:
+    """A result as plain values."""
+    return {
+        "id": experiment.id,
+        "page": str(page),
+        "seconds": round(seconds, 3),
+        "seeds": list(result.seeds),
+        "repeats": result.repeats,
+        "interval": result.interval,
+        "remarks": list(result.remarks),
+        "tables": [
+            {"title": table.title, "rows": [row.record() for row in table.rows]}
+            for table in result.tables
+        ],
+    }
+
+
+def _tried(task: Task, tell: Any = lambda done, total: None) -> Finished:
+    from pnml_experiments.framework.running import reproduce
+
+    experiment, scale, output, fresh = task
+    start = perf_counter()
+    try:
+        result, page = reproduce(experiment, scale, output, tell, fresh=fresh)
+    except Exception as error:
+        return Finished(experiment, None, _words(error))
+    return Finished(experiment, document(experiment, result, page, perf_counter() - start))
+
+
+def _words(error: BaseException) -> str:
+    reason = " ".join(str(error).split()) or "no reason given"
+    return f"{type(error).__name__}: {reason}"
+
+
+def _limit(threads: int) -> None:
+    """Let this process use so many threads; said before numpy and torch look for cores."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, str(threads))

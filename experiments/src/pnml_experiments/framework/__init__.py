@@ -1,0 +1,1 @@
+"""What every experiment uses: metadata, results, stored pieces, pages, data."""

@@ -1,0 +1,119 @@
+"""Every numbered figure, table and algorithm of the thesis, and the experiment that makes it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from pnml.errors import InputError
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.registry import EXPERIMENTS, find
+
+# From the smallest, as they are offered.
+SCALES = ("small", "medium", "full")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure, table or algorithm of the thesis, or an experiment that the thesis has not."""
+
+    id: str
+    number: str  # in the thesis, with its kind; empty where it has none
+    chapter: int  # to which it belongs, appendices too
+    title: str
+    names: tuple[str, ...]  # of the experiments that make it
+
+    @property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """The experiments that make it; several where it has parts."""
+        return tuple(find(name) for name in self.names)
+
+    @property
+    def kind(self) -> str:
+        """figure, table or algorithm; experiment where the thesis has none."""
+        return self.number.partition(" ")[0].lower() or "experiment"
+
+    def cost(self, scale: str) -> float | None:
+        """Minutes at a scale, about; None where one of its experiments does not say."""
+        each = [experiment.cost(scale) for experiment in self.experiments]
+        known = [minutes for minutes in each if minutes is not None]
+        return sum(known) if len(known) == len(each) else None
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Folders below the data folder that it reads from."""
+        paths = (path for e in self.experiments for path in (*e.needs, *e.uses))
+        return tuple(sorted({path.partition("/")[0] for path in paths}))
+
+    def state(self, folder: Path) -> str:
+        """Whether it is done below a folder of results, can be run, or what it needs."""
+        return "; ".join(dict.fromkeys(state(one, folder) for one in self.experiments))
+
+
+def state(experiment: Experiment, folder: Path) -> str:
+    """Whether an experiment is done below a folder, can be run, or what it needs."""
+    missing = experiment.print_alone()
+    if missing:
+        return f"needs {missing}"
+    done = finished(experiment, folder)
+    if done:
+        return f"done at {done[-1]}"
+    lack = experiment.lacking()
+    return "can run" if lack is None else f"needs {lack.what}"
+
+
+def finished(experiment: Experiment, folder: Path) -> list[str]:
+    """The scales at which an experiment is done below a folder, the smallest first."""
+    return [scale for scale in SCALES if Path(folder, experiment.id, scale, "rows.jsonl").is_file()]
+
+
+@cache
+def thesis() -> tuple[Entry, ...]:
+    """The figures, the tables and the algorithms of the thesis, each in their order.
+
+    >>> entry = thesis()[0]
+    >>> entry.id, entry.number, entry.chapter
+    ('figure-polynomials', 'Figure 2.1', 2)
+    """
+    path = files("pnml_experiments").joinpath("printed", "catalogue.csv")
+    return tuple(
+        Entry(
+            line["id"],
+            f"{line['id'].partition('-')[0].capitalize()} {line['number']}",
+            int(line["chapter"]),
+            line["title"],
+            tuple(line["experiments"].split()),
+        )
+        for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    )
+
+
+def beyond() -> tuple[Entry, ...]:
+    """The experiments that the thesis has not.
+
+    >>> beyond()[0].kind
+    'experiment'
+    """
+    return tuple(
+        Entry(one.id, "", one.chapter, one.title, (one.id,)) for one in EXPERIMENTS if one.beyond
+    )
+
+
+def asked(name: str) -> tuple[Experiment, ...]:
+    """The experiments behind the id of an entry or of an experiment.
+
+    >>> [one.id for one in asked("figure-iris")]
+    ['iris-maps']
+    """
+    entries = {entry.id: entry for entry in thesis()}
+    if name in entries:
+        return entries[name].experiments
+    known = [*entries, *(one.id for one in EXPERIMENTS)]
+    near = get_close_matches(name, known, n=1)
+    if name not in known and near:
+        raise InputError(f"There is no entry {name}; did you mean {near[0]}?")
+    return (find(name),)

@@ -1,0 +1,134 @@
+"""What can be run again, and what it takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import Literal, cast
+
+from pnml.errors import InputError
+from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.result import Result
+
+Scale = Literal["small", "medium", "full"]
+# Told by (done, total).
+Progress = Callable[[int, int], None]
+Run = Callable[[Scale, Output, Progress], Result]
+
+VARIABLE = "PNML_DATA"
+# What an extra of this package brings, by the name under which it is imported.
+_BRINGS = {"torch": "torch", "plots": "matplotlib"}
+
+
+def counted(progress: Progress, total: int) -> Callable[[int], None]:
+    """Progress for those who know only how much more is done.
+
+    >>> tell = counted(lambda done, total: print(done, "of", total), 5)
+    >>> tell(2)
+    2 of 5
+    >>> tell(3)
+    5 of 5
+    """
+    done = 0
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(done, total)
+
+    return tell
+
+
+@dataclass(frozen=True)
+class Lack:
+    """What an experiment cannot be run without."""
+
+    what: str  # to set, to put there or to install
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure of the thesis; the code that makes it is imported when it is run."""
+
+    id: str
+    chapter: int
+    title: str
+    module: str  # below pnml_experiments, with a function `run`
+    needs: tuple[str, ...] = ()  # paths below the data folder
+    uses: tuple[str, ...] = ()  # paths that add rows where they are there
+    extras: tuple[str, ...] = ("plots",)
+    scales: tuple[Scale, ...] = ("small", "full")
+    minutes: tuple[float, ...] = ()  # of one core at each scale, about; none where not known
+    own: tuple[str, ...] = ()  # paths or things of which one must be here for numbers of our own
+    gpu: bool = False  # the same of a GPU
+    beyond: bool = False  # no table or figure of the thesis, but ours
+
+    def run(self, scale: Scale, out: Output, progress: Progress) -> Result:
+        """Everything found at this scale; finished pieces are taken from the output folder."""
+        module = import_module(f"pnml_experiments.{self.module}")
+        return cast(Run, module.run)(scale, out, progress)
+
+    def lacking(self) -> Lack | None:
+        """What must be set or installed first; None where nothing is missing."""
+        for extra in self.extras:
+            if find_spec(_BRINGS[extra]) is None:
+                return Lack(
+                    f"pnml[{extra}]",
+                    f"{self.id} needs {_BRINGS[extra]}, which is not installed: "
+                    f'run pip install "pnml[{extra}]".',
+                )
+        named = os.environ.get(VARIABLE, "")
+        if self.needs and not named:
+            return Lack(
+                VARIABLE,
+                f"{self.id} reads {self.needs[0]} below the folder that {VARIABLE} names, which is "
+                f"not set; set {VARIABLE} to the folder that holds the data.",
+            )
+        absent = next((path for path in self.needs if not Path(named, path).is_file()), None)
+        if absent is not None:
+            return Lack(
+                absent,
+                f"{self.id} reads {absent}, which is not below {VARIABLE}={named}; put the file "
+                f"there, or set {VARIABLE} to the folder that holds it.",
+            )
+        return None
+
+    def print_alone(self) -> str:
+        """What is missing for numbers of our own, so that a run shows what was printed."""
+        folder = os.environ.get(VARIABLE, "")
+        if self.own and not (folder and any(Path(folder, path).is_file() for path in self.own)):
+            return self.own[0]
+        return "a GPU" if self.gpu and which("nvidia-smi") is None else ""
+
+    def cost(self, scale: str) -> float | None:
+        """Minutes at a scale, about; None where it is not offered or not known.
+
+        >>> Experiment("one", 2, "One", "one", minutes=(0.5, 10.0)).cost("full")
+        10.0
+        """
+        known: dict[str, float] = dict(zip(self.scales, self.minutes, strict=False))
+        return known.get(scale)
+
+    def files(self) -> list[Path]:
+        """The data files that the result depends on, as far as they are here."""
+        folder = os.environ.get(VARIABLE, "")
+        paths = [Path(folder, name) for name in (*self.needs, *self.uses)] if folder else []
+        return [path for path in paths if path.is_file()]
+
+    def check(self, scale: str) -> Scale:
+        """The scale, or one sentence where it or something else is not to be had."""
+        if scale not in self.scales:
+            raise InputError(
+                f"{self.id} runs at the scales {' and '.join(self.scales)}, but {scale} was asked "
+                f"for; pass --scale {self.scales[0]}."
+            )
+        lack = self.lacking()
+        if lack is not None:
+            raise InputError(lack.sentence)
+        return scale

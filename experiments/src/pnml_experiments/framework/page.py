@@ -1,0 +1,148 @@
+"""A result as a page in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from pnml.metrics import Estimate
+from pnml_experiments.framework.result import Result, Row, Table
+
+if TYPE_CHECKING:
+    from pnml_experiments.framework.experiment import Experiment
+
+_NOTHING = "–"
+_WIDEST = 8  # columns of numbers side by side
+_FILLED = 0.5  # cells of a spread table that must have a number
+
+
+def page(
+    experiment: Experiment,
+    scale: str,
+    result: Result,
+    release: str | None = None,
+    said: Sequence[str] = (),
+) -> str:
+    """The whole page: how it was run, what is said of it, figures, tables with notes below.
+
+    The release is that of this package by which it was run, where that is another.
+    """
+    seeds = ", ".join(map(str, result.seeds)) or "none"
+    how = [
+        f"`pnml reproduce {experiment.id} --scale {scale}`",
+        f"chapter {experiment.chapter}",
+        f"pnml {release or version('pnml')}",
+        f"seeds: {seeds}",
+        f"repeats: {result.repeats}",
+        f"intervals: {result.interval}",
+    ]
+    parts = [f"# {experiment.title}", " · ".join(how), *said, *result.remarks]
+    parts += [f"![{one.caption}]({one.name}.png)\n\n*{one.caption}*" for one in result.figures]
+    for table in result.tables:
+        parts += [f"## {table.title}", table.about, *_markdown(table)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def value_only(found: Estimate | None, digits: int) -> str:
+    """A number without its interval."""
+    return _number(None if found is None else found.value, digits)
+
+
+def with_interval(found: Estimate | None, digits: int) -> str:
+    """A number with its interval, where that has a width."""
+    value = value_only(found, digits)
+    if found is None or found.low == found.high:
+        return value
+    return f"{value} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+
+
+def cells(
+    table: Table, shown: Callable[[Estimate | None, int], str] = with_interval
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Headings, cells and notes; a row points to its note by number.
+
+    Columns without a number are left out. A table of one column of numbers is spread: a column
+    for every value of one of its labels.
+
+    >>> rows = (Row({"p": "0.5"}, 1.0, Estimate(2.0, 2.0, 2.0), note="Rounded."),)
+    >>> headings, body, notes = cells(Table("One", rows))
+    >>> headings
+    ['p', 'printed', 'ours', 'difference', 'note']
+    >>> body, notes
+    ([['0.5', '1.0', '2.0', '+1.0', '1']], ['Rounded.'])
+    """
+    notes = list(dict.fromkeys(row.note for row in table.rows if row.note))
+    digits = table.digits
+    columns: dict[str, Callable[[Row], str]] = {}
+    if any(row.printed is not None for row in table.rows):
+        columns["printed"] = lambda row: _number(row.printed, digits)
+    if any(row.ours is not None for row in table.rows):
+        columns["ours"] = lambda row: shown(row.ours, digits)
+    if any(row.difference is not None for row in table.rows):
+        columns["difference"] = lambda row: _number(row.difference, digits, "+")
+    if any(row.fair is not None for row in table.rows):
+        columns["fair"] = lambda row: shown(row.fair, digits)
+    if len(columns) == 1 and (across := _to_spread(table)):
+        (number,) = columns.values()
+        return *_spread(table, across, number, notes), notes
+    if notes:
+        columns["note"] = lambda row: _pointer(row, notes)
+    labels = table.headings
+    body = [
+        [*(row.labels.get(name, "") for name in labels), *(cell(row) for cell in columns.values())]
+        for row in table.rows
+    ]
+    return [*labels, *columns], body, notes
+
+
+def _to_spread(table: Table) -> str:
+    """The label whose values become columns: the number that is told, or else the last that fits.
+
+    It fits where it has few values and most cells of the grid that it makes are filled.
+    """
+    labels = table.headings
+    by_choice = [name for name in labels if name == "number"] + [*labels[::-1]]
+    for name in by_choice if len(labels) > 1 else ():
+        values = {row.labels.get(name, "") for row in table.rows}
+        others = {_others(row, labels, name) for row in table.rows}
+        places = {(row.labels.get(name, ""), _others(row, labels, name)) for row in table.rows}
+        full = len(places) == len(table.rows) >= _FILLED * len(values) * len(others)
+        if 1 < len(values) <= _WIDEST and full:
+            return name
+    return ""
+
+
+def _spread(
+    table: Table, across: str, number: Callable[[Row], str], notes: list[str]
+) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells with a column for every value of one label."""
+    labels = table.headings
+    values = list(dict.fromkeys(row.labels.get(across, "") for row in table.rows))
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in table.rows:
+        pointer = f" ({_pointer(row, notes)})" if row.note else ""
+        line = lines.setdefault(_others(row, labels, across), {})
+        line[row.labels.get(across, "")] = number(row) + pointer
+    body = [[*left, *(line.get(value, "") for value in values)] for left, line in lines.items()]
+    return [*(name for name in labels if name != across), *values], body
+
+
+def _others(row: Row, labels: Sequence[str], across: str) -> tuple[str, ...]:
+    return tuple(row.labels.get(name, "") for name in labels if name != across)
+
+
+def _markdown(table: Table) -> list[str]:
+    headings, body, notes = cells(table)
+    rule = ["---" if name in table.headings else "---:" for name in headings]
+    grid = "\n".join("| " + " | ".join(line) + " |" for line in (headings, rule, *body))
+    listed = "\n".join(f"{i}. {note}" for i, note in enumerate(notes, 1))
+    return [grid, listed]
+
+
+def _pointer(row: Row, notes: list[str]) -> str:
+    return str(notes.index(row.note) + 1) if row.note else ""
+
+
+def _number(value: float | None, digits: int, sign: str = "") -> str:
+    return _NOTHING if value is None else f"{value:{sign}.{digits}f}"

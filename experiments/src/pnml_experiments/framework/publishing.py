@@ -1,0 +1,142 @@
+"""Finished results as pages of the documentation: each can be written again from its rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pnml.errors import InputError
+from pnml.runtime.atomic import write_whole
+from pnml_experiments.framework.catalogue import SCALES, Entry, beyond, finished, thesis
+from pnml_experiments.framework.claims import claims_page, judged
+from pnml_experiments.framework.evidence import Word
+from pnml_experiments.framework.page import page
+from pnml_experiments.framework.registry import EXPERIMENTS
+from pnml_experiments.framework.rows import stored
+
+_ROWS = "rows.jsonl"
+_SAID: dict[Word, str] = {
+    "holds": "That holds.",
+    "holds in part": "That holds in part.",
+    "does not hold": "That does not hold.",
+    "not settled here": "That is not settled here.",
+}
+_HEAD = (
+    "# Results\n\n"
+    "Every figure, table and algorithm of the thesis, and what stands beside it here. Each page "
+    "is written from its rows in the folder `data`, never typed: printed, ours, the difference and "
+    "why. `pnml reproduce ID` runs any of them again; `pnml reproduce --list` says what it takes."
+)
+
+
+def page_from_rows(path: Path, said: Sequence[str] = ()) -> str:
+    """The page of a result from its rows alone, with what is said of them in front."""
+    found = stored(path)
+    return page(found.experiment, found.scale, found.result, found.release, said)
+
+
+def published_page(name: str, docs: Path) -> str:
+    """The page of a published result: what its rows say of claims, what someone says, its rows.
+
+    The words are in ``data/NAME.txt``, as they outlive the rows.
+    """
+    said = [
+        f"**{claim.text}** {_SAID[verdict.word]} {verdict.evidence}"
+        for claim, verdict in judged(docs, name)
+    ]
+    words = docs / "data" / f"{name}.txt"
+    if words.is_file():
+        said.append(words.read_text(encoding="utf-8").strip())
+    return page_from_rows(docs / "data" / f"{name}.jsonl", said)
+
+
+def publish(results: Path, docs: Path) -> list[str]:
+    """Copy what is finished below a folder of results to the documentation; the ids copied.
+
+    The largest scale wins; a result of a larger scale that is there already stays. All pages are
+    written again from their rows.
+    """
+    copied = []
+    for experiment in EXPERIMENTS:
+        done = finished(experiment, results)
+        here = docs / "data" / f"{experiment.id}.jsonl"
+        if not done or (here.is_file() and _size(stored(here).scale) > _size(done[-1])):
+            continue
+        copy(results / experiment.id / done[-1], docs)
+        copied.append(experiment.id)
+    for rows in sorted((docs / "data").glob("*.jsonl")):
+        write_whole(docs / f"{rows.stem}.md", [published_page(rows.stem, docs).encode()])
+    write_whole(docs / "index.md", [index_page(docs).encode()])
+    write_whole(docs / "claims.md", [claims_page(docs).encode()])
+    return copied
+
+
+def copy(folder: Path, docs: Path) -> None:
+    """Copy the rows and the figures of one finished result."""
+    found = stored(folder / _ROWS)
+    (docs / "data").mkdir(parents=True, exist_ok=True)
+    kept = docs / "data" / f"{found.experiment.id}.jsonl"
+    write_whole(kept, [(folder / _ROWS).read_bytes()])
+    for figure in found.result.figures:
+        picture = folder / f"{figure.name}.png"
+        write_whole(docs / picture.name, [picture.read_bytes()])
+
+
+def index_page(docs: Path) -> str:
+    """All entries of the catalogue with a link to the page of each that has one."""
+    parts = [_HEAD]
+    for title, entries in (
+        ("Figures", [entry for entry in thesis() if entry.kind == "figure"]),
+        ("Tables", [entry for entry in thesis() if entry.kind == "table"]),
+        ("Algorithms", [entry for entry in thesis() if entry.kind == "algorithm"]),
+        ("Beyond the thesis", beyond()),
+    ):
+        parts += [f"## {title}", _index(entries, docs)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _index(entries: Sequence[Entry], docs: Path) -> str:
+    lines = ["| number | what | id | page |", "| --- | --- | --- | --- |"]
+    for entry in entries:
+        pages = ", ".join(
+            _link(one.id, docs) or _reason(one.own, one.gpu) for one in entry.experiments
+        )
+        number = entry.number or f"chapter {entry.chapter}"
+        lines.append(f"| {number} | {entry.title} | `{entry.id}` | {pages} |")
+    return "\n".join(lines)
+
+
+def _link(name: str, docs: Path) -> str:
+    rows = docs / "data" / f"{name}.jsonl"
+    if rows.is_file():
+        found = stored(rows)
+        rows_of = (row for table in found.result.tables for row in table.rows)
+        run = any(row.ours is not None or row.fair is not None for row in rows_of)
+        return f"[{name}]({name}.md), {found.scale if run else 'printed numbers alone'}"
+    return f"[{name}]({name}.md)" if (docs / f"{name}.md").is_file() else ""
+
+
+def _reason(own: tuple[str, ...], gpu: bool) -> str:
+    if own:
+        return f"not run: needs {own[0]}"
+    return "not run: needs a GPU" if gpu else "not run yet"
+
+
+def _size(scale: str) -> int:
+    return SCALES.index(scale)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """``python -m pnml_experiments.framework.publishing RESULTS DOCS``."""
+    if len(arguments) != 2:
+        raise InputError(
+            f"{len(arguments)} folders were given; pass the folder of the results and that of the "
+            "pages."
+        )
+    results, docs = map(Path, arguments)
+    sys.stdout.write("\n".join(publish(results, docs)) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,109 @@
+"""A result as JSON lines from which its page can be written again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pnml.errors import InputError
+from pnml.metrics import Estimate
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.result import Figure, Result, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_VALUES = {"table", "printed", "difference", "note"} | {
+    f"{name}{end}" for name in ("ours", "fair") for end in ("", "_low", "_high")
+}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a file of rows holds."""
+
+    experiment: Experiment  # as it was called then; it cannot be run
+    scale: str
+    release: str  # of this package
+    result: Result  # whose figures are not to be drawn again
+
+
+def lines(experiment: Experiment, scale: str, result: Result) -> Iterator[dict[str, Any]]:
+    """How it was run and what the tables are called; then every row."""
+    yield {
+        "experiment": experiment.id,
+        "title": experiment.title,
+        "chapter": experiment.chapter,
+        "scale": scale,
+        "pnml": version("pnml"),
+        "seeds": list(result.seeds),
+        "repeats": result.repeats,
+        "interval": result.interval,
+        "remarks": list(result.remarks),
+        "tables": [
+            {
+                "title": table.title,
+                "about": table.about,
+                "digits": table.digits,
+                "rows": len(table.rows),
+            }
+            for table in result.tables
+        ],
+        "figures": [{"name": figure.name, "caption": figure.caption} for figure in result.figures],
+    }
+    for table in result.tables:
+        for row in table.rows:
+            yield {"table": table.title} | row.record()
+
+
+def stored(path: Path) -> Stored:
+    """What was written to a file of rows."""
+    try:
+        head, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        found = iter([_row(row) for row in rows])
+        tables = tuple(
+            Table(
+                one["title"],
+                tuple(next(found) for _ in range(one["rows"])),
+                one["about"],
+                one["digits"],
+            )
+            for one in head["tables"]
+        )
+        figures = tuple(Figure(one["name"], one["caption"], _drawn) for one in head["figures"])
+        result = Result(
+            tables,
+            figures,
+            tuple(head["seeds"]),
+            head["repeats"],
+            head["interval"],
+            tuple(head["remarks"]),
+        )
+        experiment = Experiment(head["experiment"], head["chapter"], head["title"], "")
+        return Stored(experiment, head["scale"], head["pnml"], result)
+    except (ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise InputError(
+            f"{path} is not a whole file of rows ({type(error).__name__}); run the experiment "
+            "again with --fresh."
+        ) from error
+
+
+def _row(record: Mapping[str, Any]) -> Row:
+    """A row from its plain names and values."""
+    labels = {name: value for name, value in record.items() if name not in _VALUES}
+    ours, fair = (_estimate(record, name) for name in ("ours", "fair"))
+    return Row(labels, record["printed"], ours, fair, record["note"])
+
+
+def _estimate(record: Mapping[str, Any], name: str) -> Estimate | None:
+    if record[name] is None:
+        return None
+    return Estimate(record[name], record[f"{name}_low"], record[f"{name}_high"])
+
+
+def _drawn() -> NoReturn:
+    raise InputError("The figure of a stored result is drawn already; look at its PNG.")

@@ -1,0 +1,62 @@
+"""Run an experiment and write what it found."""
+
+from __future__ import annotations
+
+import io
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+from pnml.runtime.atomic import write_whole
+from pnml_experiments.framework.code import run_digest
+from pnml_experiments.framework.colours import in_turn
+from pnml_experiments.framework.experiment import Experiment, Progress
+from pnml_experiments.framework.output import Output, digest
+from pnml_experiments.framework.page import page
+from pnml_experiments.framework.result import Figure, Result
+from pnml_experiments.framework.rows import lines
+
+
+def reproduce(
+    experiment: Experiment,
+    scale: str,
+    folder: Path,
+    progress: Progress = lambda done, total: None,
+    *,
+    fresh: bool = False,
+) -> tuple[Result, Path]:
+    """What an experiment found, and the page below the folder that shows it.
+
+    An earlier run that was interrupted is taken up where it stopped. Beside the page
+    ``result.md`` there are ``rows.jsonl`` and the figures as PNG and SVG.
+    """
+    asked = experiment.check(scale)
+    place = folder / experiment.id / asked
+    out = Output(place, folder / "cache", stamp(experiment, asked), fresh=fresh)
+    result = experiment.run(asked, out, progress)
+    for figure in result.figures:
+        _write_figure(figure, place)
+    told = (json.dumps(one, ensure_ascii=False) + "\n" for one in lines(experiment, scale, result))
+    write_whole(place / "rows.jsonl", [line.encode() for line in told])
+    write_whole(place / "result.md", [page(experiment, scale, result).encode()])
+    return result, place / "result.md"
+
+
+def stamp(experiment: Experiment, scale: str) -> str:
+    """What finished pieces depend on: pnml's version, the data files, and the code of `run`."""
+    inputs = digest([*experiment.files(), run_digest(experiment.module)])
+    return f"{experiment.id} {scale} {version('pnml')} {inputs}"
+
+
+def _write_figure(figure: Figure, folder: Path) -> None:
+    from matplotlib import pyplot as plt
+
+    with in_turn():
+        drawn = figure.draw()
+    try:
+        for ending in ("png", "svg"):
+            held = io.BytesIO()
+            drawn.savefig(held, format=ending, dpi=150, bbox_inches="tight")
+            write_whole(folder / f"{figure.name}.{ending}", [held.getvalue()])
+    finally:
+        plt.close(drawn)

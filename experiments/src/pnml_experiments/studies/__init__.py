@@ -1,0 +1,1 @@
+"""Studies that the thesis does not have."""

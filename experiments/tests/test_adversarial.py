@@ -1,0 +1,211 @@
+"""The entries on the defence: their attacks stay within bounds, and their numbers are counted."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+
+from pnml.adversarial import AdversarialPNML
+from pnml_experiments.ch6_adversarial import (
+    adversarial_attacks,
+    adversarial_curves,
+    adversarial_holds,
+    adversarial_mnist,
+    adversarial_subjects,
+    adversarial_toy,
+)
+from pnml_experiments.ch6_adversarial.adversarial_attacks import (
+    fgsm,
+    pgd_to_the_end,
+    printed_accuracy,
+)
+from pnml_experiments.ch6_adversarial.adversarial_subjects import (
+    FILES,
+    PGD_TRAINED,
+    Points,
+    cnn,
+    in_blocks,
+)
+from pnml_experiments.ch6_adversarial.adversarial_training import Recipe, pushed, tuned
+from pnml_experiments.framework.registry import find
+
+
+def quiet(done, total):
+    pass
+
+
+@pytest.fixture
+def network():
+    torch.manual_seed(0)
+    return cnn().eval().requires_grad_(False)
+
+
+@pytest.fixture
+def points():
+    draw = torch.Generator().manual_seed(0)
+    return Points(torch.rand(6, 1, 28, 28, generator=draw), torch.arange(6))
+
+
+def test_printed_numbers_are_those_of_the_thesis():
+    printed = printed_accuracy()
+    assert printed["MNIST", "pNML", "worst"] == 90.7
+    assert printed["MNIST", "robust", "worst"] == 89.9
+    assert printed["CIFAR-10", "pNML", "worst"] == 67.3
+    assert printed["CIFAR-10", "pNML 2 steps", "PGD"] == 66.89
+    assert printed["CIFAR-10", "pNML", "adaptive 40 × 0.01"] == 67.3
+    assert printed["ImageNet 8/255", "pNML", "worst"] == 19.0
+    for (data, model, attack), worst in printed.items():
+        if attack == "worst":
+            single = [
+                printed[data, model, name]
+                for name in ("FGSM", "PGD", "adaptive", "HopSkipJump")
+                if (data, model, name) in printed
+            ]
+            assert worst == min(single)
+
+
+def test_blocks_of_pixels_leave_the_function_as_it_is(network, points):
+    same = in_blocks(network)
+    torch.testing.assert_close(same(points.x), network(points.x), rtol=1e-5, atol=1e-5)
+    x, z = (points.x.clone().requires_grad_() for _ in range(2))
+    network(x)[:, 3].sum().backward()
+    same(z)[:, 3].sum().backward()
+    torch.testing.assert_close(x.grad, z.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_attacks_stay_within_radius_and_range_and_raise_the_loss(network, points):
+    def loss(x):
+        return nn.functional.cross_entropy(network(x), points.y, reduction="none")
+
+    stepped = fgsm(network, points, 0.1)
+    climbed = pgd_to_the_end(network, points, 0.1, steps=5, step_size=0.05, starts=2)
+    for moved in (stepped, climbed):
+        assert moved.min() >= 0
+        assert moved.max() <= 1
+        assert (moved - points.x).abs().max() <= 0.1 + 1e-6
+        assert (loss(moved) > loss(points.x)).all()
+    assert loss(climbed).sum() > loss(stepped).sum()
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.1])
+def test_what_training_attacks_lowers_the_lead(network, points, strength):
+    from pnml.adversarial.losses import label_margin
+    from pnml_experiments.ch6_adversarial.adversarial_training import seen_through
+
+    model, y = seen_through(network, strength), network(points.x).argmax(dim=1)
+    recipe = Recipe(strength, 6, 1, steps=3)
+    moved = pushed(model, points.x, y, recipe, torch.Generator().manual_seed(0))
+    assert (moved - points.x).abs().max() <= 0.3 + 1e-6
+    assert (label_margin(model(moved), y) < label_margin(model(points.x), y)).all()
+
+
+def test_tuning_goes_on_where_it_was_interrupted(network, points, out, monkeypatch):
+    recipe = Recipe(0.1, 6, 2, steps=1)
+    first = tuned(in_blocks(network), points.x, points.y, recipe, out, ("here",))
+    before = in_blocks(network)
+    assert not torch.equal(first[2].weight, before[2].weight)
+    monkeypatch.setattr("pnml_experiments.ch6_adversarial.adversarial_training._one_epoch", None)
+    again = tuned(in_blocks(network), points.x, points.y, recipe, out, ("here",))
+    for one, other in zip(first.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert not any(weight.requires_grad for weight in again.parameters())
+
+
+def test_a_recipe_without_strength_never_builds_the_defence(network, points, out, monkeypatch):
+    monkeypatch.setattr(
+        "pnml_experiments.ch6_adversarial.adversarial_training.AdversarialPNML", None
+    )
+    recipe = Recipe(0.0, 6, 1, steps=1)
+    found = tuned(in_blocks(network), points.x, points.y, recipe, out, ("here",))
+    assert not torch.equal(found[2].weight, in_blocks(network)[2].weight)
+
+
+def test_the_toy_shows_both_mechanisms(out, monkeypatch):
+    pytest.importorskip("matplotlib")
+    from matplotlib import pyplot as plt
+
+    monkeypatch.setattr(adversarial_toy, "SIZES", {"small": (300, 100)})
+    result = find("adversarial-toy").run("small", out, quiet)
+    accuracy, mechanisms = result.tables
+    shares = {row.labels["of label 1"]: row.ours.value for row in mechanisms.rows}
+    assert shares["of these: local maximum"] > 5
+    assert shares["of these: overshoot"] > 0
+    assert sum(v for k, v in shares.items() if k.startswith("of these")) == pytest.approx(100)
+    found = {tuple(row.labels.values()): row for row in accuracy.rows}
+    network, defence = (found[name, "1", "PGD"] for name in ("network", "defence"))
+    assert defence.ours.value > network.ours.value
+    for row in (network, defence):
+        assert row.fair.value <= row.ours.value
+    plt.close(result.figures[0].draw())
+
+
+def test_a_mechanism_is_what_its_definition_says():
+    torch.manual_seed(0)
+    network = nn.Linear(2, 2).requires_grad_(False)
+    x = torch.rand(20, 2)
+    defence = AdversarialPNML(network, adversarial_toy.STRENGTH, bounds=adversarial_toy.BOUNDS)
+    found = adversarial_toy.refined(network, defence, x, x)
+    said = network(x)
+    assert torch.equal(found.fooled, said[:, 0] > said[:, 1])
+    # the step of a linear network is the best one, so none overshoots
+    torch.testing.assert_close(found.gained, found.possible, rtol=1e-4, atol=1e-5)
+    assert not found.overshot.any()
+
+
+def write_idx(path, values):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes()
+    with gzip.open(path, "wb") as file:
+        file.write(head + values.tobytes())
+
+
+@pytest.fixture
+def few_digits(tmp_path, monkeypatch, rng, network):
+    """A data folder with images of noise, and a network without training that is right on them."""
+    for part in ("train", "test"):
+        images = rng.integers(0, 256, size=(40, 28, 28), dtype=np.uint8)
+        said = network(torch.from_numpy(images / np.float32(255))[:, None]).argmax(dim=1)
+        write_idx(tmp_path / "data" / FILES[part], images)
+        write_idx(tmp_path / "data" / FILES[f"{part} labels"], said.numpy().astype(np.uint8))
+    (tmp_path / "data" / "weights").mkdir()
+    torch.save(network.state_dict(), tmp_path / "data" / PGD_TRAINED)
+    monkeypatch.setenv("PNML_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(adversarial_subjects, "_APART", 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "fewer"),
+    [
+        ("adversarial-mnist", adversarial_mnist, {"points": 5, "strengths": (0.1,), "starts": 1}),
+        ("adversarial-curves", adversarial_curves, {"points": 4, "few": 3, "radii": (0.3,)}),
+        ("adversarial-holds", adversarial_holds, {"points": 4, "images": 8}),
+    ],
+)
+def test_an_entry_runs_draws_and_goes_on(name, module, fewer, few_digits, out, monkeypatch):
+    pytest.importorskip("matplotlib")
+    from matplotlib import pyplot as plt
+
+    monkeypatch.setattr(module, "SIZES", {"small": replace(module.SIZES["small"], **fewer)})
+    told = []
+    result = find(name).run("small", out, lambda done, total: told.append((done, total)))
+    assert told[-1][0] == told[-1][1]
+    for table in result.tables:
+        for row in table.rows:
+            found = row.fair or row.ours
+            assert found is None or found.low <= found.value <= found.high
+    for figure in result.figures:
+        plt.close(figure.draw())
+    for attack in ("targeted_apgd", "pgd", "pgd_to_the_end"):
+        if hasattr(module, attack):
+            monkeypatch.setattr(module, attack, None)
+    monkeypatch.setattr(adversarial_attacks, "_stepped", None)
+    again = find(name).run("small", out, quiet)
+    assert again.tables[0] == result.tables[0]

@@ -1,0 +1,100 @@
+"""Shared by score, report and demo: the model of a table, and the output of findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pnml.report.findings import Findings
+    from pnml.tables.model import TableModel
+
+
+def table_model(path: str, new: str) -> TableModel:
+    """The model of a table in the file `path`; `new` is the table, to detect swapped arguments."""
+    from pnml.errors import InputError
+    from pnml.models.model_file import read
+    from pnml.readers.file_kind import is_model_file
+    from pnml.tables.model import TableModel
+
+    is_model = [Path(name).is_file() and is_model_file(Path(name)) for name in (path, new)]
+    if is_model == [False, True]:
+        raise InputError(f"{new} is a model and {path} is not; give the model first.")
+    file = read(path)
+    if file.last_layer is not None:
+        raise InputError(
+            f"{path} holds the last layer of a network, which takes tensors and not tables; use "
+            "it from Python with pnml.load, or make a model of a table with pnml fit."
+        )
+    model = file.model()
+    if not isinstance(model, TableModel):
+        raise InputError(
+            f"{path} holds a {type(model).__name__} that knows nothing of columns; "
+            "use it from Python with pnml.load, or make a model of a table with pnml fit."
+        )
+    return model
+
+
+def title(model: str, table: str) -> str:
+    """Title of a report."""
+    return f"{Path(table).name} by {Path(model).name}"
+
+
+def words(findings: Findings) -> list[Any]:
+    """The findings in sentences, and a table of the groups."""
+    from pnml.report.verdict import sentences
+
+    table = _side_by_side(findings)
+    return [*sentences(findings), *([] if table is None else [table])]
+
+
+def _side_by_side(findings: Findings) -> Table | None:
+    """Coverage, log-loss and error of trusted and untrusted rows; None without labels."""
+    from pnml.cli.console import grid, number
+
+    if not findings.groups:
+        return None
+    regression = findings.task == "regression"
+    error = "root mean squared error" if regression else "wrong labels"
+    rows = []
+    for group in findings.groups:
+        row = [group.name, f"{group.rows:,}"]
+        row += [number(group.coverage, ".1%")] if regression else []
+        row += [number(group.log_loss), number(group.error, ".4g" if regression else ".1%")]
+        rows.append(row)
+    covered = [f"inside the {100 * findings.coverage:g}% interval"] if regression else []
+    headings = ["rows with a label", "number", *covered, "log-loss", error]
+    return grid(headings, rows, frozenset(range(1, len(headings))))
+
+
+def document(findings: Findings) -> dict[str, Any]:
+    """The findings as JSON values."""
+    from pnml.report.verdict import sentences
+
+    return {
+        "rows": findings.rows,
+        "trusted": findings.trusted,
+        "never_seen": findings.never_seen,
+        "infinite_regret": findings.infinite,
+        "mean_regret": findings.mean_regret,
+        "threshold": findings.model.threshold,
+        "level": findings.model.level,
+        "coverage": findings.coverage,
+        "groups": [vars(group) for group in findings.groups],
+        "sentences": sentences(findings),
+    }
+
+
+def timing(findings: Findings, seconds: float) -> dict[str, Any]:
+    """Seconds and rows per second, as JSON values."""
+    return {"seconds": round(seconds, 3), "rows_per_second": round(findings.rows / seconds)}
+
+
+def speed(findings: Findings, seconds: float) -> str:
+    """Seconds and rows per second, in words."""
+    from pnml.report.formats import count
+
+    rows = count(findings.rows, "row")
+    return f"{rows} in {seconds:.1f} s ({findings.rows / seconds:,.0f} a second)"

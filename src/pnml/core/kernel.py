@@ -1,0 +1,52 @@
+"""Kernel ridge regression on a kernel matrix: eigenvectors → mean and leverage of new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from pnml.core import gaussian
+from pnml.core.arrays import EPS, FloatArray
+
+
+@dataclass(frozen=True)
+class KernelMatrix:
+    """The kernel matrix of n training rows, centred where there is an intercept."""
+
+    h2: FloatArray  # (r,)  eigenvalues above round-off, largest first
+    U: FloatArray  # (n, r)
+    column_means: FloatArray  # (n,)  what centres a new row; 0 without an intercept
+    grand_mean: float
+    intercept_share: float  # leverage of the intercept: 1/n, or 0 without one
+
+    @classmethod
+    def of(cls, G: FloatArray, *, intercept: bool) -> KernelMatrix:
+        """Eigenvectors of the kernel matrix G (n, n)."""
+        n = len(G)
+        column_means = G.mean(axis=0) if intercept else np.zeros(n)
+        grand_mean = float(G.mean()) if intercept else 0.0
+        G = G - column_means - column_means[:, None] + grand_mean
+        h2, U = eigh(G)
+        keep = h2 > 10 * n * EPS * max(float(h2[-1]), 0.0)
+        return cls(
+            h2[keep][::-1].copy(),
+            np.ascontiguousarray(U[:, keep][:, ::-1]),
+            column_means,
+            grand_mean,
+            1 / n if intercept else 0.0,
+        )
+
+    def components(self, k: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Components (m, r) of rows with kernels k (m, n), and their centred k(x, x) (m,)."""
+        row_means = k.mean(axis=1) if self.intercept_share else np.zeros(len(k))
+        prior = prior - 2 * row_means + self.grand_mean
+        k = k - row_means[:, None] - self.column_means + self.grand_mean
+        return k @ self.U, prior
+
+    def leverage(self, c: FloatArray, prior: FloatArray, alpha: float) -> FloatArray:
+        """Leverage of rows from their components. Eq. (R4)."""
+        explained = np.sum(c * c / (self.h2 + alpha), axis=1)
+        leverage: FloatArray = gaussian.kernel_leverage(prior, explained, alpha)
+        return leverage + self.intercept_share

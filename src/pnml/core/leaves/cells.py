@@ -1,0 +1,146 @@
+"""Cells: leaves of frozen trees cut to the training rows in them, column by column.
+
+A row far from all training rows falls into some leaf all the same. It is inside that leaf's cell
+only if each of its values lies between the smallest and the largest value of the leaf's training
+rows, a word is one of theirs, and a gap is one that they have. Cells add up over chunks of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+_BLOCK_NUMBERS = 2**21
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Cells of a table: numbers with NaN for gaps, and words as codes.
+
+    A code is the place of the word among all words of all columns; −1 is a word that training
+    never saw. A gap in a column of words is a word of its own.
+    """
+
+    numbers: FloatArray  # (n, q)
+    words: IntArray  # (n, c)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def count(self) -> int:
+        """Number q + c of columns."""
+        return int(self.numbers.shape[1] + self.words.shape[1])
+
+    def __getitem__(self, rows: slice | IntArray | BoolArray) -> Columns:
+        return Columns(self.numbers[rows], self.words[rows])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Extremes, gaps and words of the training rows in each of D leaves. Eq. (T13)."""
+
+    lowest: FloatArray  # (D, 2, q)  the two smallest numbers; +inf where there are fewer
+    highest: FloatArray  # (D, 2, q)  the two largest numbers; −inf where there are fewer
+    gaps: IntArray  # (D, q)  rows without a number
+    words: IntArray  # (D, W)  rows with each word
+
+    @classmethod
+    def of(cls, leaf: IntArray, columns: Columns, leaves: int, words: int) -> Cells:
+        """Cells of rows that fall in leaves (n, T), counted from 0 to `leaves` over all trees."""
+        q = columns.numbers.shape[1]
+        cells = cls(
+            np.full((leaves, 2, q), np.inf),
+            np.full((leaves, 2, q), -np.inf),
+            np.zeros((leaves, q), dtype=np.int64),
+            np.zeros((leaves, words), dtype=np.int64),
+        )
+        fast = compiled()
+        if fast is not None:
+            fast.count_numbers(cells, leaf, columns.numbers)
+        else:
+            for j in range(q):
+                cells._count_numbers(leaf, columns.numbers[:, j], j)
+        flat = leaf.ravel()
+        for column in columns.words.T:
+            known = np.repeat(column >= 0, leaf.shape[1])
+            place = flat[known] * words + np.repeat(column, leaf.shape[1])[known]
+            cells.words.ravel()[:] += np.bincount(place, minlength=leaves * words)
+        return cells
+
+    def _count_numbers(self, leaf: IntArray, values: FloatArray, j: int) -> None:
+        gap = np.isnan(values)
+        self.gaps[:, j] = np.bincount(leaf[gap].ravel(), minlength=len(self.gaps))
+        order = np.argsort(values[~gap], kind="stable")
+        ascending, rows = values[~gap][order], leaf[~gap][order]
+        for tree in rows.T:
+            self.lowest[:, :, j] = _two_first(self.lowest[:, :, j], tree, ascending)
+            self.highest[:, :, j] = _two_first(self.highest[:, :, j], tree[::-1], ascending[::-1])
+
+    def __add__(self, other: Cells) -> Cells:
+        low = np.concatenate([self.lowest, other.lowest], axis=1)
+        high = np.concatenate([self.highest, other.highest], axis=1)
+        return Cells(
+            np.sort(low, axis=1)[:, :2],
+            -np.sort(-high, axis=1)[:, :2],
+            self.gaps + other.gaps,
+            self.words + other.words,
+        )
+
+    def empty(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
+        """Whether each row is outside the cell of its leaf, tree by tree: (n, T)."""
+        fast = compiled()
+        if fast is not None:
+            outside: BoolArray = fast.empty(self, leaf, columns, int(left_out))
+            return outside
+        step = max(1, _BLOCK_NUMBERS // max(1, leaf.shape[1] * columns.count))
+        parts = [slice(start, start + step) for start in range(0, len(leaf), step)]
+        blocks = [self.outside(leaf[p], columns[p], left_out=left_out) for p in parts]
+        return np.concatenate([np.any(block, axis=2) for block in blocks])
+
+    def outside(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
+        """Whether each column puts each row outside its cell, tree by tree: (n, T, q + c).
+
+        `left_out`: the rows are training rows, each judged by the cells of the others.
+        """
+        most = int(left_out)  # a training row does not vouch for its own values
+        numbers = columns.numbers[:, None, :]
+        low, high = self.lowest[leaf, most], self.highest[leaf, most]
+        with np.errstate(invalid="ignore"):
+            beyond = ~((numbers >= low) & (numbers <= high))
+        beyond = np.where(np.isnan(numbers), self.gaps[leaf] <= most, beyond)
+        codes = np.maximum(columns.words, 0)[:, None, :]
+        strange = self.words[leaf[:, :, None], codes] <= most
+        strange |= columns.words[:, None, :] < 0
+        return np.concatenate([beyond, strange], axis=2)
+
+
+@cache
+def compiled() -> ModuleType | None:
+    """The loops compiled by numba where it is installed; they give the same numbers."""
+    if find_spec("numba") is None:
+        return None
+    return import_module("pnml.core.leaves.compiled")
+
+
+def _two_first(known: FloatArray, leaf: IntArray, values: FloatArray) -> FloatArray:
+    """The first two values of each leaf in order, where a leaf of this tree has them."""
+    out = known.copy()
+    leaves, first = np.unique(leaf, return_index=True)
+    out[leaves, 0] = values[first]
+    rest = np.ones(len(leaf), dtype=bool)
+    rest[first] = False
+    leaves, second = np.unique(leaf[rest], return_index=True)
+    out[leaves, 1] = values[rest][second]
+    return out

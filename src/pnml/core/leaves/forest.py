@@ -1,0 +1,40 @@
+"""Rows on their way through frozen trees: leverage, and which splits it comes from."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.leaves import regret
+from pnml.core.leaves.partition import IntArray, Partition
+
+
+class Leaves(Protocol):
+    """What the leaves of trees remember of the training rows."""
+
+    @property
+    def weight(self) -> FloatArray:
+        """Rows in every node, (m,)."""
+
+    def leverage(self, leaf: IntArray) -> FloatArray:
+        """K − 1 of rows in leaves (n, T)."""
+
+
+def leverage(partition: Partition, leaves: Leaves, X: FloatArray) -> FloatArray:
+    """K − 1 of rows, in blocks of bounded size."""
+    parts = partition.blocks(len(X))
+    return np.concatenate([leaves.leverage(partition.leaves(X[part])) for part in parts])
+
+
+def explain(partition: Partition, leaves: Leaves, X: FloatArray) -> FloatArray:
+    """Share of each feature (n, d) in the leverage of rows. Eq. (T10).
+
+    Every split on the way to a leaf leaves fewer rows, and so raises the leverage; its feature
+    answers for that. The rows sum to the leverage less that of a tree without splits.
+    """
+    at_root = float(leaves.leverage(partition.roots[None])[0])
+    weight = leaves.weight
+    falls = [partition.falls(X[part], weight) for part in partition.blocks(len(X))]
+    return regret.explain(np.concatenate(falls), leverage(partition, leaves, X), at_root)

@@ -1,0 +1,87 @@
+"""Sums over training rows of which leaves they fall in and of their columns. They add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+
+from pnml.core.arrays import FloatArray
+from pnml.core.leaves.cells import IntArray, compiled
+
+# Rows of a chunk: enough to pay for a pass over all pairs of trees, few enough to stay in cache.
+CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class LeafGram:
+    """Weighted first and second moments of rows u = [one-hot leaves, columns]. Eq. (T14).
+
+    The leaves of tree t are ``ends[t]`` to ``ends[t + 1]``; the columns follow the last leaf.
+    """
+
+    ends: IntArray  # (T + 1,)
+    weight: float
+    sums: FloatArray  # (D + p,)
+    products: FloatArray  # (D + p, D + p)
+
+    @classmethod
+    def of(
+        cls, ends: IntArray, leaf: IntArray, Z: FloatArray, weights: FloatArray | None = None
+    ) -> LeafGram:
+        """Moments of rows in leaves (n, T), counted over all trees, with columns Z (n, p)."""
+        D, size = int(ends[-1]), int(ends[-1]) + Z.shape[1]
+        w = np.ones(len(leaf)) if weights is None else weights
+        sums, products = np.zeros(size), np.zeros((size, size))
+        for rows in chunks(len(leaf)):
+            _add_pairs(products, ends, leaf[rows], w[rows])
+            weighted = w[rows, None] * Z[rows]
+            products[:D, D:] += one_hot(leaf[rows], D).T @ weighted
+            products[D:, D:] += Z[rows].T @ weighted
+            sums[D:] += weighted.sum(axis=0)
+        products[D:, :D] = products[:D, D:].T
+        sums[:D] = np.diagonal(products)[:D]
+        return cls(ends, float(w.sum()), sums, products)
+
+    def __add__(self, other: LeafGram) -> LeafGram:
+        return LeafGram(
+            self.ends,
+            self.weight + other.weight,
+            self.sums + other.sums,
+            self.products + other.products,
+        )
+
+
+def chunks(n: int, size: int = CHUNK) -> Iterator[slice]:
+    """Slices of at most `size` rows."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def one_hot(leaf: IntArray, leaves: int) -> sparse.csr_array:
+    """Rows (n, D) with a one for the leaf of each tree."""
+    n, trees = leaf.shape
+    starts = np.arange(0, n * trees + 1, trees)
+    return sparse.csr_array((np.ones(n * trees), leaf.ravel(), starts), shape=(n, leaves))
+
+
+def _add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArray) -> None:
+    """Add the weight of rows that share two leaves, block by block of a pair of trees."""
+    fast = compiled()
+    if fast is not None:
+        fast.add_pairs(products, ends, np.ascontiguousarray(leaf.T), w)
+        return
+    blocks = [slice(start, end) for start, end in pairwise(ends.tolist())]
+    local = np.ascontiguousarray((leaf - ends[:-1]).T)  # (T, n)
+    for s, rows in enumerate(blocks):
+        width = rows.stop - rows.start
+        for t in range(s + 1):
+            columns = blocks[t]
+            height = columns.stop - columns.start
+            pair = local[t] * width + local[s]
+            block = np.bincount(pair, weights=w, minlength=height * width).reshape(height, width)
+            products[columns, rows] += block
+            if t < s:
+                products[rows, columns] += block.T

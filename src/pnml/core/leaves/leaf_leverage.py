@@ -1,0 +1,149 @@
+"""Leverage of rows in the cells of frozen trees: linear columns, leaves, and cells left empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from pnml.core.arrays import FloatArray
+from pnml.core.leaves.cells import BoolArray, IntArray, compiled
+from pnml.core.leaves.leaf_gram import LeafGram, chunks, one_hot
+from pnml.errors import InputError
+
+
+@dataclass(frozen=True)
+class LeafGeometry:
+    """Inverse of the centred, penalised moments of the training rows. Eq. (T15).
+
+    Leaf indicators are divided by √T, so that the leaves of a row have norm 1 in all. The penalty
+    is `alpha` on the leaves and 1 on the columns; the intercept has none.
+    """
+
+    ends: IntArray  # (T + 1,)
+    alpha: float
+    weight: float  # of all training rows
+    inverse: FloatArray  # (D + p, D + p)
+    pulled: FloatArray  # (D + p,)  inverse · mean row
+    offset: float  # mean row · inverse · mean row
+
+    @classmethod
+    def of(cls, gram: LeafGram, alpha: float) -> LeafGeometry:
+        """Geometry of rows with these moments."""
+        D, trees = int(gram.ends[-1]), len(gram.ends) - 1
+        scale = np.ones(len(gram.sums))
+        scale[:D] = 1 / np.sqrt(trees)
+        mean = gram.sums * scale / gram.weight
+        A = gram.products * scale[:, None] * scale
+        A -= gram.weight * np.outer(mean, mean)
+        A[np.diag_indices(len(A))] += np.where(np.arange(len(A)) < D, alpha, 1.0)
+        inverse = _inverse(A)
+        pulled = inverse @ mean
+        return cls(gram.ends, alpha, gram.weight, inverse, pulled, float(mean @ pulled))
+
+    @property
+    def trees(self) -> int:
+        """Number T of trees."""
+        return len(self.ends) - 1
+
+    def leverage(self, leaf: IntArray, inside: BoolArray, Z: FloatArray) -> FloatArray:
+        """Leverage κ (n,) of new rows: 1/N + (u − ū)ᵀA⁻¹(u − ū) + out/α. Eq. (T15).
+
+        `leaf` and `inside` are (n, T): the leaf of each tree, and whether the row is in its cell.
+        """
+        out = np.empty(len(leaf))
+        for rows in chunks(len(leaf)):
+            forms = self._forms(leaf[rows], inside[rows], Z[rows])
+            out[rows] = forms.inner + (~inside[rows]).mean(axis=1) / self.alpha
+        return out
+
+    def left_out(
+        self, leaf: IntArray, inside: BoolArray, Z: FloatArray, weights: FloatArray
+    ) -> FloatArray:
+        """Leverage (n,) of training rows, each judged by the others. Eq. (T16).
+
+        `inside` says which cells of the other rows hold the row.
+        """
+        out = np.empty(len(leaf))
+        for rows in chunks(len(leaf)):
+            w = weights[rows]
+            forms = self._forms(leaf[rows], inside[rows], Z[rows])
+            slack = 1 - w * forms.full
+            share = (~inside[rows]).mean(axis=1)
+            out[rows] = forms.inner + w * forms.mixed**2 / slack + share / self.alpha
+        return out
+
+    def pulls(
+        self, leaf: IntArray, inside: BoolArray, Z: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """(u − ū)ᵀA⁻¹(u − ū) (n,), and the columns' part of A⁻¹(u − ū): (n, p)."""
+        D = int(self.ends[-1])
+        hot = one_hot(leaf, D)
+        hot.data = np.ascontiguousarray(inside, dtype=float).ravel()
+        pull = hot @ self.inverse[:D, D:] / np.sqrt(self.trees)
+        pull += Z @ self.inverse[D:, D:] - self.pulled[D:]
+        return self._forms(leaf, inside, Z).inner - 1 / self.weight, pull
+
+    def _forms(self, leaf: IntArray, inside: BoolArray, Z: FloatArray) -> _Forms:
+        """Quadratic forms of the rows with their filled cells, with all leaves, and of both."""
+        D, n = int(self.ends[-1]), len(leaf)
+        total = np.zeros((3, n))
+        local = np.ascontiguousarray(leaf.T)
+        held = np.ascontiguousarray(inside.T).astype(float)
+        fast = compiled()
+        if fast is not None:
+            fast.add_forms(total, self.inverse, local, held)
+        else:
+            self._add_forms(total, local, held)
+        total /= self.trees
+        return self._with_columns(total, leaf, held, Z, D)
+
+    def _add_forms(self, total: FloatArray, leaf: IntArray, held: FloatArray) -> None:
+        for s in range(self.trees):
+            for t in range(s + 1):
+                entry = self.inverse[leaf[s], leaf[t]]
+                if t < s:
+                    entry *= 2
+                total[0] += entry * held[s] * held[t]
+                total[1] += entry * (held[s] + held[t]) / 2
+                total[2] += entry
+
+    def _with_columns(
+        self, total: FloatArray, leaf: IntArray, held: FloatArray, Z: FloatArray, D: int
+    ) -> _Forms:
+        """Add the columns, the cross terms with them, and the centring."""
+        across = np.column_stack([self.inverse[:D, D:], self.pulled[:D]])  # (D, p + 1)
+        hot = one_hot(leaf, D)
+        every = hot @ across / np.sqrt(self.trees)
+        hot.data = np.ascontiguousarray(held.T).ravel()
+        filled = hot @ across / np.sqrt(self.trees)
+        slopes = np.einsum("ij,jk,ik->i", Z, self.inverse[D:, D:], Z, optimize=True)
+        base = slopes + self.offset - 2 * (Z @ self.pulled[D:]) + 1 / self.weight
+        cross = [np.einsum("ij,ij->i", part[:, :-1], Z) for part in (filled, every)]
+        pull = [part[:, -1] for part in (filled, every)]
+        return _Forms(
+            inner=total[0] + base + 2 * (cross[0] - pull[0]),
+            mixed=total[1] + base + cross[0] + cross[1] - pull[0] - pull[1],
+            full=total[2] + base + 2 * (cross[1] - pull[1]),
+        )
+
+
+@dataclass(frozen=True)
+class _Forms:
+    inner: FloatArray  # (n,)  of the rows with their filled cells alone
+    mixed: FloatArray  # (n,)  of these with the rows as training counts them
+    full: FloatArray  # (n,)  of the rows as training counts them
+
+
+def _inverse(A: FloatArray) -> FloatArray:
+    """Inverse of a symmetric positive definite matrix."""
+    factor, failed = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        raise InputError(
+            "The penalised moments of the leaves are not positive definite; pass a larger alpha."
+        )
+    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    lower = np.tril(inverse)
+    filled: FloatArray = lower + np.tril(inverse, -1).T
+    return filled

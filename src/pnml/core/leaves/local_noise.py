@@ -1,0 +1,48 @@
+"""How large errors are in the leaves that a row falls in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.leaves.cells import IntArray
+
+# Each leaf is averaged with this many rows of the overall mean: a leaf of few rows knows little.
+_PSEUDO_ROWS = 5.0
+
+
+@dataclass(frozen=True)
+class LocalNoise:
+    """Sums of absolute errors of training rows in each of D leaves. They add. Eq. (T18)."""
+
+    errors: FloatArray  # (D,)  weighted sums of |error|
+    weight: FloatArray  # (D,)
+    mean: float  # of all rows
+
+    @classmethod
+    def of(cls, leaf: IntArray, errors: FloatArray, weights: FloatArray, leaves: int) -> LocalNoise:
+        """From absolute out-of-fold errors (n,) of rows in leaves (n, T)."""
+        flat, mass = leaf.ravel(), np.repeat(weights, leaf.shape[1])
+        sums = np.zeros(leaves) + np.bincount(flat, mass * np.repeat(errors, leaf.shape[1]), leaves)
+        counts = np.zeros(leaves) + np.bincount(flat, mass, leaves)
+        return cls(sums, counts, float(np.average(errors, weights=weights)))
+
+    def at(self, leaf: IntArray) -> FloatArray:
+        """Mean over the trees of the typical error in the leaf: (n,).
+
+        >>> noise = LocalNoise.of(np.array([[0], [0], [1]]), np.ones(3), np.ones(3), 2)
+        >>> noise.at(np.array([[0], [1]]))
+        array([1., 1.])
+        """
+        shrunk = (self.errors + _PSEUDO_ROWS * self.mean) / (self.weight + _PSEUDO_ROWS)
+        out: FloatArray = shrunk[leaf].mean(axis=1)
+        return out
+
+    def left_out(self, leaf: IntArray, errors: FloatArray, weights: FloatArray) -> FloatArray:
+        """The same for training rows, each without its own error: (n,)."""
+        w = weights[:, None]
+        sums = self.errors[leaf] - w * errors[:, None] + _PSEUDO_ROWS * self.mean
+        out: FloatArray = (sums / (self.weight[leaf] - w + _PSEUDO_ROWS)).mean(axis=1)
+        return out

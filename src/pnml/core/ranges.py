@@ -1,0 +1,56 @@
+"""How far rows go beyond the training range of a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The two smallest and the two largest training values of each column. They add. Eq. (T17)."""
+
+    lowest: FloatArray  # (2, q)  +inf where there are fewer values
+    highest: FloatArray  # (2, q)  −inf where there are fewer values
+
+    @classmethod
+    def of(cls, X: FloatArray) -> Ranges:
+        """Ranges of rows X (n, q); NaN is a gap and not a value."""
+        padding = np.full((2, X.shape[1]), np.nan)
+        ordered = np.sort(np.vstack([X, padding]), axis=0)  # gaps come last
+        low = np.where(np.isnan(ordered[:2]), np.inf, ordered[:2])
+        descending = -np.sort(-np.vstack([X, padding]), axis=0)
+        high = np.where(np.isnan(descending[:2]), -np.inf, descending[:2])
+        return cls(low, high)
+
+    def __add__(self, other: Ranges) -> Ranges:
+        low = np.sort(np.vstack([self.lowest, other.lowest]), axis=0)[:2]
+        high = -np.sort(-np.vstack([self.highest, other.highest]), axis=0)[:2]
+        return Ranges(low, high)
+
+    def excess(self, X: FloatArray, *, left_out: bool = False) -> FloatArray:
+        """Distance of values from the training range, in widths of that range: (n, q), ≥ 0.
+
+        Infinite where a constant column changes; 0 for a gap. `left_out`: the rows are training
+        rows, each judged by the range of the others.
+
+        >>> Ranges.of(np.array([[0.0], [1.0], [4.0]])).excess(np.array([[2.0], [6.0]])).ravel()
+        array([0. , 0.5])
+        """
+        if not left_out:
+            return _excess(X, self.lowest[0], self.highest[0])
+        # the row that holds an end alone is judged by the next value
+        low = np.where(self.lowest[0] >= X, self.lowest[1], self.lowest[0])
+        high = np.where(self.highest[0] <= X, self.highest[1], self.highest[0])
+        return _excess(X, low, high)
+
+
+def _excess(X: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        beyond = np.maximum(np.maximum(low - X, X - high), 0.0)
+        width = np.where(high > low, high - low, 0.0)
+        out = np.where(beyond > 0, beyond / width, 0.0)
+    return np.where(np.isnan(X), 0.0, out)

@@ -1,0 +1,76 @@
+"""The registry of learners: each estimator's file ends in its registrations.
+
+The choices of the command line, scikit-learn's checks, bad input, model files, ONNX, Displays and
+the table in the documentation all run over it.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+from pnml.errors import InputError
+
+Task = Literal["regression", "classification"]
+
+MOST_ROWS = 100_000  # rows in memory; longer tables are streamed, or sampled
+
+
+@dataclass(frozen=True)
+class Registered:
+    """How a learner is made, and what may be asked of it."""
+
+    name: str
+    make: Callable[[], Any]  # the estimator, not fitted
+    task: Task
+    rows: int  # most rows in memory; a longer table is sampled
+    streams: bool  # whether a Gram will do, so that any number of rows counts
+    weighs: bool  # whether rows may carry weights
+    about: str
+    place: int | None  # among the choices for tables, which the command line shows; None: not there
+
+
+_EVERY: dict[str, Registered] = {}
+_FOR_TABLES: dict[str, Registered] = {}
+
+
+def register(
+    name: str,
+    make: Callable[[], Any],
+    *,
+    task: Task,
+    about: str,
+    rows: int = MOST_ROWS,
+    streams: bool = False,
+    weighs: bool = False,
+    place: int | None = None,
+) -> None:
+    """Register a learner; called once, at the end of its estimator's file."""
+    if name in _EVERY:
+        raise InputError(f"A learner {name!r} is registered already; choose another name.")
+    entry = Registered(name, make, task, rows, streams, weighs, about, place)
+    _EVERY[name] = entry
+    if place is not None:
+        _FOR_TABLES[name] = entry
+
+
+def every_learner() -> dict[str, Registered]:
+    """All learners by name: those for tables in their order, then the others."""
+    table_learners()
+    return _FOR_TABLES | _EVERY
+
+
+def table_learners() -> dict[str, Registered]:
+    """The learners that a table can be given to, by name and in their order.
+
+    It is the registry itself: a learner registered later is there too, at the end.
+    """
+    for module in pkgutil.iter_modules(import_module("pnml.estimators").__path__):
+        import_module(f"pnml.estimators.{module.name}")
+    ordered = sorted(_FOR_TABLES.values(), key=lambda entry: entry.place or 0)
+    _FOR_TABLES.clear()
+    _FOR_TABLES.update((entry.name, entry) for entry in ordered)
+    return _FOR_TABLES

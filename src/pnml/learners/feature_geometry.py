@@ -1,0 +1,54 @@
+"""The geometry of the features that the last step of a classifier sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.geometry import attribution
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.softmax_leave_one_out import left_out_leverages
+from pnml.learners.finite import like_input
+
+
+@dataclass(frozen=True)
+class FeatureGeometry:
+    """Leverage of features at one penalty, their rows scaled to unit norm where asked."""
+
+    spectrum: Spectrum
+    alpha: float
+    normalize: bool
+
+    @cached_property
+    def completed(self) -> Spectrum:
+        """The spectrum with the directions that rows lack, where a penalty makes that safe."""
+        return self.spectrum.completed(self.alpha)
+
+    def rows(self, features: FloatArray) -> FloatArray:
+        """Features (n, d) as their leverage is taken."""
+        return to_unit_norm(features) if self.normalize else features
+
+    def leverage(self, features: FloatArray) -> FloatArray:
+        """Leverage (n,) of features."""
+        leverage: FloatArray = self.spectrum.leverage(self.rows(features), self.alpha)
+        return leverage
+
+    def left_out(self, features: FloatArray, weights: FloatArray) -> FloatArray:
+        """Leverage (n,) of each training row among the others. Eq. (F6)."""
+        return left_out_leverages(self.spectrum, self.rows(features), weights, self.alpha)
+
+    def explain(self, features: FloatArray) -> FloatArray:
+        """Share of each feature in the leverage of rows, in their dtype."""
+        rows = self.rows(features)
+        shares: FloatArray = like_input(attribution.explain(self.spectrum, rows, self.alpha), rows)
+        return shares
+
+
+def to_unit_norm(rows: FloatArray) -> FloatArray:
+    """Rows scaled to norm 1; a row of zeros stays."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: FloatArray = rows / np.where(norms > 0, norms, 1.0).astype(rows.dtype)
+    return scaled

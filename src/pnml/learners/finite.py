@@ -1,0 +1,54 @@
+"""Numbers that a learner can weigh: refusals of NaN, infinity and squares that overflow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.errors import InputError
+
+_LARGEST = 1e100
+
+
+def refuse_extreme(name: str, values: Any) -> None:
+    """Raise where squares of the values would overflow, or all of them underflow."""
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        raise InputError(
+            f"{name} has values up to {largest:.0e}, whose squares leave the range of floats; "
+            "rescale it, for instance with sklearn.preprocessing.StandardScaler."
+        )
+
+
+def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X") -> None:
+    """Raise if the input holds NaN or inf; does not look where a result made of it has none."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if np.all(np.isfinite(X.sum() if result is None else result)):
+            return
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    row, *column = (int(i) for i in np.argwhere(bad)[0])
+    where = f"row {row}" + (f", column {_column_name(estimator, column[0])}" if column else "")
+    what, cure = (
+        ("NaN", "fill it in, for instance with sklearn.impute.SimpleImputer, or drop such rows")
+        if np.isnan(X[(row, *column)])
+        else ("infinity or a value too large for dtype('float64')", "replace it or drop such rows")
+    )
+    raise InputError(
+        f"Input {name} contains {what} ({where}), which {type(estimator).__name__} cannot weigh; "
+        f"{cure} first."
+    )
+
+
+def like_input(result: FloatArray, X: Any) -> Any:
+    """Results in the dtype of the rows: float32 rows get float32 answers."""
+    with np.errstate(over="ignore"):
+        return result.astype(X.dtype, copy=False)
+
+
+def _column_name(estimator: Any, index: int) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    return str(index) if names is None else repr(str(names[index]))

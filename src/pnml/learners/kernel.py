@@ -1,0 +1,129 @@
+"""Kernel ridge regression with a regret for every row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pnml.core import gaussian
+from pnml.core.arrays import FloatArray
+from pnml.core.distributions.normal import Normal
+from pnml.core.geometry import attribution
+from pnml.core.kernel import KernelMatrix
+from pnml.core.leave_one_out import NOISE_FLOOR, PNML, Folds, LeaveOneOut
+from pnml.core.selection import Choice, select
+from pnml.core.trust import Evidence, Reference
+from pnml.learners.kernel_function import KernelFunction
+from pnml.learners.protocol import Inputs
+
+_BLOCK_NUMBERS = 2**22
+
+
+@dataclass(frozen=True)
+class KernelRidge:
+    """Fitted least squares on the features of a kernel."""
+
+    kernel: KernelFunction
+    X: FloatArray  # (n, d)  training rows
+    matrix: KernelMatrix
+    z: FloatArray  # (r,)  Uᵀ(y − ȳ)
+    y_mean: float
+    choice: Choice
+
+    inputs: ClassVar[Inputs] = Inputs()  # a kernel may map an infinite value to a finite number
+
+    @property
+    def loo(self) -> LeaveOneOut:
+        """Training rows, each judged by the others."""
+        return self.choice.loo
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets of training rows, each left out."""
+        return self.choice.loo.reference
+
+    def predictive(self, X: FloatArray) -> Normal:
+        """Distribution of the labels of rows."""
+        mean, leverage = self._solved(X)
+        std = np.sqrt(self.choice.noise_variance) * gaussian.spread(leverage)
+        return Normal(mean, std, gaussian.regret(leverage))
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Predicted labels of rows."""
+        return self._solved(X)[0]
+
+    def leverage(self, X: FloatArray) -> FloatArray:
+        """Leverage of rows. Eq. (R4)."""
+        return self._solved(X)[1]
+
+    def regret(self, X: FloatArray) -> FloatArray:
+        """Regret of rows, in nats."""
+        regret: FloatArray = gaussian.regret(self.leverage(X))
+        return regret
+
+    def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
+        """The regret alone."""
+        return Evidence(self.regret(X) if regret is None else regret)
+
+    def explain(self, X: FloatArray) -> FloatArray:
+        """Share of each feature in the leverage of rows. Eq. (A5).
+
+        The leverage without the intercept's part is shared in proportion to what the feature adds
+        to it, first alone and then beside all others, its absence being its training mean.
+        """
+        leverage = self.leverage(X)
+        means = self.X.mean(axis=0)
+        at_mean = self.leverage(means[None])
+        drops = np.empty(X.shape)
+        for j in range(X.shape[1]):
+            without, alone = np.array(X, dtype=float), np.tile(means, (len(X), 1))
+            without[:, j], alone[:, j] = means[j], X[:, j]
+            gain = leverage - self.leverage(without) + self.leverage(alone) - at_mean
+            drops[:, j] = np.maximum(gain, 0.0)
+        return attribution.shares(drops, leverage - self.matrix.intercept_share)
+
+    def _solved(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and leverage of rows, in blocks of bounded size."""
+        mean, leverage = np.empty(len(X)), np.empty(len(X))
+        alpha = self.choice.alpha
+        step = max(1, _BLOCK_NUMBERS // len(self.X))
+        for start in range(0, len(X), step):
+            part = slice(start, start + step)
+            rows = np.asarray(X[part], dtype=float)
+            c, prior = self.matrix.components(self.kernel(rows, self.X), self.kernel.diagonal(rows))
+            mean[part] = self.y_mean + c @ (self.z / (self.matrix.h2 + alpha))
+            leverage[part] = self.matrix.leverage(c, prior, alpha)
+        return mean, leverage
+
+
+def solve_kernel(
+    kernel: KernelFunction,
+    X: FloatArray,
+    y: FloatArray,
+    alpha: float | None,
+    noise_variance: float | None,
+    *,
+    intercept: bool,
+) -> KernelRidge:
+    """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
+    matrix = KernelMatrix.of(kernel(X, X), intercept=intercept)
+    y_mean = float(y.mean()) if intercept else 0.0
+    z = matrix.U.T @ (y - y_mean)
+    rest = y - y_mean - matrix.U @ z
+
+    def folds(alphas: FloatArray) -> list[Folds]:
+        ones, share = np.ones(len(y)), matrix.intercept_share
+        return [Folds(matrix.U, z, rest, matrix.h2, alphas, ones, share)]
+
+    choice = select(
+        folds,
+        PNML,
+        alpha,
+        noise_variance,
+        h2=matrix.h2,
+        interpolates=True,  # or nearly so: a rich kernel has directions down to round-off
+        floor=NOISE_FLOOR * float(np.var(y)),
+    )
+    return KernelRidge(kernel, X, matrix, z, y_mean, choice)

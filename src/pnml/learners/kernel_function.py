@@ -1,0 +1,50 @@
+"""Kernels of scikit-learn between rows, by name, function or object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from pnml.core.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """k(x, x') of rows."""
+
+    kernel: Any  # a name, a function of two rows, or a kernel of Gaussian processes
+    gamma: float
+    degree: float
+    coef0: float
+    params: Mapping[str, Any] | None  # for a function
+
+    def __call__(self, A: FloatArray, B: FloatArray) -> FloatArray:
+        """Kernels (m, n) between rows A (m, d) and B (n, d)."""
+        if isinstance(self.kernel, Kernel):
+            values = self.kernel(A, B)
+        elif callable(self.kernel):
+            values = pairwise_kernels(A, B, metric=self.kernel, **(self.params or {}))
+        else:
+            values = pairwise_kernels(
+                A,
+                B,
+                metric=self.kernel,
+                filter_params=True,
+                gamma=self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+            )
+        return np.asarray(values, dtype=float)
+
+    def diagonal(self, X: FloatArray) -> FloatArray:
+        """k(x, x) of each row."""
+        if isinstance(self.kernel, Kernel):
+            return np.asarray(self.kernel.diag(X), dtype=float)
+        if isinstance(self.kernel, str) and self.kernel in ("rbf", "laplacian"):
+            return np.ones(len(X))
+        return np.array([self(row[None], row[None])[0, 0] for row in X])

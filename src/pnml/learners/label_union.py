@@ -1,0 +1,124 @@
+"""Several classifiers at once: the largest of their probabilities, normalised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core import universality
+from pnml.core.arrays import FloatArray
+from pnml.core.softmax import Categorical
+from pnml.core.softmax_leave_one_out import LabelsLeftOut
+from pnml.core.trust import Evidence, Reference
+from pnml.learners.logistic_refit import LogisticRefit
+from pnml.learners.one_step import OneStep
+from pnml.learners.protocol import Inputs
+
+
+class _Parts(NamedTuple):
+    """What the members say of rows."""
+
+    dist: Categorical
+    shares: FloatArray  # (n, m)  probability of the labels that each member explains best
+
+
+@dataclass(frozen=True)
+class LabelUnion:
+    """One answer that follows whichever member explains the label best.
+
+    It takes a list with the rows of each member.
+    """
+
+    members: tuple[OneStep | LogisticRefit, ...]
+    labels: npt.NDArray[np.int64]  # (k,)  of the sampled training rows
+    weights: FloatArray  # (k,)
+    names: tuple[tuple[str, ...], ...]  # of the features of each member
+
+    inputs: ClassVar[Inputs] = Inputs(members=True)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features that any member sees; columns of one name are one."""
+        return list(dict.fromkeys(name for names in self.names for name in names))
+
+    @cached_property
+    def loo(self) -> LabelsLeftOut:
+        """Sampled training rows, judged by the union of what each member says without them."""
+        parts = [member.sample for member in self.members]
+        log_q = np.stack([part.log_prob for part in parts])
+        shares = universality.label_shares(log_q)
+        dist = _union(log_q, np.column_stack([part.regrets for part in parts]), shares)
+        leverages = _mixed(shares, np.column_stack([part.leverages for part in parts]))
+        losses = -dist.log_prob[np.arange(len(self.labels)), self.labels]
+        return LabelsLeftOut(leverages, dist.regret, losses, self.weights)
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets and leverages of training rows, each left out."""
+        return self.loo.reference
+
+    def predictive(self, X: Sequence[Any]) -> Categorical:
+        """Probabilities and regrets of rows. Eq. (U6)."""
+        return self._parts(X).dist
+
+    def regret(self, X: Sequence[Any]) -> FloatArray:
+        """Expected regret against the genie of the member that explains the label best.
+
+        The mean of the members' regrets, each weighted by the probability of the labels that it
+        explains best, plus the log of the normaliser. Eqs. (U4) and (U7).
+        """
+        return _like(self._parts(X).dist.regret, X)
+
+    def leverage(self, X: Sequence[Any]) -> FloatArray:
+        """Mean of the members' leverages, by the labels that each explains best."""
+        return self._leverage(X, self._parts(X).shares)
+
+    def evidence(self, X: Sequence[Any], regret: FloatArray | None = None) -> Evidence:
+        """The regret and the mean leverage. Eq. (F8)."""
+        dist, shares = self._parts(X)
+        return Evidence(dist.regret, self._leverage(X, shares))
+
+    def explain(self, X: Sequence[Any]) -> FloatArray:
+        """Mean of the members' explanations, by the labels that each explains best. Eq. (U7)."""
+        shares, every = self._parts(X).shares, self.feature_names
+        total = np.zeros((len(shares), len(every)))
+        for share, member, names, rows in zip(shares.T, self.members, self.names, X, strict=True):
+            columns = [every.index(name) for name in names]
+            part = np.asarray(member.explain(rows), dtype=float)
+            total[:, columns] += np.where(share[:, None] > 0, part, 0.0) * share[:, None]
+        return _like(total, X)
+
+    def _parts(self, X: Sequence[Any]) -> _Parts:
+        parts = [m.predictive(rows) for m, rows in zip(self.members, X, strict=True)]
+        log_q = np.stack([np.asarray(part.log_prob) for part in parts])
+        shares = universality.label_shares(log_q)
+        regrets = np.column_stack([np.asarray(part.regret) for part in parts])
+        return _Parts(_union(log_q, regrets, shares), shares)
+
+    def _leverage(self, X: Sequence[Any], shares: FloatArray) -> FloatArray:
+        parts = [m.leverage(rows) for m, rows in zip(self.members, X, strict=True)]
+        return _mixed(shares, np.column_stack(parts))
+
+
+def _union(log_q: FloatArray, regrets: FloatArray, shares: FloatArray) -> Categorical:
+    """The union of classifiers, and its regret. Eqs. (U4) and (U6)."""
+    union = universality.label_envelope(log_q)
+    return Categorical(union.log_prob, _mixed(shares, regrets) + union.log_mass)
+
+
+def _mixed(shares: FloatArray, values: FloatArray) -> FloatArray:
+    """Mean of values (n, m) of the members, one without a share having no say."""
+    parts = np.multiply(shares, values, where=shares > 0, out=np.zeros_like(shares))
+    mixed: FloatArray = parts.sum(axis=1)
+    return mixed
+
+
+def _like(result: FloatArray, X: Sequence[Any]) -> FloatArray:
+    """Results in the dtype of the rows: float32 rows get float32 answers."""
+    single = all(getattr(rows, "dtype", None) == np.float32 for rows in X)
+    return result.astype(np.float32) if single else result

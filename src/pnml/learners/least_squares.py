@@ -1,0 +1,154 @@
+"""Least squares: ordinary, ridge and ℓ2 luckiness, from rows or from a statistic of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+
+from pnml.core import gaussian, leave_one_out, luckiness
+from pnml.core.arrays import FloatArray
+from pnml.core.distributions.normal import Predictive
+from pnml.core.geometry import attribution
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut, folds_of
+from pnml.core.leave_one_out import Learner as FoldRule
+from pnml.core.selection import Choice, select
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.forgetting import warn_if_worn
+from pnml.core.statistic.gram import Gram
+from pnml.core.trust import Evidence, Reference
+from pnml.learners.protocol import Inputs
+
+# Share of the targets' squares that is left where rows are interpolated: a stream, which finds
+# it as a difference, cannot see much less.
+_NOTHING = 1e-13
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows whose folds are looked at: all of them, or a stream's sample."""
+
+    X: FloatArray  # (n, d)
+    y: FloatArray  # (n,)
+    weights: FloatArray  # (n,)
+
+    @classmethod
+    def of_sample(cls, gram: Gram) -> Rows:
+        """The rows that a stream has kept."""
+        rows = gram.sample.rows
+        return cls(rows[:, :-2], rows[:, -2], rows[:, -1])
+
+
+@dataclass(frozen=True)
+class Method:
+    """How folds are judged, and what is said of new rows."""
+
+    folds: FoldRule
+    predictive: Callable[[Spectrum, FloatArray, float, float], Predictive]
+
+
+ORDINARY = Method(leave_one_out.PNML, gaussian.predictive)
+LUCKY = Method(leave_one_out.LUCKINESS, luckiness.predictive)
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Fitted least squares: the geometry, and the penalty and noise chosen on it."""
+
+    method: Method
+    spectrum: Spectrum
+    choice: Choice
+
+    inputs: ClassVar[Inputs] = Inputs(shows_nonfinite=True)
+
+    @property
+    def loo(self) -> LeaveOneOut:
+        """Training rows, each judged by the others."""
+        return self.choice.loo
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets of training rows, each left out."""
+        return self.choice.loo.reference
+
+    @property
+    def slopes(self) -> FloatArray:
+        """Slopes (d,) of the ridge fit."""
+        return self.spectrum.coefficients(self.choice.alpha)[:, 0]
+
+    @cached_property
+    def geometry(self) -> Spectrum:
+        """The spectrum with the directions that rows lack, where a penalty makes that safe."""
+        return self.spectrum.completed(self.choice.alpha)
+
+    def predictive(self, X: FloatArray) -> Predictive:
+        """Distribution of the labels of rows."""
+        return self.method.predictive(
+            self.geometry, X, self.choice.alpha, self.choice.noise_variance
+        )
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Predicted labels of rows; those of pNML are the ridge fit."""
+        if self.method is ORDINARY:
+            return self.spectrum.fitted(X, self.choice.alpha)
+        return self.predictive(X).mean
+
+    def leverage(self, X: FloatArray) -> FloatArray:
+        """How much each row would pull its own prediction. Eq. (S2)."""
+        leverage: FloatArray = self.geometry.leverage(X, self.choice.alpha)
+        return leverage
+
+    def regret(self, X: FloatArray) -> FloatArray:
+        """Regret of rows, in nats; that of pNML is log(1 + leverage). Eq. (R1)."""
+        if self.method is ORDINARY:
+            regret: FloatArray = gaussian.regret(self.leverage(X))
+            return regret
+        return self.predictive(X).regret
+
+    def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
+        """The regret alone; it is infinite outside the training span at penalty 0."""
+        return Evidence(self.regret(X) if regret is None else regret)
+
+    def explain(self, X: FloatArray) -> FloatArray:
+        """Share of each feature in the leverage of rows."""
+        return attribution.explain(self.geometry, X, self.choice.alpha)
+
+
+def solve(
+    statistic: Factor | Gram,
+    rows: Rows,
+    method: Method,
+    alpha: float | None,
+    noise_variance: float | None,
+    *,
+    intercept: bool,
+) -> LeastSquares:
+    """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
+    unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
+    if isinstance(statistic, Factor):
+        spectrum = Spectrum.of_factor(statistic, intercept=intercept, unit_columns=unit_columns)
+        y_squares = float(np.sum(statistic.R[:, -1] ** 2))
+    else:
+        spectrum = Spectrum.of_gram(statistic, intercept=intercept, unit_columns=unit_columns)
+        y_squares = float(statistic.yy[0, 0])
+    unexplained = float(spectrum.unexplained[0])
+    full = len(spectrum.h2) + int(intercept) >= statistic.rows
+    choice = select(
+        partial(folds_of, spectrum, rows.X, rows.y, rows.weights),
+        method.folds,
+        alpha,
+        noise_variance,
+        h2=spectrum.h2,
+        interpolates=full or unexplained <= _NOTHING * y_squares,
+        floor=NOISE_FLOOR * y_squares / statistic.weight,
+        # for pNML the pooled noise is the mean squared residual, which no sample need estimate
+        exact_noise=spectrum.mean_square if method is ORDINARY and statistic.whole else None,
+    )
+    if isinstance(statistic, Gram):
+        spectrum.warn_if_lossy(choice.alpha, rows.X)
+        warn_if_worn(statistic, spectrum, choice.alpha)
+    return LeastSquares(method, spectrum, choice)

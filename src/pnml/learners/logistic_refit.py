@@ -1,0 +1,234 @@
+"""A classifier whose genie is a logistic regression trained again for every label of a row."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.linear_model import LogisticRegression
+
+from pnml.core import softmax
+from pnml.core.arrays import FloatArray
+from pnml.core.logistic import LogisticModel, Refits, refit, refit_left_out
+from pnml.core.softmax import Categorical
+from pnml.core.softmax_leave_one_out import LabelsLeftOut
+from pnml.core.trust import Evidence, Reference
+from pnml.errors import ConditionWarning, InputError
+from pnml.learners.feature_geometry import FeatureGeometry
+from pnml.learners.finite import like_input
+from pnml.learners.last_step import LastStep, last_of, ridge_of
+from pnml.learners.one_step import LeftOutSample, Training, sampled_rows
+from pnml.learners.protocol import Inputs
+
+
+@dataclass(frozen=True)
+class LogisticPNML(LabelsLeftOut):
+    """Training rows judged by logistic regressions trained without them. Eq. (H11).
+
+    The rows are all of them up to 200, and 200 drawn at random of more. Of a row that counts
+    several times, one copy is left out. Arrays are (k,).
+    """
+
+    index: Annotated[npt.NDArray[np.int64], "n"]  # which of the training rows
+    log_prob: Annotated[FloatArray, "n c"]  # pNML probabilities of all labels
+    errors: Annotated[FloatArray, "n"]  # largest errors of the regrets, as their certificates say
+
+
+@dataclass(frozen=True)
+class LogisticRefit:
+    """The genie trains the logistic regression again with the row and its label. Eq. (H8)."""
+
+    classifier: Any  # fitted
+    geometry: FeatureGeometry
+    model: LogisticModel
+    leverages: Annotated[FloatArray, "s"]  # of the sampled rows, among the other rows
+    tol: float  # largest error of a regret
+
+    @staticmethod
+    def check(estimator: Any) -> None:
+        """Raise where the estimator does not minimise what is minimised here. Eq. (H12)."""
+        step = last_of(estimator)
+        if type(step) is not LogisticRegression:
+            raise InputError(
+                f'estimator is a {type(step).__name__}, but method="refit" trains logistic '
+                "regressions; pass a LogisticRegression or a Pipeline that ends in one, or "
+                'method="analytic".'
+            )
+        for wrong, cure in _refusals(step):
+            raise InputError(
+                f'estimator is a LogisticRegression with {wrong}, which method="refit" does not '
+                f'minimise; pass one with {cure}, or method="analytic".'
+            )
+
+    @classmethod
+    def of(cls, training: Training) -> LogisticRefit:
+        """The learner of a fitted logistic regression."""
+        rows = sampled_rows(training.weights)
+        leverages = training.geometry.left_out(training.step.values, training.weights)
+        return cls(
+            training.classifier,
+            training.geometry,
+            _trained(training),
+            leverages[rows],
+            training.tol,
+        )
+
+    @property
+    def inputs(self) -> Inputs:
+        """Rows as the classifier takes them."""
+        return LastStep.inputs(self.classifier)
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets and leverages of training rows, each left out."""
+        return self.loo.reference
+
+    def predictive(self, X: Any) -> Categorical:
+        """Probabilities and regrets; the leverage has no part in them."""
+        found = self._refits(LastStep.of(self.classifier, X))
+        return Categorical(softmax.log_softmax(found.log_genie), found.regret)
+
+    def leverage(self, X: Any) -> FloatArray:
+        """Leverage of rows as the last step sees them."""
+        return self.geometry.leverage(LastStep.of(self.classifier, X).values)
+
+    def regret(self, X: Any) -> FloatArray:
+        """Regrets alone, at the same price."""
+        step = LastStep.of(self.classifier, X)
+        rows = self.geometry.rows(step.values)
+        regret: FloatArray = like_input(self._refits(step).regret, rows)
+        return regret
+
+    def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
+        """The regret, by refits where it is not known yet, and the leverage. Eq. (F8)."""
+        step = LastStep.of(self.classifier, X)
+        found = self._refits(step).regret if regret is None else regret
+        return Evidence(found, self.geometry.leverage(step.values))
+
+    def explain(self, X: Any) -> FloatArray:
+        """Share of each feature in the leverage of rows, though the regret is not made of it."""
+        return self.geometry.explain(LastStep.of(self.classifier, X).values)
+
+    @cached_property
+    def loo(self) -> LogisticPNML:
+        """Found when it is first asked for: a refit for every label of every row."""
+        training = self.model.objective.training
+        rows = sampled_rows(training.weights)
+        found = refit_left_out(self.model, rows, tol=self.tol)
+        _warn_unsure(found, self.tol)
+        log_prob: FloatArray = softmax.log_softmax(found.log_genie)
+        return LogisticPNML(
+            leverages=self.leverages,
+            regrets=found.regret,
+            log_losses=-log_prob[np.arange(len(rows)), training.labels[rows]],
+            weights=training.weights[rows],
+            index=rows,
+            log_prob=log_prob,
+            errors=found.error,
+        )
+
+    @property
+    def sample(self) -> LeftOutSample:
+        """Sampled training rows, each judged by all other rows."""
+        return LeftOutSample(self.loo.log_prob, self.loo.regrets, self.loo.leverages)
+
+    def _refits(self, step: LastStep) -> Refits:
+        found = refit(self.model, np.asarray(step.values, dtype=float), tol=self.tol)
+        _warn_unsure(found, self.tol)
+        return found
+
+
+def strength(model: LogisticRegression, n_classes: int) -> float:
+    """Penalty of the softmax form of a logistic regression. Eq. (H12).
+
+    >>> strength(LogisticRegression(C=0.5), 2), strength(LogisticRegression(C=0.5), 3)
+    (4.0, 2.0)
+    """
+    ridge = ridge_of(model) or 0.0
+    return 2 * ridge if n_classes == 2 else ridge
+
+
+def _trained(training: Training) -> LogisticModel:
+    """The classifier itself, in softmax form and to the last digit."""
+    model, values = training.step.classifier, np.asarray(training.step.values, dtype=float)
+    _refuse_foreign(model, training)
+    coef, bias = np.asarray(model.coef_, dtype=float), np.asarray(model.intercept_, dtype=float)
+    if len(model.classes_) == 2:
+        coef, bias = np.vstack([-coef / 2, coef / 2]), np.append(-bias / 2, bias / 2)
+    alpha = strength(model, len(model.classes_))
+    try:
+        return LogisticModel.fit(
+            values,
+            training.labels,
+            len(model.classes_),
+            alpha=alpha,
+            intercept=bool(model.fit_intercept),
+            sample_weight=training.weights,
+            start=(coef, bias),
+        )
+    except InputError as error:
+        if alpha > 0:
+            raise
+        C = len(model.classes_)
+        raise InputError(
+            "The classes can be told apart without error, so that without a penalty every label "
+            f"can be fitted and the regret is log {C} = {np.log(C):.3f} everywhere; pass a "
+            "LogisticRegression with a finite C, such as C=1.0."
+        ) from error
+
+
+def _refuse_foreign(model: LogisticRegression, training: Training) -> None:
+    """Raise where a frozen classifier was fitted to other columns or classes."""
+    width = training.step.values.shape[1]
+    if model.coef_.shape[1] != width:
+        raise InputError(
+            f"The fitted LogisticRegression has {model.coef_.shape[1]} features, but X has "
+            f"{width}; pass the same columns as it was fitted to."
+        )
+    counts = np.bincount(training.labels, training.weights, minlength=len(model.classes_))
+    for label, count in zip(model.classes_.tolist(), counts, strict=True):
+        if not count > 0:
+            raise InputError(
+                f"Class {label!r} has no row with a weight above 0, but it is trained again with "
+                "every other row; add such rows, or fit without this class."
+            )
+
+
+def _refusals(model: LogisticRegression) -> list[tuple[str, str]]:
+    """What a logistic regression minimises that is not Eq. (H12), and what to pass instead."""
+    weights = model.class_weight
+    even = weights is None or (
+        isinstance(weights, Mapping) and all(weight == 1 for weight in weights.values())
+    )
+    found = [
+        (ridge_of(model) is None, "an ℓ1 penalty", "l1_ratio=0"),
+        (model.solver == "liblinear", 'solver="liblinear"', 'solver="lbfgs"'),
+        (
+            not even,
+            f"class_weight={weights!r}",
+            "class_weight=None, and the weights of rows as sample_weight to fit",
+        ),
+        (
+            getattr(model, "multi_class", "auto") not in ("auto", "deprecated"),
+            f"multi_class={getattr(model, 'multi_class', None)!r}",
+            'multi_class="auto"',
+        ),
+    ]
+    return [(wrong, cure) for is_so, wrong, cure in found if is_so]
+
+
+def _warn_unsure(found: Refits, tol: float) -> None:
+    unsure = int(np.sum(~found.converged))
+    if unsure:
+        warnings.warn(
+            f"The regrets of {unsure} of {len(found.converged)} rows are not certain to "
+            f"tol={tol:g}: the largest error may be {np.max(found.error):.2g} nats; scale the "
+            "features, pass a smaller C, or a larger tol.",
+            ConditionWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,119 @@
+"""Least squares over all models of bounded norm, with more features than rows too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.geometry import attribution
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut
+from pnml.core.norm_ball.ball import Ball
+from pnml.core.norm_ball.bound import regret_bound
+from pnml.core.norm_ball.folds import Folds
+from pnml.core.norm_ball.predictive import NormBallPredictive
+from pnml.core.selection import some_rows
+from pnml.core.statistic.factor import Factor
+from pnml.core.trust import Evidence, Reference
+from pnml.learners.protocol import Inputs, rises_with
+
+_NOISE_GRID = 121
+_NOISE_RANGE = (NOISE_FLOOR, 10.0)  # times the variance of y
+# Leave-one-out decomposes an r × r matrix per row; this many operations are spent on it.
+_FOLD_OPERATIONS, _FEWEST_FOLDS, _MOST_FOLDS = 1e11, 16, 200
+
+
+@dataclass(frozen=True)
+class NormBall:
+    """The pNML of the linear models inside a ball, fitted to rows."""
+
+    spectrum: Spectrum
+    ball: Ball
+    noise_variance: float
+    loo: LeaveOneOut
+
+    inputs: ClassVar[Inputs] = Inputs()  # the genie's curve is traced for finite rows only
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets of training rows, each left out."""
+        return self.loo.reference
+
+    @property
+    def slopes(self) -> FloatArray:
+        """Slopes (d,) of the fit inside the ball."""
+        slopes: FloatArray = self.spectrum.V @ self.ball.fit
+        return slopes
+
+    @property
+    def intercept(self) -> float:
+        """Prediction of the fit at the origin."""
+        return float(self.spectrum.y_mean[0] - self.spectrum.center @ self.slopes)
+
+    def predictive(self, X: FloatArray) -> NormBallPredictive:
+        """Distribution of the labels of rows."""
+        return NormBallPredictive(self.ball, *self._coordinates(X), self.noise_variance)
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Predicted labels of rows, which are not the fit."""
+        return self.predictive(X).mean
+
+    def regret(self, X: FloatArray) -> FloatArray:
+        """Regret of rows, in nats."""
+        return self.predictive(X).regret
+
+    def regret_bound(self, X: FloatArray) -> FloatArray:
+        """Proven upper bound on the regret of rows."""
+        return regret_bound(self.ball, *self._coordinates(X), self.noise_variance)
+
+    def leverage(self, X: FloatArray) -> FloatArray:
+        """exp(regret) − 1 of rows."""
+        return rises_with(self.regret(X))
+
+    def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
+        """The regret alone."""
+        return Evidence(self.regret(X) if regret is None else regret)
+
+    def explain(self, X: FloatArray) -> FloatArray:
+        """Share of each feature in exp(regret) − 1, by the ridge fit of the same regret."""
+        return attribution.explain_regret(self.spectrum, X, self.regret(X))
+
+    def _coordinates(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        a, outside = self.spectrum.coordinates(X)
+        return a, np.linalg.norm(outside, axis=1)
+
+
+def solve_norm_ball(
+    X: FloatArray,
+    y: FloatArray,
+    radius: float | None,
+    noise_variance: float | None,
+    *,
+    intercept: bool,
+) -> NormBall:
+    """Fit; None for the radius is the norm of the least-squares fit of smallest norm.
+
+    None for the noise has it chosen by pooled leave-one-out log-loss.
+    """
+    spectrum = Spectrum.of_factor(Factor.of(X, y), intercept=intercept, unit_columns=False)
+    ball = _ball_of(spectrum, radius)
+    rank = max(len(spectrum.h2), 1)
+    most = int(np.clip(_FOLD_OPERATIONS / (20 * rank**3), _FEWEST_FOLDS, _MOST_FOLDS))
+    rows = some_rows(len(X), most)
+    folds = Folds.of(spectrum, X[rows], y[rows], radius)
+    if noise_variance is None:
+        grid = np.geomspace(*_NOISE_RANGE, _NOISE_GRID) * float(np.var(y))
+        noise_variance = float(grid[np.argmin(folds.log_losses(grid).mean(axis=0))])
+    return NormBall(spectrum, ball, noise_variance, folds.summary(noise_variance))
+
+
+def _ball_of(spectrum: Spectrum, radius: float | None) -> Ball:
+    t = spectrum.z[:, 0] / np.sqrt(spectrum.h2)
+    omega = 1 / (1 + spectrum.intercept_share)
+    y_mean = float(spectrum.y_mean[0])
+    if radius is None:
+        return Ball.min_norm(spectrum.h2, t, omega, y_mean)
+    return Ball(spectrum.h2, t, radius, omega, y_mean)

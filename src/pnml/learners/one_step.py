@@ -1,0 +1,124 @@
+"""A classifier whose genie takes one step of the single-layer network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core import softmax
+from pnml.core.arrays import FloatArray
+from pnml.core.softmax import Categorical
+from pnml.core.softmax_leave_one_out import LabelsLeftOut, leave_labels_out
+from pnml.core.trust import Evidence, Reference
+from pnml.learners.feature_geometry import FeatureGeometry
+from pnml.learners.finite import like_input
+from pnml.learners.last_step import LastStep, refuse_without_probabilities
+from pnml.learners.protocol import Inputs
+
+# Training rows that are left out where every one of them costs a refit for each label.
+_MOST_LEFT_OUT = 200
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training rows as the last step of a fitted classifier sees them."""
+
+    classifier: Any  # the fitted classifier, or a Pipeline that ends in one
+    geometry: FeatureGeometry
+    step: LastStep
+    labels: npt.NDArray[np.intp]  # (n,)  counted from 0
+    weights: FloatArray  # (n,)
+    tol: float  # largest error of a regret, where it is found by iteration
+
+
+class LeftOutSample(NamedTuple):
+    """What is said of the rows of `sampled_rows`, each judged by all other rows."""
+
+    log_prob: FloatArray  # (k, C)
+    regrets: FloatArray  # (k,)
+    leverages: FloatArray  # (k,)
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """The genie takes one step of the single-layer network. Eq. (F2)."""
+
+    classifier: Any  # fitted
+    geometry: FeatureGeometry
+    loo: LabelsLeftOut
+    log_prob: FloatArray  # (k, C)  of the sampled rows, each left out
+
+    @staticmethod
+    def check(estimator: Any) -> None:
+        """Raise where an estimator, which is not fitted yet, has no probabilities."""
+        refuse_without_probabilities(estimator)
+
+    @classmethod
+    def of(cls, training: Training) -> OneStep:
+        """The learner of a fitted classifier."""
+        log_p = training.step.log_probabilities()
+        rows = sampled_rows(training.weights)
+        leverages = training.geometry.left_out(training.step.values, training.weights)
+        return cls(
+            training.classifier,
+            training.geometry,
+            leave_labels_out(log_p, training.labels, leverages, training.weights),
+            np.asarray(softmax.predictive(log_p[rows], leverages[rows]).log_prob),
+        )
+
+    @property
+    def inputs(self) -> Inputs:
+        """Rows as the classifier takes them."""
+        return LastStep.inputs(self.classifier)
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets and leverages of training rows, each left out."""
+        return self.loo.reference
+
+    @property
+    def sample(self) -> LeftOutSample:
+        """Sampled training rows, each judged by all other rows. Eq. (F6)."""
+        rows = sampled_rows(self.loo.weights)
+        return LeftOutSample(self.log_prob, self.loo.regrets[rows], self.loo.leverages[rows])
+
+    def predictive(self, X: Any) -> Categorical:
+        """Probabilities and regrets. Eq. (F4)."""
+        step = LastStep.of(self.classifier, X)
+        return softmax.predictive(step.log_probabilities(), self.geometry.leverage(step.values))
+
+    def leverage(self, X: Any) -> FloatArray:
+        """Leverage of rows as the last step sees them."""
+        return self.geometry.leverage(LastStep.of(self.classifier, X).values)
+
+    def regret(self, X: Any) -> FloatArray:
+        """Regrets alone. Eq. (F3)."""
+        step = LastStep.of(self.classifier, X)
+        regret: FloatArray = like_input(self._judged(step).regret, self.geometry.rows(step.values))
+        return regret
+
+    def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
+        """The regret and the leverage, since sure classifiers have no regret far out. Eq. (F8)."""
+        step = LastStep.of(self.classifier, X)
+        if regret is not None:
+            return Evidence(regret, self.geometry.leverage(step.values))
+        return self._judged(step)
+
+    def explain(self, X: Any) -> FloatArray:
+        """Share of each feature that the last step sees in the leverage of rows."""
+        return self.geometry.explain(LastStep.of(self.classifier, X).values)
+
+    def _judged(self, step: LastStep) -> Evidence:
+        leverage = self.geometry.leverage(step.values)
+        return Evidence(softmax.regret(step.log_probabilities(), leverage), leverage)
+
+
+def sampled_rows(weights: FloatArray) -> npt.NDArray[np.int64]:
+    """Numbers (k,) of at most 200 of the rows that count, always the same ones."""
+    rows = np.flatnonzero(weights > 0).astype(np.int64)
+    if len(rows) <= _MOST_LEFT_OUT:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, _MOST_LEFT_OUT, replace=False))

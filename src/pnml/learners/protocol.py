@@ -1,0 +1,90 @@
+"""The contract of a fitted learner: a frozen value that answers for validated rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.distributions.normal import Predictive
+from pnml.core.softmax import Categorical
+from pnml.core.trust import Evidence, Reference
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Which rows a learner takes, so that its estimator knows what to check."""
+
+    # A NaN or infinity in a row always reaches its result: n results are looked at instead of
+    # n·d inputs.
+    shows_nonfinite: bool = False
+    # Values are compared in float32 and never squared.
+    compares: bool = False
+    # NaN is a missing value.
+    gaps: bool = False
+    # Rows are a table that the learner itself turns into numbers.
+    table: bool = False
+    # Rows keep the names of their columns, which the classifier inside looks at.
+    names: bool = False
+    # Rows are a list with the rows of each member.
+    members: bool = False
+
+
+class Learner(Protocol):
+    """What every fitted learner says of validated rows X."""
+
+    @property
+    def inputs(self) -> Inputs:
+        """Which rows it takes."""
+
+    @property
+    def loo(self) -> Any:
+        """Training rows, each judged by the others: it has ``log_loss`` and ``threshold``."""
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets of training rows that those of new rows are compared with."""
+
+    def regret(self, X: Any) -> FloatArray:
+        """Regret (n,) of rows, in nats, ≥ 0."""
+
+    def leverage(self, X: Any) -> FloatArray:
+        """Leverage (n,) of rows, ≥ 0; exp(regret) − 1 where the learner has no other."""
+
+    def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
+        """What the verdict on rows is made from; `regret` where it is known already."""
+
+    def explain(self, X: Any) -> FloatArray:
+        """Share of each feature in the leverage of rows, ≥ 0."""
+
+
+class Regression(Learner, Protocol):
+    """A fitted learner whose labels are numbers."""
+
+    def predictive(self, X: FloatArray) -> Predictive:
+        """Distribution of the labels of rows."""
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Mean of that distribution alone, where it costs less."""
+
+
+class Classification(Learner, Protocol):
+    """A fitted learner whose labels are classes.
+
+    Its regrets and explanations come in the dtype of the rows as its leverage sees them.
+    """
+
+    def predictive(self, X: Any) -> Categorical:
+        """Probabilities of the classes of rows, and their regrets."""
+
+
+def rises_with(regret: FloatArray) -> FloatArray:
+    """The leverage exp(regret) − 1 of a learner whose models are not linear."""
+    with np.errstate(over="ignore"):
+        return np.expm1(regret)
+
+
+BoolArray = npt.NDArray[np.bool_]

@@ -1,0 +1,71 @@
+"""Specs of the fields of a value, derived from its type hints."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from pnml.models.schema import Array, Either, ManyOf, OneOf, Row, Spec
+
+Sums = tuple[tuple[str, str], ...]  # such as (("w", "d+k+1"),)
+
+_UNIONS = (Union, types.UnionType)
+
+
+def field_hints(source: Callable[..., Any]) -> dict[str, Any]:
+    """Type hints of the fields of a dataclass, or of the arguments of a function."""
+    hints = get_type_hints(source, include_extras=True)
+    names = {field.name for field in fields(source)} if is_dataclass(source) else set(hints)
+    return {name: hint for name, hint in hints.items() if name in names and name != "return"}
+
+
+def spec_of(hint: Any) -> Spec:
+    """The values that a field with this type hint takes in a file.
+
+    >>> from pnml.core.arrays import FloatArray
+    >>> spec_of(Annotated[FloatArray, "d k"] | None).text
+    'd, k, or null'
+    """
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        inner, axes = args
+        return Array(tuple(axes.split()), _dtype(inner)) if _is_array(inner) else spec_of(inner)
+    if origin in _UNIONS:
+        return _union(args)
+    if origin is list:
+        return ManyOf(list, spec_of(args[0]))
+    if origin is tuple:
+        if args[-1] is Ellipsis:
+            return ManyOf(tuple, spec_of(args[0]))
+        return Row(tuple(map(spec_of, args)))
+    if isinstance(hint, type) and origin is None:
+        return OneOf((float, np.float64) if hint is float else (hint,))
+    raise TypeError(f"no field of a model file can be declared as {hint}")
+
+
+def sums_of(hints: dict[str, Any]) -> Sums:
+    """Sizes of the parts that are sums of sizes of the whole, as in ``"w=d+k+1"``."""
+    notes = [get_args(hint)[1] for hint in hints.values() if get_origin(hint) is Annotated]
+    return tuple(tuple(note.split("=")) for note in notes if "=" in note)
+
+
+def _union(members: tuple[Any, ...]) -> Spec:
+    specs = tuple(map(spec_of, members))
+    of_classes = [spec for spec in specs if isinstance(spec, OneOf)]
+    if len(of_classes) < len(specs):
+        return Either(specs)
+    return OneOf(tuple(cls for spec in of_classes for cls in spec.classes))
+
+
+def _is_array(hint: Any) -> bool:
+    return get_origin(hint) is np.ndarray
+
+
+def _dtype(hint: Any) -> type[np.generic]:
+    """The scalar type of ``NDArray[scalar]``."""
+    scalar: type[np.generic] = get_args(get_args(hint)[1])[0]
+    return scalar

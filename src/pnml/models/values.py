@@ -1,0 +1,71 @@
+"""Codecs of the values that regressors are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import FloatArray
+from pnml.core.conformal import RidgeFolds
+from pnml.core.geometry.span import Span
+from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.lasso.active_set import ActiveSet
+from pnml.core.lasso.luckiness import L1Fit
+from pnml.core.lasso.path import Start
+from pnml.core.leave_one_out import LeaveOneOut, Path
+from pnml.core.norm_ball.ball import Ball
+from pnml.core.selection import Choice
+from pnml.core.statistic.factor import Factor
+from pnml.core.statistic.gram import Gram
+from pnml.core.statistic.row_sample import RowSample
+from pnml.errors import InputError
+from pnml.learners.lasso import Lasso
+from pnml.learners.least_squares import LUCKY, ORDINARY, LeastSquares
+from pnml.models.codec import value
+from pnml.models.schema import Same
+
+
+def _active_set(
+    gram: Annotated[FloatArray, "d d"],
+    magnitude: Annotated[FloatArray, "d"],
+    index: Annotated[npt.NDArray[np.int64], "a"],
+    inverse: Annotated[FloatArray, "a a"],
+) -> ActiveSet:
+    """The active set with the stored inverse; computing it again would change the last bits."""
+    columns = index.astype(np.intp)
+    if not np.all((columns >= 0) & (columns < len(gram))) or not np.all(magnitude >= 0):
+        raise InputError(f"the columns in use are not among the {len(gram)} of the model")
+    active = ActiveSet(gram, magnitude)
+    active.index, active.inverse, active.rows = columns, inverse, gram[columns]
+    return active
+
+
+def _check_start(values: Mapping[str, Any]) -> None:
+    n_columns = len(values["coef"])
+    if not all(0 <= column < n_columns for column in values["dependent"]):
+        raise InputError(f"columns that depend on others are not among the {n_columns} there are")
+
+
+# Objects that hold functions are part of the library; a file only names them.
+NAMED: dict[str, Any] = {"ordinary": ORDINARY, "lucky": LUCKY}
+
+VALUES = [
+    value(RowSample),
+    value(Gram),
+    value(Factor),
+    value(Span),
+    value(Spectrum),
+    value(Path),
+    value(LeaveOneOut),
+    value(Choice),
+    value(LeastSquares, stored_as="Solution", method=Same(tuple(NAMED.values()))),
+    value(ActiveSet, build=_active_set),
+    value(Start, check=_check_start),
+    value(L1Fit),
+    value(Lasso, stored_as="LassoSolution"),
+    value(Ball),
+    value(RidgeFolds),
+]

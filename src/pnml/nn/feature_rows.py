@@ -1,0 +1,76 @@
+"""Rows of the statistic: features of unit norm, with a column of ones for the bias if asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from pnml.core.arrays import FloatArray
+
+# Rows are scaled in blocks of about this many numbers, which stay in cache.
+_BLOCK_NUMBERS = 2**16
+
+
+@dataclass(frozen=True)
+class RowForm:
+    """How features (n, d) become rows (n, width). Eq. (F10)."""
+
+    features: int
+    normalize: bool
+    bias: bool
+
+    def __str__(self) -> str:
+        kind = "normalised" if self.normalize else "raw"
+        return f"{self.features} {kind} features" + (" and a bias" if self.bias else "")
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the rows."""
+        return self.features + self.bias
+
+    def write(self, features: npt.NDArray[np.floating], out: FloatArray) -> FloatArray:
+        """Write the rows of features into out (n, width); return the norms (n,) of the features."""
+        norms = np.empty(len(features))
+        step = max(1, _BLOCK_NUMBERS // max(self.width, 1))
+        for start in range(0, len(features), step):
+            part = slice(start, start + step)
+            given, block = features[part], out[part, : self.features]
+            if given.dtype != np.float64 or not self.normalize:
+                np.copyto(block, given)
+                given = block
+            with np.errstate(over="ignore", invalid="ignore"):  # the norms show it
+                norms[part] = np.sqrt(np.vecdot(given, given))
+                if self.normalize:
+                    size = norms[part, None]
+                    safe = size if size.all() else np.where(size > 0, size, 1.0)
+                    np.divide(given, safe, out=block)
+        if self.bias:
+            out[:, -1] = 1.0
+        return norms
+
+    def of_tensor(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows and norms of features, with gradients and on the same device."""
+        rows = features.double()
+        norms = torch.linalg.vector_norm(rows, dim=1)
+        if self.normalize:
+            rows = rows / torch.where(norms > 0, norms, torch.ones_like(norms))[:, None]
+        if self.bias:
+            rows = torch.cat([rows, torch.ones_like(rows[:, :1])], dim=1)
+        return rows, norms
+
+
+def numpy_rows(features: Tensor) -> npt.NDArray[np.floating]:
+    """Features as an array that shares their memory where possible; no digit is lost.
+
+    >>> numpy_rows(torch.ones(2, 3, dtype=torch.bfloat16)).dtype
+    dtype('float32')
+    """
+    features = features.detach()
+    if features.dtype in (torch.bfloat16, torch.float16):
+        features = features.float()
+    array: npt.NDArray[np.floating] = features.cpu().numpy()
+    return array

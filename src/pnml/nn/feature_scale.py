@@ -1,0 +1,126 @@
+"""The scale of the normalised features before the head, chosen from training rows alone.
+
+Some classes are left out: their rows from the geometry, their outputs from the head. The chosen
+scale is the one whose regrets best separate the rows of these classes from all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import eigh
+from scipy.stats import rankdata
+
+from pnml.core import softmax
+from pnml.core.arrays import FloatArray
+from pnml.nn.feature_geometry import whitening
+
+# Classes are left out one by one, or in this many groups if there are more.
+_GROUPS = 10
+# Scales that are compared: the typical norm, in steps of √2 down to 1/64 of it.
+_HALVINGS = np.arange(13) / 2
+# A geometry of the sample has at most one direction for this many rows.
+_ROWS_PER_DIRECTION = 8
+# Rows times classes that are scored for one scale; a sample of this size is enough.
+_NUMBERS = 2**18
+
+
+def separation(unknown: FloatArray, known: FloatArray) -> float:
+    """Share of pairs in which the unknown row has the larger regret; a tie counts half.
+
+    >>> separation(np.array([2.0, 3.0]), np.array([1.0, 2.0]))
+    0.875
+    """
+    ranks = rankdata(np.concatenate([unknown, known]))
+    n, m = len(unknown), len(known)
+    return float((ranks[:n].sum() - n * (n + 1) / 2) / (n * m))
+
+
+def chosen_scale(
+    rows: FloatArray,
+    logits_at: Callable[[int, float], FloatArray],
+    labels: npt.NDArray[np.intp],
+    share: float,
+    typical: float,
+) -> float:
+    """The scale that best separates left-out classes from the others. Eq. (F12).
+
+    Parameters
+    ----------
+    rows : sampled rows (m, d) of unit norm
+    logits_at : gives the logits (n, C) of the first n rows times a scale
+    labels : the network's own label (m,) of each row
+    share : penalty for each row, above 0
+    typical : typical norm of the features, an upper bound of the scale
+
+    Returns
+    -------
+    The scale; the typical norm itself if there are fewer than three classes to compare.
+    """
+    classes = logits_at(1, typical).shape[1]
+    scored = min(len(rows), max(64, _NUMBERS // classes))
+    folds = _folds(rows, labels, classes, scored, share)
+    if not folds:
+        return typical
+    scales = typical * 2.0**-_HALVINGS
+    quality = np.array([_quality(logits_at(scored, scale), folds) for scale in scales])
+    best = int(np.argmax(quality))
+    if not 0 < best < len(scales) - 1:
+        return float(scales[best])
+    before, here, after = quality[best - 1 : best + 2]
+    bend = before - 2 * here + after
+    # top of the parabola through the three
+    shift = 0.5 * (before - after) / bend if bend < 0 else 0.0
+    return float(typical * 2.0 ** -(_HALVINGS[best] + shift * _HALVINGS[1]))
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Some classes left out: which rows are unknown then, and the leverage of every row."""
+
+    kept: npt.NDArray[np.bool_]  # (C,)  outputs of the head that stay
+    unknown: npt.NDArray[np.bool_]  # (n,)  rows of the classes left out
+    leverages: FloatArray  # (n,)
+
+
+def _folds(
+    rows: FloatArray, labels: npt.NDArray[np.intp], classes: int, scored: int, share: float
+) -> list[_Fold]:
+    group_of = np.arange(classes) % _GROUPS
+    coordinates = _leading(rows)
+    everything = coordinates.T @ coordinates
+    folds = []
+    for group in range(min(_GROUPS, classes)):
+        kept, unknown = group_of != group, group_of[labels] == group
+        here = unknown[:scored]
+        if kept.sum() < 2 or here.all() or not here.any():
+            continue
+        left_out = coordinates[unknown]
+        alpha = share * float(np.sum(~unknown))
+        white = coordinates[:scored] @ whitening(everything - left_out.T @ left_out, alpha)
+        h = np.vecdot(white, white)
+        np.divide(h, 1 - h, out=h, where=~here)  # known rows, each left out: Eq. (F6)
+        folds.append(_Fold(kept, here, h))
+    return folds
+
+
+def _leading(rows: FloatArray) -> FloatArray:
+    """Coordinates (m, r) of rows along their r leading directions, r well below m."""
+    m, d = rows.shape
+    most = min(max(1, m // _ROWS_PER_DIRECTION), d)
+    small = min(m, d)
+    inner = rows @ rows.T if m < d else rows.T @ rows
+    values, vectors = eigh(inner, subset_by_index=(small - most, small - 1))
+    return vectors * np.sqrt(np.maximum(values, 0.0)) if m < d else np.asarray(rows @ vectors)
+
+
+def _quality(logits: FloatArray, folds: list[_Fold]) -> float:
+    """How well regrets separate unknown rows from known ones, on average over the folds."""
+    separations = []
+    for fold in folds:
+        regrets = softmax.regret(softmax.log_softmax(logits[:, fold.kept]), fold.leverages)
+        separations.append(separation(regrets[fold.unknown], regrets[~fold.unknown]))
+    return float(np.mean(separations))

@@ -1,0 +1,54 @@
+"""Arguments of LastLayerPNML, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pnml.errors import InputError
+from pnml.nn.feature_rows import RowForm
+from pnml.nn.tasks import REGRESSION, TASKS, Task
+from pnml.runtime.checks import is_number
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of LastLayerPNML, with "auto" not yet resolved."""
+
+    task: str
+    alpha: float | str
+    normalize: bool | str
+    bias_column: bool | str
+    scale: float | str | None
+
+    def __post_init__(self) -> None:
+        names = ("auto", *TASKS)
+        if self.task not in names:
+            known = ", ".join(f'"{name}"' for name in names)
+            raise InputError(f"task is {self.task!r}, which is none of {known}; pass one of them.")
+        for name in ("normalize", "bias_column"):
+            value = getattr(self, name)
+            if not isinstance(value, bool) and value != "auto":
+                raise InputError(f'{name} is {value!r}; pass True, False or "auto".')
+        if self.alpha != "auto" and not is_number(self.alpha, 0.0):
+            raise InputError(
+                f"alpha is {self.alpha!r}, but it must be a finite number of at least 0; pass "
+                'alpha="auto" to leave it to the features.'
+            )
+        positive = is_number(self.scale, 0.0) and self.scale != 0
+        if self.scale is not None and self.scale != "auto" and not positive:
+            raise InputError(
+                f"scale is {self.scale!r}, but it multiplies unit features; pass a positive "
+                'number, "auto", or None for the network\'s own probabilities.'
+            )
+
+    def form(self, features: int, task: Task) -> RowForm:
+        """Form of the rows; a regression head is linear in the features without normalisation."""
+        raw = task is REGRESSION
+        normalize = not raw if self.normalize == "auto" else bool(self.normalize)
+        bias = raw if self.bias_column == "auto" else bool(self.bias_column)
+        return RowForm(features, normalize, bias)
+
+    @property
+    def penalty(self) -> float | None:
+        """The penalty; None if it follows from the features."""
+        return None if self.alpha == "auto" else float(self.alpha)

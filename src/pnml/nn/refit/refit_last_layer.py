@@ -1,0 +1,313 @@
+"""pNML by its definition on a trained network: the last layers refitted for every label."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
+from pnml.errors import InputError
+from pnml.nn.batches import batches_of, input_of
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.head import check_shapes, linear_module
+from pnml.nn.refit.checkpoint import Checkpoint
+from pnml.nn.refit.exact_refit import ExactRefit
+from pnml.nn.refit.fine_tuning import FineTuned
+from pnml.nn.refit.labels import class_labels, label_of
+from pnml.nn.refit.refit_output import Genies, RefitOutput
+from pnml.nn.refit.refit_settings import FineTuning, RefitSettings
+from pnml.nn.refit.row_source import LastLayerSource, NetworkRows, TailSource
+from pnml.nn.refit.training_rows import TrainingRows, TrainingRowsBuilder, refuse_nonfinite
+from pnml.runtime.fingerprint import refit_fingerprint
+from pnml.runtime.progress import tracked
+
+# Seed of the sample of training rows that are left out for the threshold.
+_SEED = 0
+
+
+class _Refitter(Protocol):
+    """Computes genies of rows."""
+
+    @property
+    def alpha(self) -> float | None: ...
+    @property
+    def rows_at_once(self) -> int: ...
+    def refit(self, rows: Tensor) -> Genies: ...
+    def left_out(self, indices: npt.NDArray[np.intp]) -> Genies: ...
+    def depends_on(self) -> tuple[list[str], list[npt.NDArray[Any]]]: ...
+
+
+class RefitLastLayerPNML:
+    """A trained network with the pNML regret of every input, by refits of its last layers.
+
+    For every input and every label the last layer is trained again, on all training rows and this
+    one; the probability it then gives to the label is the genie of that label. Genies divided by
+    their sum are the pNML probabilities, and the log of the sum is the regret. A single layer is
+    refitted to convergence as a logistic regression on the network's features, and every regret
+    comes with a bound on its error. Several layers are fine-tuned by SGD.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The trained network, which does not change. Inputs are tensors, dicts or tuples.
+    layer : None, str, module or pair, default=None
+        The last linear layer; None finds it in a forward pass. Or two functions
+        ``(features, head)``; for fine-tuning ``(front, tail)``, the tail a module.
+    layers : int or "all", default=1
+        Number of last layers with weights to train, in the order they run. Batch normalisation
+        is frozen and does not count. In chains (nn.Sequential) and pairs the layers before them
+        run once; other models run as a whole in every step.
+    alpha : "auto" or float, default="auto"
+        Penalty ½·alpha·‖W‖² of the refitted layer; its bias is free. ``"auto"`` is the penalty
+        whose pNML probabilities best predict held-out training rows.
+    tol : float, default=1e-4
+        Largest error of the regret, in nats.
+    tuning : FineTuning, optional
+        Settings of fine-tuning, by default as in the thesis; if given, a single layer is
+        fine-tuned too.
+    sample : int, default=256
+        Number of training rows that are left out, one at a time, for the threshold of `trusted`.
+
+    Examples
+    --------
+    >>> _ = torch.manual_seed(0)
+    >>> x = torch.cat([torch.randn(40, 2) - 2, torch.randn(40, 2) + 2])
+    >>> y = torch.arange(80) // 40
+    >>> m = RefitLastLayerPNML(torch.nn.Linear(2, 2), alpha=1.0).fit([(x, y)])
+    >>> out = m(torch.tensor([[2.0, 2.0], [-20.0, 20.0]]))
+    >>> bool(out.regret[1] > 10 * out.regret[0])
+    True
+    >>> bool(out.converged.all())
+    True
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        layer: Any = None,
+        *,
+        layers: int | str = 1,
+        alpha: Any = "auto",
+        tol: float = 1e-4,
+        tuning: FineTuning | None = None,
+        sample: int = 256,
+    ) -> None:
+        self.settings = RefitSettings(layers, alpha, tol, tuning, sample)
+        self.model = model
+        tuned = self.settings.tuned
+        self._source: LastLayerSource | TailSource = (
+            TailSource(model, layer, layers) if tuned else LastLayerSource(model, layer)
+        )
+        self._fitted: _Refitter | None = None
+        self._training: TrainingRows | None = None
+        self._sample_regrets: npt.NDArray[Any] | None = None
+
+    @classmethod
+    def from_embeddings(
+        cls, weight: Any, bias: Any, embeddings: Any, labels: Any, **settings: Any
+    ) -> Self:
+        """Fitted to embeddings (n, d) and labels (n,), with the weight and bias of their head.
+
+        Its inputs are embeddings. A bias of None means a head without one.
+
+        >>> rows, labels = torch.eye(3).repeat(9, 1), torch.arange(3).repeat(9)
+        >>> m = RefitLastLayerPNML.from_embeddings(torch.eye(3), None, rows, labels, alpha=0.1)
+        >>> m(torch.eye(3)).regret.shape
+        torch.Size([3])
+        """
+        weight = _floats(weight)
+        check_shapes(weight, bias)
+        head = linear_module(weight, None if bias is None else _floats(bias))
+        return cls(head, **settings).fit_features(embeddings, labels)
+
+    def fit(self, loader: Any, *, progress: bool | None = None) -> Self:
+        """Learn from the training inputs of a loader, which run through the network once.
+
+        Parameters
+        ----------
+        loader : iterable of batches
+            Tuples (input, label), or dicts for the network's keywords with an entry "labels".
+        progress : bool, optional
+            Show a bar; by default where the standard error is a terminal and rich is installed.
+        """
+        builder = TrainingRowsBuilder()
+        batches = tracked(batches_of(loader), "Computing training features", progress)
+        for number, batch in enumerate(batches):
+            name = f"Batch {number}"
+            labels = label_of(batch, name)
+            self._add(builder, self._source.of_inputs(input_of(batch)), labels, name)
+        return self._learn(builder.total())
+
+    def fit_features(self, features: Any, labels: Any) -> Self:
+        """Learn from training features (n, d) and their labels (n,) instead of inputs."""
+        values = _floats(features)
+        if values.ndim < 2:
+            raise InputError(
+                f"The features have shape {tuple(values.shape)}, but rows of features are needed; "
+                "pass an array (n, d)."
+            )
+        builder = TrainingRowsBuilder()
+        if len(values):
+            self._add(builder, self._source.of_features(values), labels, "The array")
+        return self._learn(builder.total())
+
+    def __call__(self, batch: Any = None, **inputs: Any) -> RefitOutput:
+        """Logits, genies and regret of inputs.
+
+        The first element of a tuple is the input; a dict, or keywords, are passed as keywords to
+        the network. The output has no gradient.
+        """
+        self._refitter()
+        return self._scored(self._source.of_inputs(input_of(inputs if batch is None else batch)))
+
+    def score_features(
+        self,
+        features: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+    ) -> RefitOutput:
+        """The same for features (..., d), inputs of the refitted layers; options as in `score`."""
+        self._refitter()
+        return self._scored(self._source.of_features(_floats(features)), checkpoint, progress)
+
+    def score(
+        self,
+        loader: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+    ) -> RefitOutput:
+        """The same for all inputs of a loader, in one output.
+
+        Parameters
+        ----------
+        loader : iterable of batches
+            As for `fit`, with or without labels.
+        checkpoint : path, optional
+            An ``.npz`` file that keeps finished rows. An interrupted run resumes from it, with the
+            same result, if network, training rows, settings and inputs are the same.
+        progress : bool, optional
+            Show a bar; by default where the standard error is a terminal and rich is installed.
+        """
+        self._refitter()
+        batches = tracked(batches_of(loader), "Computing features", progress)
+        parts = [self._source.of_inputs(input_of(batch)) for batch in batches]
+        if not parts:
+            raise InputError("There is nothing to score, since the loader gave no batch; pass one.")
+        names = ("rows", "features", "logits")
+        rows = NetworkRows(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+        return self._scored(rows, checkpoint, progress)
+
+    def trusted(self, batch: Any, level: float = DEFAULT_LEVEL) -> Tensor:
+        """Whether the regret of each input is as small as those of training rows, each left out."""
+        thresholds = self.thresholds(level)
+        trusted: Tensor = thresholds.trusts(self(batch).regret)
+        return trusted
+
+    def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
+        """Largest regret of a trusted input: the `level` quantile of `reference_`."""
+        level = check_level(level)
+        return self.reference_.thresholds(level)
+
+    def regret_threshold(self, level: float = DEFAULT_LEVEL) -> float:
+        """Regret that this share of the training rows does not exceed, each row left out.
+
+        It comes from a uniform sample of the training rows without those that are the only one of
+        their class; it is −inf if there are no others.
+        """
+        return self.thresholds(level).regret
+
+    @property
+    def reference_(self) -> Reference:
+        """Regrets of sampled training rows, each row left out."""
+        return Reference(self.sample_regrets_)
+
+    @property
+    def sample_regrets_(self) -> npt.NDArray[np.float64]:
+        """Regrets (m,) of sampled training rows, each row left out."""
+        refitter, training = self._refitter(), self._training
+        if self._sample_regrets is None and training is not None:
+            labels = training.labels.numpy()
+            others = np.flatnonzero(np.bincount(labels)[labels] > 1)
+            sample = np.random.default_rng(_SEED).permutation(others)[: self.settings.sample]
+            self._sample_regrets = (
+                refitter.left_out(np.sort(sample)).regret if len(sample) else sample
+            )
+        return np.asarray(self._sample_regrets, dtype=np.float64)
+
+    @property
+    def rows_(self) -> int:
+        """Number of training rows."""
+        self._refitter()
+        return 0 if self._training is None else len(self._training.labels)
+
+    @property
+    def alpha_(self) -> float | None:
+        """The penalty in use; None if layers are fine-tuned."""
+        return self._refitter().alpha
+
+    def _add(
+        self, builder: TrainingRowsBuilder, batch: NetworkRows, labels: Any, name: str
+    ) -> None:
+        shape, classes = batch.logits.shape[:-1], batch.logits.shape[-1]
+        checked = class_labels(labels, shape, classes, name)
+        builder.add(batch.rows, checked.flatten(), classes, name)
+
+    def _learn(self, training: TrainingRows) -> Self:
+        settings, source = self.settings, self._source
+        if isinstance(source, TailSource):
+            self._fitted = FineTuned(source.cut, training, settings.tuning or FineTuning())
+        else:
+            alpha = None if settings.alpha == "auto" else float(settings.alpha)
+            self._fitted = ExactRefit.of(training, alpha, settings.tol)
+        self._training, self._sample_regrets = training, None
+        return self
+
+    def _refitter(self) -> _Refitter:
+        if self._fitted is None:
+            raise InputError(
+                "This RefitLastLayerPNML has seen no training rows; call fit(loader) or "
+                "fit_features(features, labels) first."
+            )
+        return self._fitted
+
+    def _scored(
+        self,
+        batch: NetworkRows,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: bool | None = False,
+    ) -> RefitOutput:
+        refitter, training = self._refitter(), self._training
+        if training is not None and batch.rows.shape[1:] != training.rows.shape[1:]:
+            raise InputError(
+                f"The inputs give rows of shape {tuple(batch.rows.shape[1:])}, but those of "
+                f"training have {tuple(training.rows.shape[1:])}; bring them to that size."
+            )
+        refuse_nonfinite(batch.rows, "The input")
+        step = refitter.rows_at_once
+        chunks = [batch.rows[i : i + step] for i in range(0, len(batch.rows), step)]
+        file = None
+        if checkpoint is not None:
+            names = [refit_fingerprint([], [numpy_rows(chunk)]) for chunk in chunks]
+            file = Checkpoint(checkpoint, refit_fingerprint(*refitter.depends_on()), names)
+        parts = [] if file is None else list(file.parts)
+        for chunk in tracked(chunks[len(parts) :], "Refitting for every label", progress):
+            parts.append(refitter.refit(chunk))
+            if file is not None:
+                file.add(parts[-1])
+        if file is not None and file.parts:
+            file.write()
+        genies = Genies.joined(parts, batch.logits.shape[-1])
+        return RefitOutput.of(batch.logits, batch.features, genies)
+
+
+def _floats(values: Any) -> Tensor:
+    """Values as a tensor of floats, which shares their memory where possible."""
+    tensor = torch.as_tensor(values).detach()
+    return tensor if tensor.is_floating_point() else tensor.double()

@@ -1,0 +1,115 @@
+"""Rows for a refit, with features and logits, computed from inputs of a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from pnml.errors import InputError
+from pnml.nn.batches import call, device_of, moved
+from pnml.nn.eval_mode import as_in_use, unwrapped
+from pnml.nn.head import CallableHead
+from pnml.nn.refit.cut_model import Cut, cut_model, cut_pair
+from pnml.nn.split_model import SplitModel
+
+
+@dataclass(frozen=True)
+class NetworkRows:
+    """A batch of inputs inside the network."""
+
+    rows: Tensor  # (n, ...)  input of the refitted part
+    features: Tensor  # (..., d)  input of the last layer
+    logits: Tensor  # (..., C)
+
+
+class Source(Protocol):
+    """Computes rows from inputs."""
+
+    def of_inputs(self, given: Any) -> NetworkRows:
+        """Rows of an input of the network."""
+        ...
+
+    def of_features(self, features: Tensor) -> NetworkRows:
+        """Rows that are given already: inputs of the refitted part."""
+        ...
+
+
+class LastLayerSource:
+    """Rows are the features that the last layer sees, one for each position."""
+
+    def __init__(self, model: Any, layer: Any) -> None:
+        self._split = SplitModel(model, layer)
+
+    @torch.no_grad()
+    def of_inputs(self, given: Any) -> NetworkRows:
+        """Features by one forward pass."""
+        features, logits = self._split.run_anywhere(given)
+        return NetworkRows(features.reshape(-1, features.shape[-1]), features, logits)
+
+    @torch.no_grad()
+    def of_features(self, features: Tensor) -> NetworkRows:
+        """Logits by the last layer alone."""
+        width = features.shape[-1]
+        head = self._split.head(width).in_double(features.device)
+        rows = features.reshape(-1, width)
+        logits = head(rows.double(), 1.0)[0]
+        return NetworkRows(rows, features, logits.reshape(*features.shape[:-1], -1))
+
+
+class TailSource:
+    """Rows are inputs of the first trained layer; the front before it runs once."""
+
+    def __init__(self, model: Any, layer: Any, layers: int | str) -> None:
+        self._split = SplitModel(model, layer)
+        self._pair = (layer[0], layer[1]) if isinstance(layer, tuple | list) else None
+        self._model, self._layers = model, layers
+        self._cut: Cut | None = None
+
+    @property
+    def cut(self) -> Cut:
+        """The cut network; known once an input has run through it."""
+        if self._cut is None:
+            raise InputError("The layers are not known yet; call fit first.")
+        return self._cut
+
+    @torch.no_grad()
+    def of_inputs(self, given: Any) -> NetworkRows:
+        """Rows by the front, features and logits by the whole network."""
+        features, logits = self._split.run_anywhere(given)
+        if self._pair is not None:
+            return self._checked(features, features, logits)
+        model = unwrapped(self._model)
+        if isinstance(given, Tensor | list | tuple | dict):
+            given = moved(given, device_of(model))
+        if self._cut is None:
+            self._cut = cut_model(model, self._layers, given)
+        with as_in_use([model]):
+            rows = call(self._cut.front, given)
+        return self._checked(rows, features, logits)
+
+    @torch.no_grad()
+    def of_features(self, features: Tensor) -> NetworkRows:
+        """Logits by the tail of a pair, whose front has made these features."""
+        if self._pair is None:
+            raise InputError(
+                f"Features alone do not tell what the last {self._layers} layers take; pass "
+                "layer=(front, tail) with what the front gives, or use fit(loader) and inputs."
+            )
+        tail = self._pair[1]
+        with as_in_use([tail] if isinstance(tail, nn.Module) else []):
+            logits = CallableHead(tail).own_logits(features)
+        return self._checked(features, features, logits)
+
+    def _checked(self, rows: Any, features: Tensor, logits: Tensor) -> NetworkRows:
+        if self._pair is not None and self._cut is None:
+            self._cut = cut_pair(*self._pair, self._layers, rows)
+        if not isinstance(rows, Tensor) or logits.ndim != 2 or len(rows) != len(logits):
+            raise InputError(
+                f"The trained layers take a {type(rows).__name__} and the logits have shape "
+                f"{tuple(logits.shape)}, but fine-tuning needs one tensor with a row for each "
+                "input, and one row of logits for it; pass layer=(front, tail) that do so."
+            )
+        return NetworkRows(rows, features, logits)

@@ -1,0 +1,65 @@
+"""Training rows with their labels, all kept in memory: a refit needs every one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pnml.errors import InputError
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Inputs of the refitted part of a network, and their labels."""
+
+    rows: Tensor  # (n, ...)
+    labels: Tensor  # (n,)
+    classes: int
+
+
+class TrainingRowsBuilder:
+    """Collects training rows batch by batch."""
+
+    def __init__(self) -> None:
+        self._rows: list[Tensor] = []
+        self._labels: list[Tensor] = []
+        self._classes = 0
+
+    def add(self, rows: Tensor, labels: Tensor, classes: int, name: str) -> None:
+        """Add rows (n, ...) and labels (n,); error messages call them `name`."""
+        refuse_nonfinite(rows, name)
+        if self._rows and rows.shape[1:] != self._rows[0].shape[1:]:
+            raise InputError(
+                f"{name} gives rows of shape {tuple(rows.shape[1:])}, but those before have "
+                f"{tuple(self._rows[0].shape[1:])}; bring all inputs to one size."
+            )
+        self._rows.append(rows.detach())
+        self._labels.append(labels)
+        self._classes = classes
+
+    def total(self) -> TrainingRows:
+        """All rows so far; raises if there are none, or fewer than two classes."""
+        if not self._rows or sum(map(len, self._rows)) == 0:
+            raise InputError(
+                "There is nothing to fit, since not one training row came; pass a loader or "
+                "features with rows in them."
+            )
+        if self._classes < 2:
+            raise InputError(
+                "The head has one output, but a refit for every label needs two classes or more; "
+                "use LastLayerPNML for numbers and yes-or-no labels."
+            )
+        return TrainingRows(torch.cat(self._rows), torch.cat(self._labels), self._classes)
+
+
+def refuse_nonfinite(rows: Tensor, name: str) -> None:
+    """Raise if a row is not finite, naming the first."""
+    finite = torch.isfinite(rows.flatten(1) if rows.ndim > 1 else rows[:, None]).all(dim=1)
+    if not bool(finite.all()):
+        raise InputError(
+            f"{name} gives features that are NaN or infinite, first in row "
+            f"{int((~finite).nonzero()[0])}; check those inputs, or run the network in a wider "
+            "dtype."
+        )

@@ -1,0 +1,160 @@
+"""Other detectors with pNML on top."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from pnml.core import softmax
+from pnml.core.arrays import Array, FloatArray
+from pnml.core.trust import Reference
+from pnml.errors import InputError
+from pnml.ood.detector import Detector, required_scores
+from pnml.ood.gram import Gram, HoldOut
+from pnml.ood.logit_detectors import MSP, Energy, MaxLogit
+from pnml.ood.network_logits import as_input, as_numpy
+from pnml.ood.odin import ODIN
+from pnml.ood.regret_detector import RegretDetector
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pnml.nn import LastLayerPNML
+
+
+def with_pnml(baseline: Detector, pnml: LastLayerPNML | None = None, **settings: Any) -> Detector:
+    """The detector that a baseline becomes with pNML, still to be fitted. Eqs. (O9), (O10).
+
+    Softmax, largest logit and energy become the regret on the same network; so do methods that
+    train the network, as OECC and energy-tuned networks, when their weights are in it. ODIN
+    becomes the regret of the inputs it has moved. Gram multiplies the leverage of each input by
+    how far its feature maps deviate.
+
+    Parameters
+    ----------
+    baseline : MSP, MaxLogit, Energy, ODIN or Gram
+    pnml : LastLayerPNML, optional
+        One that is fitted already, to be shared by several compositions.
+    **settings
+        Of `pnml.nn.LastLayerPNML` otherwise: ``layer``, ``alpha``, ``scale`` and so on.
+
+    Examples
+    --------
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    >>> detector = with_pnml(ODIN(network, epsilon=0.01)).fit([torch.randn(200, 4)])
+    >>> detector.predict(torch.randn(5, 4)).shape
+    torch.Size([5])
+    """
+    if not isinstance(baseline, MSP | MaxLogit | Energy | ODIN | Gram):
+        raise InputError(
+            f"There is no way known to put pNML on a {type(baseline).__name__}; pass an MSP, "
+            "MaxLogit, Energy, ODIN or Gram detector."
+        )
+    if baseline.model is None and pnml is None:
+        raise InputError(
+            f"This {type(baseline).__name__} has no network, and pNML needs its last layer; pass "
+            "the network to the detector, or a fitted LastLayerPNML as pnml."
+        )
+    model = baseline.model if pnml is None else pnml
+    if isinstance(baseline, Gram):
+        return GramRegretDetector(baseline, RegretDetector(model, **settings))
+    perturb = baseline.perturb if isinstance(baseline, ODIN) else None
+    return RegretDetector(model, perturb=perturb, **settings)
+
+
+class GramRegretDetector(Detector):
+    """The regret, with the leverage of each input times its deviation in earlier layers. Eq. (O9).
+
+    Made by `with_pnml`. Every tenth training row, which Gram holds out, gives the threshold.
+
+    Examples
+    --------
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> network = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    >>> detector = with_pnml(Gram(network)).fit(torch.randn(200, 2))
+    >>> isinstance(detector, GramRegretDetector)
+    True
+    >>> near, far = detector.predict(torch.tensor([[0.1, 0.1], [30.0, -30.0]]))
+    >>> bool(far > near)
+    True
+    """
+
+    def __init__(self, gram: Gram, regret: RegretDetector) -> None:
+        self.gram = gram
+        self.regret = regret
+        self.training_scores_: FloatArray | None = None
+        self.training_leverages_: FloatArray | None = None
+
+    def fit(self, loader: Any) -> Self:
+        """Fit what is not fitted yet: bounds of feature maps, and the statistic of features."""
+        kept = HoldOut(loader)
+        if isinstance(loader, Iterator):
+            raise InputError(
+                f"The loader is a {type(loader).__name__}, which gives its batches once, but they "
+                "are read twice here; pass a DataLoader, a list of batches or one tensor."
+            )
+        if self.gram.bounds_ is None:
+            self.gram.fit(kept)
+        else:
+            deque(kept, maxlen=0)  # for the rows that it holds out
+        if not self.regret.pnml.statistic.fitted:
+            self.regret.fit(loader)
+        scores, leverages = [np.zeros(0)], [np.zeros(0)]
+        for x in kept.held:
+            log_p, leverage, deviation = self._measured(x)
+            left_out = leverage / (1 - leverage)  # these rows were counted: Eq. (F6)
+            raised = _raised(left_out, deviation)
+            scores.append(as_numpy(_regret(log_p, raised)))
+            leverages.append(as_numpy(raised))
+        self.training_scores_ = np.concatenate(scores)
+        self.training_leverages_ = np.concatenate(leverages)
+        return self
+
+    def predict(self, x: Any) -> Array:
+        """Outlier scores (n,) of inputs, in nats; high means out-of-distribution."""
+        return self._score_and_leverage(x)[0]
+
+    def _score_and_leverage(self, x: Any) -> tuple[Array, Array]:
+        log_p, leverage, deviation = self._measured(x)
+        raised = _raised(leverage, deviation)
+        scores = _regret(log_p, raised)
+        return (as_numpy(scores), as_numpy(raised)) if is_numpy_array(x) else (scores, raised)
+
+    def _measured(self, x: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-probabilities (n, C) of the regret, leverage (n,) and deviation (n,)."""
+        import torch
+
+        pnml = self.regret.pnml
+        given = as_input(self.gram.model, x)
+        with torch.no_grad(), self.gram.watching() as watched:
+            out = pnml(given)
+        with torch.no_grad():
+            logits = out.logits
+            if pnml.scale_ is not None:
+                unit = torch.nn.functional.normalize(out.features.double(), dim=1)
+                logits = pnml.score_features(pnml.scale_ * unit).logits
+            # the network of the pNML may be another, or run in parts: then Gram runs its own
+            seen = watched.once() or self.gram.looked_at(given)
+            return softmax.log_softmax(logits), out.leverage, self.gram.standardised_of(*seen)
+
+    def _reference(self) -> Reference:
+        scores = required_scores(self, self.training_scores_)
+        return Reference(scores, leverages=self.training_leverages_)
+
+
+def _raised(leverage: Tensor, deviation: Tensor) -> Tensor:
+    """Leverage times deviation (n,), infinite with the deviation. Eq. (O9)."""
+    return (leverage * deviation).masked_fill(deviation.isinf(), float("inf"))
+
+
+def _regret(log_p: Tensor, leverage: Tensor) -> Tensor:
+    """Regrets (n,), infinite with the leverage."""
+    regret: Tensor = softmax.regret(log_p, leverage)
+    return regret.masked_fill(leverage.isinf(), float("inf"))

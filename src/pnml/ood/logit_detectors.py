@@ -1,0 +1,139 @@
+"""Detectors that look at the logits alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, Self
+
+from array_api_compat import array_namespace
+
+from pnml.core.arrays import Array, FloatArray
+from pnml.core.softmax import log_softmax
+from pnml.core.trust import Reference
+from pnml.errors import InputError
+from pnml.ood.detector import Detector, required_scores
+from pnml.ood.network_logits import Model, logits_of, scores_of
+
+
+class FromLogits(Detector):
+    """Two doors to one formula of the logits: inputs of a network, and logits themselves.
+
+    Parameters
+    ----------
+    model : network or callable, optional
+        What takes inputs to logits; not needed where logits are given.
+    """
+
+    def __init__(self, model: Model | None = None) -> None:
+        self.model = model
+        self.training_scores_: FloatArray | None = None
+
+    @abstractmethod
+    def _score(self, logits: Array) -> Array:
+        """Outlier scores (n,) of logits (n, C)."""
+
+    def fit(self, loader: Any) -> Self:
+        """Learn the threshold from training inputs; the score itself needs no fit."""
+        self.training_scores_ = scores_of(self.predict, loader, "training set")
+        return self
+
+    def fit_features(self, logits: Any, y: Any = None) -> Self:
+        """Learn the threshold from the logits of training rows; labels are not looked at."""
+        self.training_scores_ = scores_of(self.predict_features, logits, "training set")
+        return self
+
+    def predict(self, x: Any) -> Array:
+        """Outlier scores (n,) of inputs; high means out-of-distribution."""
+        return self._score(logits_of(self.model, x))
+
+    def predict_features(self, logits: Array) -> Array:
+        """Outlier scores (n,) of logits (n, C), which are the features of this detector."""
+        return self._score(logits)
+
+    def _reference(self) -> Reference:
+        return Reference(required_scores(self, self.training_scores_))
+
+
+def check_temperature(temperature: Any) -> float:
+    """What logits are divided by."""
+    number = float(temperature) if isinstance(temperature, Real) else 0.0
+    if not 0 < number < float("inf"):
+        raise InputError(
+            f"temperature is {temperature!r}, but logits are divided by it; pass a finite number "
+            "above 0."
+        )
+    return number
+
+
+class MSP(FromLogits):
+    """Maximum softmax probability: what the most probable class leaves to the others. Eq. (O2).
+
+    The order is that of −max p, but rows of probabilities that round to 1 keep theirs.
+
+    >>> import numpy as np
+    >>> MSP().predict_features(np.array([[2.0, 0.0], [0.5, 0.0]])).round(3)
+    array([0.119, 0.378])
+    """
+
+    @staticmethod
+    def score(logits: Array) -> Array:
+        """Outlier scores 1 − max p (n,) of logits (n, C). Eq. (O2)."""
+        log_p = log_softmax(logits)
+        xp = array_namespace(log_p)
+        first = xp.argmax(log_p, axis=-1)
+        classes = xp.arange(log_p.shape[-1], device=getattr(log_p, "device", None))
+        others = xp.where(classes == first[..., None], xp.zeros_like(log_p), xp.exp(log_p))
+        return xp.sum(others, axis=-1)
+
+    def _score(self, logits: Array) -> Array:
+        return self.score(logits)
+
+
+class MaxLogit(FromLogits):
+    """Largest logit, its sign turned. Eq. (O3).
+
+    >>> import numpy as np
+    >>> MaxLogit().predict_features(np.array([[2.0, 0.0], [0.5, 0.0]]))
+    array([-2. , -0.5])
+    """
+
+    @staticmethod
+    def score(logits: Array) -> Array:
+        """Outlier scores (n,) of logits (n, C). Eq. (O3)."""
+        xp = array_namespace(logits)
+        return -xp.max(xp.astype(logits, xp.float64), axis=-1)
+
+    def _score(self, logits: Array) -> Array:
+        return self.score(logits)
+
+
+class Energy(FromLogits):
+    """Free energy of the logits. Eq. (O4).
+
+    Parameters
+    ----------
+    model : network or callable, optional
+    temperature : float, default=1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Energy().predict_features(np.array([[2.0, 0.0], [0.5, 0.0]])).round(3)
+    array([-2.127, -0.974])
+    """
+
+    def __init__(self, model: Model | None = None, *, temperature: float = 1.0) -> None:
+        super().__init__(model)
+        self.temperature = check_temperature(temperature)
+
+    @staticmethod
+    def score(logits: Array, temperature: float = 1.0) -> Array:
+        """Outlier scores −T log Σ exp(z/T) (n,) of logits (n, C). Eq. (O4)."""
+        xp = array_namespace(logits)
+        z = xp.astype(logits, xp.float64) / temperature
+        # log Σ exp z is what log-softmax takes off: the largest logit less its log-probability
+        return -temperature * (xp.max(z, axis=-1) - xp.max(log_softmax(z), axis=-1))
+
+    def _score(self, logits: Array) -> Array:
+        return self.score(logits, self.temperature)

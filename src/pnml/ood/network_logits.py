@@ -1,0 +1,110 @@
+"""Networks as detectors call them: batches in, logits out, and the network left as it was."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from pnml.core.arrays import Array, FloatArray
+from pnml.errors import InputError
+
+# A network, or any function from inputs to logits.
+Model = Any
+_ROWS = 512
+
+
+def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
+    """Inputs from a loader, batch by batch, or blocks of an array or a tensor of inputs.
+
+    Of a batch that is a tuple or a list, the first element is the input.
+    """
+    if is_numpy_array(data) or is_tensor(data):
+        yield from (data[start : start + rows] for start in range(0, len(data), rows))
+        return
+    if not isinstance(data, Iterable) or isinstance(data, str | dict):
+        raise InputError(
+            f"The rows came as a {type(data).__name__}; pass a loader of batches, an array or a "
+            "tensor."
+        )
+    for batch in data:
+        yield batch[0] if isinstance(batch, tuple | list) else batch
+
+
+def scores_of(predict: Callable[[Any], Array], data: Any, what: str) -> FloatArray:
+    """Scores (n,) of all inputs of a loader or an array, as one array."""
+    found = [as_numpy(predict(x)) for x in batches(data)]
+    if not sum(map(len, found)):
+        raise InputError(f"There are no rows in the {what}; pass at least one batch of inputs.")
+    return np.concatenate(found)
+
+
+def logits_of(model: Model | None, x: Any) -> Array:
+    """Logits (n, C) of a batch, without gradients and in eval mode; arrays give arrays."""
+    if model is None:
+        raise InputError(
+            "This detector has no network to put inputs through; pass one to its constructor, or "
+            "call predict_features."
+        )
+    if not is_module(model):
+        return _checked(model(x))
+    import torch
+
+    from pnml.nn.eval_mode import as_in_use
+
+    with as_in_use([model]), torch.no_grad():
+        logits = raw_logits(model, as_input(model, x))
+    return logits.cpu().numpy() if is_numpy_array(x) else logits
+
+
+def raw_logits(model: Any, x: Any) -> Array:
+    """Logits (n, C) of a network as it is, with gradients where they are on."""
+    from pnml.nn.batches import call
+
+    return logits_in(call(model, x))
+
+
+def logits_in(returned: Any) -> Array:
+    """Logits (n, C) in what a network returned: its first tensor."""
+    from pnml.nn.batches import tensors_in
+
+    return _checked(next(tensors_in(returned), None))
+
+
+def as_input(model: Any, x: Any) -> Any:
+    """The batch on the network's device, in its dtype where it came as an array."""
+    from pnml.nn.batches import device_of, input_of, moved
+
+    return moved(input_of(x, model), device_of(model))
+
+
+def is_module(model: Any) -> bool:
+    """Whether this is a network of PyTorch, which is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def is_tensor(values: Any) -> bool:
+    """Whether this is a tensor of PyTorch, which is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
+
+
+def as_numpy(values: Array) -> FloatArray:
+    """The same numbers as an array in float64."""
+    if is_tensor(values):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _checked(logits: Any) -> Array:
+    if getattr(logits, "ndim", None) != 2:
+        shape = tuple(getattr(logits, "shape", ()))
+        raise InputError(
+            f"The network gave logits of shape {shape}, not (n, classes); pass a classifier, or a "
+            "function that returns its logits."
+        )
+    return logits

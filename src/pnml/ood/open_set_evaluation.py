@@ -1,0 +1,158 @@
+"""Scores against each other where rows of unknown classes come among the known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.errors import InputError
+from pnml.metrics.checks import numbers
+from pnml.metrics.open_set_estimates import FPR, open_set_metrics
+from pnml.ood.network_logits import as_numpy, is_tensor
+from pnml.ood.ood_evaluation import ranked_scores, to_be_read_again
+from pnml.ood.open_set_table import OpenSetRow, OpenSetTable
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Scores of known rows, and of each set of unknown ones; high means known.
+_Scores = tuple[FloatArray, dict[str, FloatArray]]
+
+
+def evaluate_open_set(
+    scores: Mapping[str, Any],
+    predicted: Any,
+    labels: Any,
+    *,
+    known: Any = None,
+    unknown: Mapping[str, Any] | None = None,
+    fpr: tuple[float, ...] = FPR,
+    confidence: float = 0.95,
+    resamples: int = 200,
+    seed: int = 0,
+) -> OpenSetTable:
+    """One table of how well scores keep unknown classes out while known ones are told apart.
+
+    Parameters
+    ----------
+    scores : dict of name → detector, or of name → (scores of known rows, dict of set → scores)
+        Detectors as `evaluate_ood` takes them, or scores at hand, which are high for known rows.
+    predicted : array-like of shape (n,), or dict of name → array-like
+        The class that the classifier names for each known row; a dict where each score comes with
+        a classifier of its own.
+    labels : array-like of shape (n,)
+        The true classes of the known rows.
+    known : loader, array or tensor, optional
+        Inputs of the known rows, in the order of the labels; only detectors need them.
+    unknown : dict of name → loader, array or tensor, optional
+        Inputs of rows of unknown classes; only detectors need them.
+    fpr : tuple of float in [0, 1]
+        The rates of unknown rows let in at which the rate of correct answers is wanted.
+    confidence, resamples, seed
+        Of the intervals, as in `pnml.metrics.detection_metrics`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pnml.ood import Energy, MSP
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(3, size=200)
+    >>> known, flat = 3 * np.eye(3)[labels] + rng.normal(size=(200, 3)), rng.normal(size=(100, 3))
+    >>> head = lambda rows: rows  # these rows are logits already
+    >>> table = evaluate_open_set(
+    ...     {"Max-prob": MSP(head), "Energy": Energy(head)},
+    ...     known.argmax(axis=1),
+    ...     labels,
+    ...     known=known,
+    ...     unknown={"flat": flat},
+    ... )
+    >>> accuracy = float(np.mean(known.argmax(axis=1) == labels))
+    >>> table["Max-prob", "flat"].ccr[-1].value == accuracy
+    True
+    """
+    if not isinstance(scores, Mapping) or not scores:
+        raise InputError(
+            "scores must be a dict that names at least one detector or pair of scores; pass for "
+            'instance scores={"regret": detector}.'
+        )
+    known = to_be_read_again(known)
+    if isinstance(unknown, Mapping):
+        unknown = {each: to_be_read_again(inputs) for each, inputs in unknown.items()}
+    sets = None
+    rows = []
+    for name, given in scores.items():
+        mine, strange = _scores(name, given, known, unknown)
+        sets = tuple(strange) if sets is None else sets
+        if set(strange) != set(sets) or not sets:
+            raise InputError(
+                f"{name!r} has scores of the unknown sets {sorted(strange)}, the first score of "
+                f"{sorted(sets)}; pass scores of the same sets, and of one at least."
+            )
+        right = _correct(name, predicted, labels, len(mine))
+        for each in sets:
+            found = open_set_metrics(
+                mine,
+                right,
+                strange[each],
+                fpr=fpr,
+                confidence=confidence,
+                resamples=resamples,
+                seed=seed,
+            )
+            rows.append(OpenSetRow(name, each, len(mine), len(strange[each]), found))
+    return OpenSetTable(tuple(rows), confidence)
+
+
+def _scores(name: str, given: Any, known: Any, unknown: Mapping[str, Any] | None) -> _Scores:
+    """Scores of known and unknown rows, as they came or from a detector."""
+    if isinstance(given, tuple):
+        if len(given) != 2 or not isinstance(given[1], Mapping):
+            raise InputError(
+                f"The scores {name!r} are a tuple that is no pair of scores of known rows and a "
+                'dict of scores by unknown set; pass for instance (known, {"svhn": unknown}).'
+            )
+        mine = numbers(as_numpy(given[0]), f"the scores {name!r} of known rows")
+        return mine, {
+            each: numbers(as_numpy(values), f"the scores {name!r} of unknown rows {each!r}")
+            for each, values in given[1].items()
+        }
+    doors = [hasattr(given, door) for door in ("predict", "score_samples")]
+    if not callable(given) and not any(doors):
+        raise InputError(
+            f"The score {name!r} is a {type(given).__name__}, neither a detector with predict or "
+            "score_samples nor a pair of scores; pass one of these."
+        )
+    if known is None or not isinstance(unknown, Mapping):
+        raise InputError(
+            f"The detector {name!r} needs inputs to score; pass known=inputs and "
+            'unknown={"svhn": inputs}.'
+        )
+    mine = ranked_scores(name, given, known, "known rows")
+    return mine, {
+        each: ranked_scores(name, given, inputs, f"unknown rows {each!r}")
+        for each, inputs in unknown.items()
+    }
+
+
+def _correct(name: str, predicted: Any, labels: Any, n: int) -> npt.NDArray[np.bool_]:
+    """Whether the class of each known row is named."""
+    if isinstance(predicted, Mapping):
+        if name not in predicted:
+            raise InputError(
+                f"predicted is a dict without {name!r}; pass the classes named for every score."
+            )
+        predicted = predicted[name]
+    named, true = (_values(part) for part in (predicted, labels))
+    if named.shape != (n,) or true.shape != (n,):
+        raise InputError(
+            f"There are {n} scores of known rows by {name!r}, but the predicted classes have shape "
+            f"{named.shape} and the labels {true.shape}; pass one of each for every row."
+        )
+    return np.asarray(named == true, dtype=bool)
+
+
+def _values(labels: Any) -> npt.NDArray[Any]:
+    return np.asarray(labels.detach().cpu() if is_tensor(labels) else labels)

@@ -1,0 +1,146 @@
+"""The regret of the last layer as an outlier score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from array_api_compat import is_numpy_array
+
+from pnml.core.arrays import Array
+from pnml.core.trust import Reference, Thresholds
+from pnml.errors import InputError
+from pnml.ood.detector import Detector
+from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, is_tensor
+
+if TYPE_CHECKING:
+    from pnml.nn import LastLayerOutput, LastLayerPNML
+
+
+class RegretDetector(Detector):
+    """Inputs that hindsight would have changed the network for are outliers. Eq. (O1).
+
+    One pass over the training inputs, no labels, no outliers, no retraining; the threshold comes
+    from training rows, each judged as if it had not been there.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or LastLayerPNML
+        A trained network, or one that already has pNML on its last layer, fitted or not.
+    layer : optional
+        Where the last layer is, as in `pnml.nn.LastLayerPNML`.
+    perturb : callable, optional
+        What is done to inputs before they are judged, as ODIN's ``perturb``; training inputs are
+        taken as they are.
+    **settings
+        Of `pnml.nn.LastLayerPNML`: ``alpha``, ``normalize``, ``scale`` and so on.
+
+    Attributes
+    ----------
+    pnml : the LastLayerPNML that is asked
+
+    Examples
+    --------
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    >>> seen = torch.randn(500, 4) * torch.tensor([1.0, 1.0, 1.0, 0.0])
+    >>> detector = RegretDetector(network).fit([seen])
+    >>> usual, strange = (
+    ...     torch.randn(1, 4) * torch.tensor([1.0, 1.0, 1.0, 0.0]),
+    ...     9 * torch.eye(4)[3:],
+    ... )
+    >>> bool(detector.predict(strange) > detector.predict(usual))
+    True
+    >>> detector.trusted(usual), detector.trusted(strange)
+    (tensor([True]), tensor([False]))
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        layer: Any = None,
+        *,
+        perturb: Callable[[Any], Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        from pnml.nn import LastLayerPNML
+
+        if not isinstance(model, LastLayerPNML):
+            model = LastLayerPNML(model, layer, **settings)
+        elif settings or layer is not None:
+            raise InputError(
+                "The model has pNML on its last layer already, so layer and settings come too "
+                "late; pass them to that LastLayerPNML, or pass the network itself."
+            )
+        self.pnml: LastLayerPNML = model
+        self.perturb = perturb
+
+    @classmethod
+    def from_embeddings(cls, weight: Any, bias: Any, embeddings: Any, **settings: Any) -> Self:
+        """A detector fitted to embeddings (n, d), from the weight (C, d) and bias (C,) of a head.
+
+        Embeddings are then what it takes everywhere, as inputs and as features.
+
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> seen = np.eye(4)[rng.integers(3, size=200)] + 0.01 * rng.normal(size=(200, 4))
+        >>> detector = RegretDetector.from_embeddings(np.eye(4)[:3], None, seen)
+        >>> detector.trusted(np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]]))
+        array([ True, False])
+        """
+        from pnml.nn import LastLayerPNML
+
+        return cls(LastLayerPNML.from_embeddings(weight, bias, embeddings, **settings))
+
+    def fit(self, loader: Any) -> Self:
+        """Count the features of the training inputs that a loader gives, in one pass."""
+        rows = list(batches(loader)) if is_numpy_array(loader) or is_tensor(loader) else loader
+        self.pnml.fit(rows)
+        return self
+
+    def fit_features(self, features: Any, y: Any = None) -> Self:
+        """Count the training features (n, d) themselves; labels are not looked at."""
+        self.pnml.fit_features(features)
+        return self
+
+    def predict(self, x: Any) -> Array:
+        """Regrets (n,) of inputs in nats; high means out-of-distribution.
+
+        Infinite where a row has something that no training row had and nothing was said, by a
+        penalty, of how much that means.
+        """
+        return self._score_and_leverage(x)[0]
+
+    def predict_features(self, features: Any) -> Array:
+        """Regrets (n,) of features (n, d) in nats, as `predict` of inputs."""
+        import torch
+
+        with torch.no_grad():
+            return _measured(self.pnml.score_features(features), features)[0]
+
+    def _score_and_leverage(self, x: Any) -> tuple[Array, Array]:
+        import torch
+
+        inputs = x if self.perturb is None else self.perturb(x)
+        with torch.no_grad():
+            return _measured(self.pnml(_ready(self.pnml.model, inputs)), x)
+
+    def _reference(self) -> Reference:
+        return self.pnml.reference_
+
+    def _thresholds(self, level: float) -> Thresholds:
+        return self.pnml.thresholds(level)  # which computes them once for each level
+
+
+def _measured(out: LastLayerOutput, given: Any) -> tuple[Array, Array]:
+    """Regrets, infinite with the leverage, and leverages, as the kind of array that was given."""
+    regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
+    if is_numpy_array(given):
+        return as_numpy(regret), as_numpy(out.leverage)
+    return regret, out.leverage
+
+
+def _ready(model: Any, x: Any) -> Any:
+    """Inputs where the network is, and arrays in its dtype: they come in double precision."""
+    return as_input(model, x) if is_module(model) else x

@@ -1,0 +1,121 @@
+"""The common schema of the files of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.readers.csv_file import CsvFile
+from pnml.readers.csv_rows import Block
+from pnml.readers.file_errors import listed
+from pnml.readers.promotion import is_number, joined, joined_or_text
+from pnml.readers.typed_file import TypedFile
+
+Part = CsvFile | TypedFile  # one file of a table
+
+
+def common_schema(parts: Sequence[Part], full: Part | None, name: str) -> pa.Schema:
+    """Columns in the order of the first file; the types of CSV columns come from `full` alone.
+
+    `full` is a file with rows, None where there is none. Columns that were not asked for may
+    differ.
+    """
+    for part in parts[1:]:
+        _refuse_other_columns(parts[0], part)
+    if full is None:
+        what = "a header" if isinstance(parts[0], CsvFile) else "columns"
+        raise InputError(
+            f"{shorten(name, MOST_PATH)} has {what} but no rows; give a table with rows."
+        )
+    schema = pa.schema([full.schema.field(column) for column in parts[0].columns])
+    for part in parts:
+        if isinstance(part, TypedFile):
+            schema = _joined(schema, part, full)
+    return schema
+
+
+def wanted_schema(schema: pa.Schema, numeric: set[str], text: set[str]) -> pa.Schema:
+    """The types with which reading of CSV columns starts.
+
+    >>> wanted_schema(pa.schema([("code", pa.int64())]), set(), {"code"}).types
+    [DataType(string)]
+    """
+    fields = []
+    for field in schema:
+        if field.name in text:
+            fields.append(field.with_type(pa.string()))
+        elif field.name in numeric and not is_number(field.type):
+            fields.append(field.with_type(pa.float64()))
+        else:
+            fields.append(field)
+    return pa.schema(fields)
+
+
+def widened_schema(
+    schema: pa.Schema, of_block: pa.Schema, part: CsvFile, block: Block, numeric: set[str]
+) -> pa.Schema:
+    """Types that also hold a block which has the types `of_block` by itself."""
+    texts = [
+        name
+        for name in part.names
+        if name in numeric and not (is_number(kind := of_block.field(name).type) or _is_null(kind))
+    ]
+    if texts:
+        part.refuse_text(block, texts)
+    wider = joined_schema(schema, of_block)
+    if wider.equals(schema):
+        # A timestamp may be out of range for the unit of all others.
+        wider = pa.schema(
+            field.with_type(pa.string()) if pa.types.is_temporal(field.type) else field
+            for field in schema
+        )
+    if wider.equals(schema):
+        raise InputError(
+            f"{part.file.label} holds cells that fit no type; look for odd cells in its columns."
+        )
+    return wider
+
+
+def joined_schema(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
+    """Types for CSV columns in which two blocks have these types."""
+    return pa.schema(
+        field.with_type(joined_or_text(field.type, other.field(field.name).type))
+        for field in schema
+    )
+
+
+def _refuse_other_columns(first: Part, other: Part) -> None:
+    ours, theirs = set(first.columns), set(other.columns)
+    lacking = [name for name in first.columns if name not in theirs]
+    more = [name for name in other.columns if name not in ours]
+    if not lacking and not more:
+        return
+    words = []
+    if lacking:
+        words.append(f"lacks {listed(lacking)}")
+    if more:
+        words.append(f"also has {listed(more)}")
+    raise InputError(
+        f"{other.file.label} {' and '.join(words)} as against {first.file.label}; "
+        "give files with the same columns."
+    )
+
+
+def _joined(schema: pa.Schema, part: TypedFile, first: Part) -> pa.Schema:
+    fields = []
+    for field in schema:
+        other = part.schema.field(field.name).type
+        kind = joined(field.type, other)
+        if kind is None:
+            raise InputError(
+                f"Column {shorten(field.name)!r} is {shorten(other)} in {part.file.label} but "
+                f"{shorten(field.type)} in {first.file.label}; write both with one type."
+            )
+        fields.append(field.with_type(kind))
+    return pa.schema(fields)
+
+
+def _is_null(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_null(kind))

@@ -1,0 +1,267 @@
+"""Read a table batch by batch from files, a folder, a pattern or standard input."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from pnml.readers.batches import resized
+from pnml.readers.common_schema import (
+    common_schema,
+    joined_schema,
+    wanted_schema,
+    widened_schema,
+)
+from pnml.readers.csv_file import CsvFile
+from pnml.readers.csv_text import ReadOptions
+from pnml.readers.file_pass import START, Broken, Event, Mark, Read, Then, Wider, events
+from pnml.readers.find_files import FoundFiles, find_files
+from pnml.readers.table_files import TableFiles
+
+_MOST_WORKERS = 4
+
+Progress = Callable[[int, int], None]
+T = TypeVar("T")
+
+
+class Retyped(Exception):  # noqa: N818 - a signal for the caller, no error
+    """Columns need other types than those they were read with."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__("The table is read again with other types.")
+        self.schema = schema
+
+
+class _LeftOut(Exception):  # noqa: N818 - a signal for the caller, no error
+    """A file turned out to be bad after some of its rows had been handed on."""
+
+
+def open_table(
+    source: str | Path,
+    options: ReadOptions | None = None,
+    *,
+    columns: Collection[str] | None = None,
+    skip_bad: bool = False,
+    access: Mapping[str, Any] | None = None,
+) -> TableSource:
+    r"""A table that can be read many times, in bounded memory.
+
+    Parameters
+    ----------
+    source : str or path
+        A CSV, TSV, Parquet or Arrow file (also compressed CSV), a folder of them, a pattern such
+        as ``"part-*.csv"``, ``"-"`` for standard input, or an address that fsspec can open, such
+        as ``"s3://bucket/part-*.parquet"``.
+    options : ReadOptions
+        Delimiter, encoding and missing words of text files.
+    columns : names of columns, optional
+        Only these are read, and only these must be the same in all files.
+    skip_bad : bool
+        Leave out all rows of files that cannot be read to their end; ``bad`` lists these files.
+    access : dict, optional
+        Options of fsspec for an address, such as credentials.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "new.csv")
+    ...     _ = path.write_text("age,name\n7,Ann\n9,Bob\n")
+    ...     table = open_table(path)
+    ...     table.schema.names, table.read(lambda batches: sum(b.num_rows for b in batches))
+    (['age', 'name'], 2)
+    """
+    found = find_files(source, access, skip_bad=skip_bad)
+    try:
+        return TableSource(found, options or ReadOptions(), columns, skip_bad=skip_bad)
+    except BaseException:
+        if found.temporary is not None:
+            found.temporary.unlink(missing_ok=True)
+        raise
+
+
+class TableSource:
+    """A table in files; see `open_table`.
+
+    >>> open_table("missing.csv")
+    Traceback (most recent call last):
+    ...
+    pnml.errors.InputError: missing.csv is not there; check the path.
+    """
+
+    name: str  # for messages
+    files: tuple[Path, ...]
+    size: int  # bytes on disk
+    schema: pa.Schema  # from the first rows; CSV columns may turn out to have wider types
+
+    def __init__(
+        self,
+        found: FoundFiles,
+        options: ReadOptions,
+        columns: Collection[str] | None = None,
+        *,
+        skip_bad: bool = False,
+    ) -> None:
+        self._files = TableFiles(found, options, columns, skip_bad)
+        paths = [part.file.path for part in self._files.parts]
+        self.name, self.size = found.name, self._files.size
+        self.files = tuple(path for path in paths if isinstance(path, Path))
+        self.schema = common_schema(self._files.readable, self._files.first_with_rows, self.name)
+        self._remove = None
+        if found.temporary is not None:
+            self._remove = weakref.finalize(self, found.temporary.unlink, missing_ok=True)
+
+    @property
+    def bad(self) -> dict[str, str]:
+        """Names of the files that are left out, and why."""
+        return self._files.bad
+
+    @property
+    def skips_bad(self) -> bool:
+        """Whether files that cannot be read are left out."""
+        return self._files.skip_bad
+
+    @property
+    def identity(self) -> list[list[Any]]:
+        """Names, sizes and times of the files, to tell whether they have changed."""
+        return self._files.identity
+
+    def file_name(self, file: int) -> str:
+        """Name of the file that an event gives by its index."""
+        return self._files.parts[file].file.name
+
+    def leave_out(self, broken: Broken) -> None:
+        """Leave out a file that cannot be read, from now on."""
+        self._files.leave_out(broken)
+
+    def leave_out_named(self, bad: Mapping[str, str]) -> None:
+        """Leave out files that an earlier pass could not read: names, and why."""
+        self._files.leave_out_named(bad)
+
+    def close(self) -> None:
+        """Remove the temporary copy of standard input, if there is one."""
+        if self._remove is not None:
+            self._remove()
+
+    def __enter__(self) -> TableSource:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def read(
+        self,
+        consume: Callable[[Iterator[pa.RecordBatch]], T],
+        *,
+        numeric: Collection[str] = (),
+        text: Collection[str] = (),
+        schema: pa.Schema | None = None,
+        progress: Progress | None = None,
+    ) -> T:
+        """The result of `consume`, called with all rows in batches of one schema.
+
+        `consume` may be CALLED TWICE: where later cells of a CSV file do not fit the types of its
+        first rows, an exception passes through the first call, and a second call gets all rows
+        again with types that fit. So it must start from nothing, keep no state outside, and let
+        exceptions that are not its own pass.
+
+        Parameters
+        ----------
+        consume : function of an iterator of record batches
+        numeric : names of columns
+            Text in these columns of a CSV file raises an error.
+        text : names of columns
+            These columns of a CSV file are read as text, so 007 keeps its zeros.
+        schema : pyarrow.Schema, optional
+            Types to start with, in place of those of the first rows.
+        progress : function of the bytes read so far and of all bytes
+            Called before each batch; the first number falls where rows are read again.
+        """
+        schema = self.wanted(numeric, text) if schema is None else schema
+        while True:
+            with closing(self._batches(schema, numeric, progress)) as stream:
+                try:
+                    return consume(resized(stream))
+                except Retyped as retyped:
+                    schema = retyped.schema
+                except _LeftOut:
+                    continue  # now without the rows of that file
+
+    def wanted(self, numeric: Collection[str] = (), text: Collection[str] = ()) -> pa.Schema:
+        """The types with which reading starts."""
+        if not self.is_text:
+            return self.schema
+        return wanted_schema(self.schema, set(numeric), set(text))
+
+    def codes(self) -> list[str]:
+        """Columns of a CSV table that look like numbers but would lose zeros or digits."""
+        first = self._files.parts[0]
+        return first.codes() if isinstance(first, CsvFile) else []
+
+    def passing(
+        self,
+        schema: pa.Schema,
+        then: Then,
+        *,
+        numeric: Collection[str] = (),
+        start: Mark = START,
+        workers: int | None = None,
+    ) -> Generator[Event, None, None]:
+        """One pass from a mark on: events of the pieces in order, with the results of `then`.
+
+        Raises `Retyped` at the end where cells of a CSV file do not fit the schema. The caller
+        passes a `Broken` file to `leave_out`.
+        """
+        wider = schema
+        most = min(_MOST_WORKERS, pa.cpu_count()) if self.is_text else 1
+        stream = events(
+            self._files.parts,
+            schema,
+            then,
+            workers=workers or most,
+            start=start,
+            without=frozenset(self._files.without),
+            skip_bad=self.skips_bad,
+        )
+        with closing(stream):
+            for event in stream:
+                result = event.result if isinstance(event, Read) else None
+                if isinstance(result, Wider) and isinstance(result.part, CsvFile):
+                    block = (result.schema, result.part, result.piece, set(numeric))
+                    # from the types that the block was read with, not from those widened since
+                    wider = joined_schema(wider, widened_schema(schema, *block))
+                elif wider is schema:
+                    yield event
+        if wider is not schema:
+            raise Retyped(wider)
+
+    def _batches(
+        self, schema: pa.Schema, numeric: Collection[str], progress: Progress | None
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Rows of one schema; raises `Retyped` at the end where they need another one."""
+        with closing(self.passing(schema, lambda batch, _: batch, numeric=numeric)) as stream:
+            for event in stream:
+                if isinstance(event, Broken):
+                    self.leave_out(event)
+                    raise _LeftOut
+                if not isinstance(event, Read):
+                    continue
+                if progress is not None:
+                    progress(event.done, self.size)
+                yield event.result
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the types of columns come from the cells, as in CSV files."""
+        return isinstance(self._files.parts[0], CsvFile)

@@ -1,0 +1,52 @@
+"""Estimators from a sum of Grams: which ones can be, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from pnml.core.statistic.exact_sum import GramSum
+from pnml.errors import InputError
+from pnml.estimators.gram_classifier import fitted_inside
+from pnml.estimators.regressor import StreamingRegressor
+
+
+def check_additive(estimator: Any) -> None:
+    """Raise where an estimator cannot be fitted from a statistic that adds up over rows.
+
+    >>> from pnml import PNMLRegressor
+    >>> check_additive(PNMLRegressor())
+    """
+    if hasattr(estimator, "fit_gram") and is_classifier(estimator):
+        fitted_inside(estimator)
+        return
+    name = type(estimator).__name__
+    if isinstance(estimator, StreamingRegressor):
+        if hasattr(estimator, "fit_gram"):
+            estimator._settings()  # refuses bad settings before the pass, not after it
+            return
+        name = f"{name}(penalty={getattr(estimator, 'penalty', None)!r})"
+    raise InputError(
+        f"{name} needs all its rows at once and not a statistic of them; use PNMLRegressor, "
+        'LpNMLRegressor with penalty="l2", or a PNMLClassifier around a FrozenEstimator, or fit '
+        "a sample of the rows in memory."
+    )
+
+
+def fitted(estimator: Any, total: GramSum, names: list[str] | None = None) -> Any:
+    """The estimator, fitted to all rows of the sum; `names` are the names of its columns.
+
+    >>> from pnml import PNMLRegressor
+    >>> from pnml.core.statistic.gram import Gram
+    >>> part = Gram.of(np.array([[0.0], [1.0], [3.0]]), np.array([0.0, 2.0, 6.5]))
+    >>> fitted(PNMLRegressor(), GramSum.of(part), ["size"]).coef_.round(2)
+    array([2.18])
+    """
+    estimator.fit_gram(total.gram())
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    return estimator

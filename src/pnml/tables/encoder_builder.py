@@ -1,0 +1,108 @@
+"""Build an encoder batch by batch; each new word gets a column of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pnml.core.arrays import FloatArray
+from pnml.errors import InputError
+from pnml.tables.column_builders import CategoryBuilder, NumberBuilder
+from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder, Patterns, distinct_rows
+from pnml.tables.roles import MOST_LEVELS, Role
+
+_MOST_PATTERNS = 100_000
+_MOST_PLACES = 20_000
+
+
+class EncoderBuilder:
+    """Encodes batches into rows of numbers and learns the encoder from them on the way."""
+
+    def __init__(self, roles: list[Role], look: pa.Table, weights: FloatArray | None) -> None:
+        w = np.ones(look.num_rows) if weights is None else weights
+        self.width = NEVER_SEEN + 1
+        self._patterns: Counter[bytes] = Counter()
+        self._too_many = False
+        self.columns: list[NumberBuilder | CategoryBuilder] = []
+        for role in roles:
+            if role.kind == "category":
+                limit = _MOST_PLACES if role.remark == "as asked" else MOST_LEVELS
+                self.columns.append(CategoryBuilder(role.column, limit))
+            elif role.kind in ("number", "date"):
+                place = self._next()
+                self.columns.append(NumberBuilder(role.column, role.kind == "date", place))
+                self.columns[-1].look(look[role.column], w)
+
+    def _next(self) -> int:
+        self.width += 1
+        return self.width - 1
+
+    def encode(self, batch: pa.RecordBatch | pa.Table, weights: FloatArray | None) -> FloatArray:
+        """Encoded rows (n, width). `width` may grow; earlier rows are 0 in the new places."""
+        learnt = [c.learn(batch.column(c.name), weights, self._next) for c in self.columns]
+        if self.width > _MOST_PLACES:
+            raise InputError(
+                f"The columns have more than {_MOST_PLACES:,} distinct words together; "
+                "leave the longest out with --drop."
+            )
+        X = np.zeros((batch.num_rows, self.width), order="F")
+        for column, written in zip(self.columns, learnt, strict=True):
+            column.write(written, X)
+        self._note(np.column_stack([written.missing for written in learnt]))
+        return X
+
+    def _note(self, missing: BoolArray) -> None:
+        """Count the sets of columns that are missing together."""
+        if self._too_many:
+            return
+        keys, where = distinct_rows(missing)
+        self._patterns.update(dict(zip(keys, np.bincount(where).tolist(), strict=True)))
+        if len(self._patterns) > _MOST_PATTERNS:
+            self._too_many = True
+            self._patterns.clear()
+
+    @property
+    def lonely_patterns(self) -> float:
+        """Share of the rows that miss a set of columns which no other row misses."""
+        alone = sum(rows == 1 for rows in self._patterns.values())
+        return alone / max(self._patterns.total(), 1)
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Columns from which nothing can be learnt, and why."""
+        return [(c.name, c.problem()) for c in self.columns if c.problem()]
+
+    def factors(self) -> FloatArray:
+        """Factors (width,) that convert encoded rows to the units of the finished encoder."""
+        factors = np.ones(self.width)
+        for column in self.columns:
+            if isinstance(column, NumberBuilder) and column.spread:
+                factors[column.value] = 1 / column.spread
+        return factors
+
+    def state(self) -> dict[str, Any]:
+        """State needed to resume, as JSON values."""
+        return {
+            "width": self.width,
+            "columns": [column.state() for column in self.columns],
+            "patterns": [[key.hex(), rows] for key, rows in self._patterns.items()],
+            "too_many": self._too_many,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from the state of a builder of the same columns."""
+        self.width = state["width"]
+        for column, learnt in zip(self.columns, state["columns"], strict=True):
+            column.restore(learnt)
+        self._patterns = Counter({bytes.fromhex(key): rows for key, rows in state["patterns"]})
+        self._too_many = state["too_many"]
+
+    def build(self) -> Encoder:
+        """The finished encoder."""
+        k = len(self.columns)
+        rows = [np.frombuffer(key, dtype=np.uint8) for key in sorted(self._patterns)]
+        bits = np.unpackbits(np.array(rows), axis=1, count=k).astype(bool) if rows else None
+        seen = None if self._too_many or bits is None else bits
+        return Encoder(tuple(c.build() for c in self.columns), self.width, Patterns(seen))

@@ -1,0 +1,65 @@
+"""The statistic of a long table, batch by batch; the columns are learnt on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, state_of, sum_of
+from pnml.core.statistic.gram import Gram
+from pnml.tables.encoder_builder import EncoderBuilder
+from pnml.tables.labelled_rows import LabelledRows
+from pnml.tables.roles import Role
+from pnml.tables.targets import Target
+
+_SLICE_NUMBERS = 2**22  # numbers in the rows that are added at once
+
+
+class TableStatistic:
+    """Words, means and spreads of the columns and the moments of the rows that were read so far.
+
+    Standardising, one-hot places and the values for missing cells all come from the same pass:
+    numbers are summed in units of the first rows, and the sums are converted at the end. Eq. (B3).
+    `look` fixes the units but is not added.
+    """
+
+    def __init__(self, roles: list[Role], target: Target, weight: str | None, look: pa.Table):
+        first = LabelledRows.of(look, target, weight)
+        self._target, self._weight = target, weight
+        self.builder = EncoderBuilder(roles, first.rows, first.weights)
+        self.total = GramSum.empty(self.builder.width, 1)
+        self.unlabelled = self.weightless = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of a batch."""
+        for part in _slices(batch, self.builder.width):
+            labelled = LabelledRows.of(part, self._target, self._weight)
+            self.unlabelled += labelled.unlabelled
+            self.weightless += labelled.weightless
+            if len(labelled.y):
+                X = self.builder.encode(labelled.rows, labelled.weights)
+                self.total = self.total.widened(self.builder.width).plus_rows(
+                    X, labelled.y, labelled.weights
+                )
+
+    def gram(self) -> Gram:
+        """The Gram of all rows, in the units of the finished encoder."""
+        return self.total.gram().scaled(self.builder.factors())
+
+    def state(self) -> tuple[Document, Arrays]:
+        """State needed to resume: a JSON document and arrays."""
+        document, arrays = state_of(self.total)
+        left_out = [self.unlabelled, self.weightless]
+        return document | {"left_out": left_out, "builder": self.builder.state()}, arrays
+
+    def restore(self, document: Document, arrays: Arrays) -> None:
+        """Resume from a state."""
+        self.total = sum_of(document, arrays)
+        self.unlabelled, self.weightless = document["left_out"]
+        self.builder.restore(document["builder"])
+
+
+def _slices(batch: pa.RecordBatch, width: int) -> Iterator[pa.RecordBatch]:
+    step = max(1000, _SLICE_NUMBERS // width)
+    return (batch.slice(start, step) for start in range(0, batch.num_rows, step))
