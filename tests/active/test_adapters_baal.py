@@ -66,27 +66,8 @@ def test_bad_input_is_refused_in_a_sentence(pool, test, words):
         DIALHeuristic().compute_score(pool, test)
 
 
-def trained(x, y):
-    torch.manual_seed(0)
-    layers = (
-        torch.nn.Linear(64, 64),
-        torch.nn.ReLU(),
-        torch.nn.Dropout(0.5),
-        torch.nn.Linear(64, 10),
-    )
-    net = torch.nn.Sequential(*layers)
-    for _ in range(60):
-        loss = torch.nn.functional.cross_entropy(net(x), y)
-        with torch.no_grad():
-            for weight, slope in zip(
-                net.parameters(), torch.autograd.grad(loss, net.parameters()), strict=True
-            ):
-                weight -= slope
-    return net.eval()
-
-
 @pytest.mark.filterwarnings("ignore")
-def test_labels_that_it_asks_for_raise_the_accuracy():
+def test_labels_that_it_asks_for_raise_the_accuracy(dropout_network):
     X, y = load_digits(return_X_y=True)
     x, y = torch.tensor(X / 16, dtype=torch.float32), torch.tensor(y)
     test, truth = x[900:], y[900:]
@@ -96,7 +77,8 @@ def test_labels_that_it_asks_for_raise_the_accuracy():
 
     def accuracy():
         rows = [data[i] for i in range(len(data))]
-        state["net"] = trained(torch.stack([r[0] for r in rows]), torch.stack([r[1] for r in rows]))
+        inputs, labels = (torch.stack(part) for part in zip(*rows, strict=True))
+        state["net"] = dropout_network(inputs, labels, 60).eval()
         with torch.no_grad():
             return float((state["net"](test).argmax(dim=1) == truth).float().mean())
 

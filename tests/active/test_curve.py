@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -478,3 +479,30 @@ def test_a_display_shows_means_and_intervals(curves):
     one = LearningCurves((0,), curves.labels, alone, alone)
     assert ActiveLearningDisplay.from_curves(one).areas_ == {}
     plt.close("all")
+
+
+class Nearest:
+    """Predicts the label of the nearest training row."""
+
+    def __init__(self, X, y, seed):
+        self.X, self.y = X, y
+
+    def predict(self, X):
+        return self.y[np.abs(X[:, None] - self.X).sum(axis=2).argmin(axis=1)]
+
+
+def test_a_log_of_the_first_release_is_resumed(tmp_path):
+    log = tmp_path / "curve.jsonl"
+    log.write_bytes(Path(__file__).with_name("learning_curve_0_1.jsonl").read_bytes())
+    before = log.read_bytes()
+    X, y = np.arange(12.0)[:, None], np.arange(12) // 6
+    settings = {"strategies": ["random", "core-set"], "seeds": [0], "start": 2, "stop": 5}
+
+    def run(log):
+        return active_learning_curve(
+            Nearest, X, y, X + 0.25, y, **settings, log=log, stamp="nearest", progress=False
+        )
+
+    resumed, again = run(log), run(tmp_path / "new.jsonl")
+    assert log.read_bytes() == before == (tmp_path / "new.jsonl").read_bytes()
+    assert resumed.accuracy["core-set"].tolist() == again.accuracy["core-set"].tolist()

@@ -15,27 +15,12 @@ GIGABYTE = 1e9
 
 
 @pytest.fixture(scope="module")
-def network():
+def network(dropout_network):
     """Trained on few digits, so that its models differ, and for long, so that they are sure."""
     torch = pytest.importorskip("torch")
     X, y = load_digits(return_X_y=True)
     x, y = torch.tensor(X[:60] / 16, dtype=torch.float32), torch.tensor(y[:60])
-    torch.manual_seed(0)
-    layers = (
-        torch.nn.Linear(64, 64),
-        torch.nn.ReLU(),
-        torch.nn.Dropout(0.5),
-        torch.nn.Linear(64, 10),
-    )
-    net = torch.nn.Sequential(*layers)
-    for _ in range(150):
-        loss = torch.nn.functional.cross_entropy(net(x), y)
-        with torch.no_grad():
-            for weight, slope in zip(
-                net.parameters(), torch.autograd.grad(loss, net.parameters()), strict=True
-            ):
-                weight -= slope
-    return net
+    return dropout_network(x, y, 150)
 
 
 @pytest.mark.parametrize("kernel", ["numpy", "numba"])

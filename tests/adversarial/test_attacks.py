@@ -63,12 +63,12 @@ def test_a_seed_repeats_it_and_the_width_of_batches_does_not_matter(network, inp
     defence = AdversarialPNML(network, 0.05)
     y = defence(inputs).argmax(dim=1)
     first, again, narrow = (
-        targeted_apgd(defence, inputs, y, 0.1, steps=8, seed=5, rows_at_once=width)
-        for width in (256, 256, 2)
+        targeted_apgd(defence, inputs, y, 0.1, steps=4, seed=5, targets=2, rows_at_once=size)
+        for size in (256, 256, 3)
     )
     assert (first.inputs == again.inputs).all()
     torch.testing.assert_close(narrow.inputs, first.inputs)
-    other = targeted_apgd(defence, inputs, y, 0.1, steps=8, seed=6)
+    other = targeted_apgd(defence, inputs, y, 0.1, steps=4, seed=6, targets=2)
     assert (first.inputs != other.inputs).any()
 
 
@@ -88,12 +88,12 @@ def test_more_restarts_and_targets_never_do_less(network, inputs):
 
 def test_it_goes_through_the_defence_and_not_only_through_the_network(make):
     network = make(4, scale=3.0)
-    x = torch.rand(60, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    x = torch.rand(40, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     y = network(x).argmax(dim=1)
-    static = targeted_apgd(network, x, y, 0.1, steps=20)
+    static = targeted_apgd(network, x, y, 0.1, steps=12)
     for backward in ("autograd", "identity", "soft"):
         defence = AdversarialPNML(network, 0.1, backward=backward)
-        through = targeted_apgd(defence, x, y, 0.1, steps=20)
+        through = targeted_apgd(defence, x, y, 0.1, steps=12)
         transferred = AttackResult.of(defence, static.inputs, y)
         assert worst_case(through, transferred).accuracy <= through.accuracy
         assert through.accuracy < transferred.accuracy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from pnml.adversarial import (
     evaluate_defence,
     paired_gain,
     pgd,
+    protocol,
     share_held,
     untargeted_apgd,
 )
@@ -361,3 +363,19 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     assert path.read_text() == "not ours\n"
     with pytest.raises(InputError, match=r"Cannot use .*pass another path"):
         evaluated(network, x, y, path=tmp_path / "none" / "parts.jsonl")
+
+
+def test_a_journal_of_the_first_release_is_resumed(tmp_path, monkeypatch):
+    path = tmp_path / "attacks.jsonl"
+    path.write_bytes(Path(__file__).with_name("attacks_0_1.jsonl").read_bytes())
+    before = path.read_bytes()
+    monkeypatch.setattr(protocol, "version", lambda name: "0.1.0")
+    network = nn.Linear(2, 2, bias=False).requires_grad_(False)
+    network.weight.copy_(4 * torch.eye(2))
+    x = torch.tensor([[0.875, 0.125], [0.625, 0.375], [0.25, 0.75]])
+    changes = {"quick_steps": 0, "joint_steps": 0, "backwards": ("identity", "soft")}
+    budget = AttackBudget(**{**vars(BUDGET), **changes})
+    defence = AdversarialPNML(network, strength=0.125)
+    report = evaluate_defence(defence, x, [0, 0, 1], 0.1875, budget=budget, path=path, chunk=2)
+    assert path.read_bytes() == before
+    assert report.defended_worst.tolist() == [True, False, True]

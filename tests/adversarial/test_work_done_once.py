@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -11,14 +13,8 @@ from pnml.adversarial import evaluation as evaluation_module
 from pnml.adversarial.memory import MemoryProbe
 from pnml.errors import InputError
 
-BUDGET = AttackBudget(
-    steps=3,
-    quick_steps=2,
-    fab_steps=0,
-    square_queries=0,
-    hop_queries=0,
-    joint_steps=2,
-    joint_abstain=(0.05, 0.3),
+BUDGET = replace(
+    AttackBudget.small(), steps=3, square_queries=0, joint_steps=2, joint_abstain=(0.05, 0.3)
 )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,9 +118,9 @@ class DIAL(SingleAnnotatorPoolQueryStrategy):
         check_type(fit_ensemble, "fit_ensemble", bool)
         rows, mapping = self._transform_candidates(candidates, X, y)
         targets = X if X_eval is None else self._targets(X_eval, X)
-        models = self._models(ensemble, X, y, fit_ensemble, sample_weight)
+        log_probs = self._log_prob_function(ensemble, X, y, fit_ensemble, sample_weight)
         # one call, so that dropout masks and other samples are the same for both
-        logs = self._log_probs(models, np.concatenate([rows, targets]))
+        logs = log_probs(np.concatenate([rows, targets]))
         a, b = logs[:, : len(rows)], logs[:, len(rows) :]
         place = np.arange(len(rows)) if mapping is None else np.asarray(mapping)
         if not return_utilities:
@@ -138,13 +139,16 @@ class DIAL(SingleAnnotatorPoolQueryStrategy):
             )
         return targets
 
-    def _models(self, ensemble: Any, X: Any, y: Any, fit: bool, weight: Any) -> Any:
-        """The ensemble, or fitted clones of it."""
+    def _log_prob_function(
+        self, ensemble: Any, X: Any, y: Any, fit: bool, weight: Any
+    ) -> Callable[[Any], FloatArray]:
+        """Function from rows to log-probabilities (M, n, C) by the ensemble or fitted clones."""
         several = isinstance(ensemble, Sequence) and len(ensemble) > 0
-        for model in ensemble if several else [ensemble]:
+        models = ensemble if several else [ensemble]
+        for model in models:
             if not isinstance(model, SkactivemlClassifier):
                 if callable(model) and not several:
-                    return model
+                    return partial(self._callable_log_probs, model)
                 raise TypeError(
                     f"The ensemble holds a {type(model).__name__}, but a classifier of "
                     "scikit-activeml, a list of them or a callable that gives log-probabilities is "
@@ -153,26 +157,29 @@ class DIAL(SingleAnnotatorPoolQueryStrategy):
             check_equal_missing_label(model.missing_label, self.missing_label_)
             if not fit:
                 check_is_fitted(model)
-        if not fit:
-            return ensemble
-        weights = {} if weight is None else {"sample_weight": weight}
-        fitted = [clone(m).fit(X, y, **weights) for m in (ensemble if several else [ensemble])]
-        return fitted if several else fitted[0]
+        if fit:
+            weights = {} if weight is None else {"sample_weight": weight}
+            models = [clone(model).fit(X, y, **weights) for model in models]
+        if several:
+            return partial(self._list_log_probs, models)
+        return partial(self._member_log_probs, models[0])
 
-    def _log_probs(self, models: Any, rows: Any) -> FloatArray:
+    def _callable_log_probs(self, model: Callable[[Any], Any], rows: Any) -> FloatArray:
+        logs = np.asarray(log_probabilities(model(rows), "log-probabilities"), np.float64)
+        return tempered(logs, check_positive("temperature", self.temperature))
+
+    def _list_log_probs(self, models: Sequence[Any], rows: Any) -> FloatArray:
+        refuse_other_classes(models, "pass classes to all of them")
+        return model_log_probs(models, rows, self.temperature)
+
+    def _member_log_probs(self, model: Any, rows: Any) -> FloatArray:
         name, settings = self.sample_predictions_method_name, self.sample_predictions_dict
-        if isinstance(models, Sequence):
-            refuse_other_classes(models, "pass classes to all of them")
-            return model_log_probs(models, rows, self.temperature)
-        if not isinstance(models, SkactivemlClassifier):
-            logs = np.asarray(log_probabilities(models(rows), "log-probabilities"), np.float64)
-            return tempered(logs, check_positive("temperature", self.temperature))
         if name is None:
-            return member_log_probs(models, rows, temperature=self.temperature)
+            return member_log_probs(model, rows, temperature=self.temperature)
         check_type(name, "sample_predictions_method_name", str)
-        if not hasattr(models, name):
+        if not hasattr(model, name):
             raise InputError(
-                f"The ensemble, a {type(models).__name__}, has no method {name}; name one that "
+                f"The ensemble, a {type(model).__name__}, has no method {name}; name one that "
                 "gives probabilities (M, n, C)."
             )
-        return as_logs(getattr(models, name)(rows, **(settings or {})), self.temperature)
+        return as_logs(getattr(model, name)(rows, **(settings or {})), self.temperature)
