@@ -14,7 +14,7 @@ from pnml.metrics import Estimate, detection_metrics
 from pnml_experiments.ch5_networks.ablation import Learner
 from pnml_experiments.ch5_networks.image_subjects import spread
 from pnml_experiments.framework.data import data_path
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
 
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from pnml.nn import RefitLastLayerPNML
+
+EXPERIMENT = Experiment(
+    id="ablation-mnist",
+    chapter=5,
+    title="Tuned layers of a small network on MNIST, run for real",
+    needs=("mnist", "fashion-mnist"),
+    extras=("plots", "torch"),
+    minutes=(2.3, 30.0),
+)
 
 _FILES = {
     "train": "mnist/train-images-idx3-ubyte.gz",

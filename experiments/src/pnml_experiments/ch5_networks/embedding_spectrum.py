@@ -13,12 +13,27 @@ from pnml.core.statistic.factor import Factor
 from pnml_experiments.ch5_networks.image_subjects import SIZES, own_images
 from pnml_experiments.ch5_networks.ood_densenet import subjects
 from pnml_experiments.framework.data import arrays
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="embedding-spectrum",
+    chapter=5,
+    title="Spectrum of the training embeddings",
+    needs=(
+        "features/cifar10_resnet20.npz",
+        "features/clinc150_minilm.npz",
+        "images/cifar10_small.npz",
+        "images/cifar100_small.npz",
+        "densenets",
+    ),
+    extras=("plots", "torch"),
+    minutes=(0.5, 8.0),
+)
 
 _ROWS = {"small": 5_000, "full": None}
 _STORED = {

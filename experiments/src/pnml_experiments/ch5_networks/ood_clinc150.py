@@ -8,9 +8,19 @@ from pnml_experiments.ch5_networks import ood_features
 from pnml_experiments.ch5_networks.ood_features import ABOUT, FeatureSet, all_measured, rows_of
 from pnml_experiments.ch5_networks.ood_tables import INTERVAL, SEED, three_tables
 from pnml_experiments.framework.data import arrays, data_path
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
+
+EXPERIMENT = Experiment(
+    id="ood-clinc150",
+    chapter=5,
+    title="OOD detection from embeddings of sentences, CLINC150",
+    needs=("features/clinc150_minilm.npz",),
+    extras=("plots", "torch"),
+    minutes=(0.05, 0.2),
+    beyond=True,
+)
 
 _FILE = "features/clinc150_minilm.npz"
 _INVERSE_PENALTY = 10.0  # C of the logistic regression

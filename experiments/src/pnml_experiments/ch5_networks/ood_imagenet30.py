@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import ood_pairs
 from pnml_experiments.framework.result import Result, Row, Table
+
+EXPERIMENT = Experiment(
+    id="ood-imagenet30",
+    chapter=5,
+    title="OOD detection on ImageNet-30",
+    minutes=(0.05, 0.05),
+    own=("images of ImageNet-30",),
+)
 
 _NOTE = (
     "Not run: the images of ImageNet-30 cannot be had; any network and loader of yours goes "

@@ -13,10 +13,21 @@ from pnml_experiments.ch5_networks.ood_features import (
 )
 from pnml_experiments.ch5_networks.ood_tables import INTERVAL, SEED, three_tables
 from pnml_experiments.framework.data import arrays
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import ood_pairs
 from pnml_experiments.framework.result import Figure, Result
+
+EXPERIMENT = Experiment(
+    id="ood-resnet20",
+    chapter=5,
+    title="OOD detection from the features of a ResNet-20",
+    needs=("features/cifar10_resnet20.npz",),
+    extras=("plots", "torch"),
+    minutes=(0.05, 0.3),
+    beyond=True,
+)
+
 
 # Stored name → name in the thesis.
 _OUTLIERS = {

@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING
 
 from pnml_experiments.ch5_networks.image_subjects import Subject
 from pnml_experiments.ch5_networks.network_tables import run_tables
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
 
 if TYPE_CHECKING:
     from torch import nn
+
+EXPERIMENT = Experiment(
+    id="ood-wrn40",
+    chapter=5,
+    title="OOD detection with an energy-tuned WideResNet-40",
+    uses=("small-images", "wrn40-weights"),
+    extras=("plots", "torch"),
+    minutes=(0.05, 0.1),
+    own=("wrn40-weights",),
+)
 
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:

@@ -9,9 +9,18 @@ from pnml_experiments.ch5_networks.ood_tables import SEED
 from pnml_experiments.ch5_networks.open_set import OpenSet, Rows, all_judged, moved_features
 from pnml_experiments.ch5_networks.open_set_tables import INTERVAL, figures, six_tables
 from pnml_experiments.framework.data import arrays, data_path
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.result import Result
+
+EXPERIMENT = Experiment(
+    id="open-set-clinc150",
+    chapter=5,
+    title="Open-set recognition from embeddings of sentences, CLINC150",
+    needs=("features/clinc150_minilm.npz",),
+    extras=("plots", "torch"),
+    minutes=(0.1, 60.0),
+)
 
 _FILE = "features/clinc150_minilm.npz"
 _INVERSE_PENALTY = 10.0  # C of the logistic regression

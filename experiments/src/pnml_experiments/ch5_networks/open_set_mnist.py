@@ -11,9 +11,18 @@ from pnml_experiments.ch5_networks.ood_tables import SEED
 from pnml_experiments.ch5_networks.open_set import TEMPERATURE, OpenSet, Rows, all_judged
 from pnml_experiments.ch5_networks.open_set_tables import INTERVAL, figures, six_tables
 from pnml_experiments.framework.data import data_path
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.result import Result
+
+EXPERIMENT = Experiment(
+    id="open-set-mnist",
+    chapter=5,
+    title="Open-set recognition, MNIST against Fashion-MNIST",
+    needs=("mnist", "fashion-mnist"),
+    extras=("plots", "torch"),
+    minutes=(0.7, 9.0),
+)
 
 _FILES = {
     "train": "mnist/train-images-idx3-ubyte.gz",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +17,7 @@ from pnml.metrics import Estimate
 from pnml_experiments.ch6_adversarial.adversarial_subjects import NEEDS, Points
 from pnml_experiments.framework.data import data_path
 from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.printed import numbers
 from pnml_experiments.framework.result import in_percent
 
 # Whether each point is still named rightly, (n,).
@@ -31,17 +30,13 @@ _RECIPE = (Path(__file__), Path(__file__).with_name("adversarial_subjects.py"))
 
 
 @cache
-def printed_accuracy() -> Mapping[tuple[str, str, str], float]:
+def printed_accuracy() -> Mapping[tuple[str, ...], float]:
     """Percent in the tables of the thesis, by data, model and attack.
 
     >>> printed_accuracy()["MNIST", "pNML", "PGD"]
     93.7
     """
-    text = files("pnml_experiments").joinpath("printed", "adversarial.csv").read_text("utf-8")
-    lines = csv.DictReader(text.splitlines())
-    return {
-        (line["data"], line["model"], line["attack"]): float(line["accuracy"]) for line in lines
-    }
+    return numbers("adversarial", ["data", "model", "attack"], "accuracy")
 
 
 def fgsm(model: nn.Module, points: Points, radius: float = RADIUS) -> Tensor:

@@ -35,9 +35,19 @@ from pnml_experiments.ch6_adversarial.adversarial_subjects import (
 )
 from pnml_experiments.ch6_adversarial.adversarial_training import Recipe, tuned
 from pnml_experiments.framework.data import data_path
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result, Row, Table, exactly, in_percent
+
+EXPERIMENT = Experiment(
+    id="adversarial-holds",
+    chapter=6,
+    title="Versions of the adversarial defence in the worst case",
+    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
+    extras=("plots", "torch"),
+    minutes=(0.2, 120.0),
+    beyond=True,
+)
 
 STRENGTH, SMALL = 0.1, 0.02
 _PRINTED, _TUNED, _CONTROL = "as printed", "trained through the defence", "tuned without it"

@@ -10,13 +10,22 @@ import numpy.typing as npt
 
 from pnml_experiments.ch5_networks.image_subjects import spread
 from pnml_experiments.framework.data import arrays
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.mnist import stored
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="active-pools",
+    chapter=7,
+    title="The pools of active learning",
+    needs=("mnist", "fashion-mnist", "emnist", "images/cifar10_small.npz", "images/ood_small.npz"),
+    extras=("plots", "torch"),
+    minutes=(0.05, 0.1),
+)
 
 Pictures = npt.NDArray[Any]
 _SIDE = 6  # images along each side of a panel

@@ -8,9 +8,19 @@ import numpy as np
 
 from pnml_experiments.ch7_active.dial import ALL_STRATEGIES, Data, Setting, curves_of, result_of
 from pnml_experiments.framework.data import arrays
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
+
+EXPERIMENT = Experiment(
+    id="dial-emnist",
+    chapter=7,
+    title="Active learning on EMNIST",
+    needs=("emnist",),
+    extras=("plots", "torch"),
+    scales=("small", "medium", "full"),
+    minutes=(2.7, 90.0, 900.0),
+)
 
 LEVELS = (25, 30, 40, 53, 56)
 _FILE = "emnist/emnist47_small.npz"

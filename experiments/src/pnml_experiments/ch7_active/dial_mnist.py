@@ -7,9 +7,19 @@ from functools import partial
 import numpy as np
 
 from pnml_experiments.ch7_active.dial import ALL_STRATEGIES, Data, Setting, curves_of, result_of
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
+
+EXPERIMENT = Experiment(
+    id="dial-mnist",
+    chapter=7,
+    title="Active learning on MNIST",
+    needs=("mnist",),
+    extras=("plots", "torch"),
+    scales=("small", "medium", "full"),
+    minutes=(1.5, 60.0, 600.0),
+)
 
 LEVELS = (65, 75, 85, 95, 96)
 _POOL = 10_000  # training images; as many clothes

@@ -16,13 +16,24 @@ from pnml.active.curves import band_of
 from pnml.active.ensemble import tempered
 from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from torch import Tensor, nn
+
+EXPERIMENT = Experiment(
+    id="dial-stability",
+    chapter=7,
+    title="How much the picks of DIAL owe to the masks that were drawn",
+    needs=("mnist", "fashion-mnist"),
+    extras=("plots", "torch"),
+    scales=("small", "medium", "full"),
+    minutes=(1.4, 15.0, 60.0),
+    beyond=True,
+)
 
 _TRAIN = "mnist/train-images-idx3-ubyte.gz"
 _LABELS = "mnist/train-labels-idx1-ubyte.gz"

@@ -9,9 +9,20 @@ from pnml.active import LearningCurves, Strategy
 from pnml.active.strategies import by_bald, by_dial, by_dial_batch, by_epig, by_margin
 from pnml_experiments.ch7_active.dial import DIAL, Setting, curves_of, result_of
 from pnml_experiments.ch7_active.dial_mnist import LEVELS, digits, settings
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
+
+EXPERIMENT = Experiment(
+    id="dial-variants",
+    chapter=7,
+    title="What might serve DIAL better on a polluted pool",
+    needs=("mnist", "fashion-mnist"),
+    extras=("plots", "torch"),
+    scales=("small", "medium", "full"),
+    minutes=(2.1, 80.0, 800.0),
+    beyond=True,
+)
 
 _FIRST_SEED = 100
 _SEEDS = {"small": 2, "medium": 3, "full": 6}

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pnml.errors import InputError
 from pnml_experiments.framework.data import data_path
-from pnml_experiments.framework.experiment import VARIABLE
+from pnml_experiments.framework.stored_files import VARIABLE
 
 _BYTES = b"\0\0\x08"  # how an IDX file of bytes begins
 _BATCH, _RATE = 64, 2e-3
