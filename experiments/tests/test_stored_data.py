@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from pnml_experiments.ch5_networks import image_subjects as subjects
 from pnml_experiments.ch5_networks import (
     ood_clinc150,
-    ood_densenet,
+    ood_networks,
     ood_resnet20,
 )
 from pnml_experiments.framework.data import arrays
@@ -82,7 +82,9 @@ def test_clinc150_gives_the_known_numbers(out):
 
 
 @pytest.mark.parametrize(
-    "subject", [s for s in ood_densenet.subjects() if s.ind != "SVHN"], ids=lambda s: s.key
+    "subject",
+    [s for s in ood_networks.subjects("DenseNet-BC-100") if s.ind != "SVHN"],
+    ids=lambda s: s.key,
 )
 def test_densenet_weights_are_as_accurate_as_stated(subject):
     stated = {"cifar10": 93.5, "cifar100": 75.8, "cifar10_oecc": 94.5, "cifar100_oecc": 77.0}

@@ -9,7 +9,7 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml_experiments.ch5_networks.image_subjects import SIZES, own_images, strange_images
-from pnml_experiments.ch5_networks.ood_densenet import subjects
+from pnml_experiments.ch5_networks.ood_networks import subjects
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
@@ -86,7 +86,9 @@ def _scores(scale: Scale, out: Output, progress: Progress) -> tuple[int, Trio, T
     from pnml_experiments.ch5_networks.ood_methods import MethodScores
 
     sizes = _SIZES[scale]
-    plain = next(one for one in subjects() if one.ind == _IND and "Gram" in one.methods)
+    plain = next(
+        one for one in subjects("DenseNet-BC-100") if one.ind == _IND and "Gram" in one.methods
+    )
     subject = replace(plain, methods=("Gram",))
     own = own_images(subject, sizes)
     outliers = next(one for one in strange_images(subject, sizes) if one.name == _OOD)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from pnml.core.arrays import FloatArray
@@ -14,6 +12,7 @@ from pnml_experiments.framework.data import data_path
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.result import Result
+from pnml_experiments.framework.stored_files import FASHION_TEST, MNIST
 
 EXPERIMENT = Experiment(
     id="open-set-mnist",
@@ -24,18 +23,9 @@ EXPERIMENT = Experiment(
     minutes=(0.7, 9.0),
 )
 
-_FILES = {
-    "train": "mnist/train-images-idx3-ubyte.gz",
-    "train_labels": "mnist/train-labels-idx1-ubyte.gz",
-    "known": "mnist/t10k-images-idx3-ubyte.gz",
-    "labels": "mnist/t10k-labels-idx1-ubyte.gz",
-    "unknown": "fashion_mnist/t10k-images-idx3-ubyte.gz",
-}
 _SIZES = {"small": (12_000, 2_000, 3), "full": (60_000, 10_000, 5)}  # training, test rows, epochs
 _SAMPLE = {"small": 100, "full": 1_000}  # rows of each set for scores that are slow
 _BATCH = 500
-# How the network is built and trained: features of another recipe are not taken up.
-_RECIPE = (Path(__file__), Path(__file__).with_name("mnist.py"))
 _REMARKS = (
     (
         "The thesis has no such table. The network has two convolutions and two linear layers, "
@@ -53,7 +43,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     train, test, epochs = _SIZES[scale]
     kept = out.arrays(
         "open-set-mnist",
-        (*map(data_path, _FILES.values()), *_RECIPE, f"{train} {test} {epochs} {SEED}"),
+        (*map(data_path, (*MNIST.values(), FASHION_TEST)), f"{train} {test} {epochs} {SEED}"),
         lambda: _features(train, test, epochs),
     )
     double = {name: values.astype(float) for name, values in kept.items()}
@@ -81,7 +71,7 @@ def _features(train: int, test: int, epochs: int) -> Arrays:
     from pnml.ood import ODIN
     from pnml_experiments.framework.mnist import pixels, stored, trained
 
-    seen, labels = pixels(_FILES["train"], slice(train)), stored(_FILES["train_labels"])[:train]
+    seen, labels = pixels(MNIST["train"], slice(train)), stored(MNIST["train labels"])[:train]
     network = trained(seen, torch.from_numpy(labels.astype(np.int64)), epochs=epochs, seed=SEED)
     odin = ODIN(network, temperature=TEMPERATURE)
 
@@ -93,10 +83,10 @@ def _features(train: int, test: int, epochs: int) -> Arrays:
         "bias": network.head.bias.numpy(),
         "train": features(seen),
         "train_labels": labels.astype(int),
-        "labels": stored(_FILES["labels"])[:test].astype(int),
+        "labels": stored(MNIST["test labels"])[:test].astype(int),
     }
-    for name in ("known", "unknown"):
-        images = pixels(_FILES[name], slice(test))
+    for name, path in (("known", MNIST["test"]), ("unknown", FASHION_TEST)):
+        images = pixels(path, slice(test))
         moved = torch.cat([odin.perturb(part) for part in torch.split(images, _BATCH)])
         found |= {name: features(images), f"{name}_moved": features(moved)}
     return found

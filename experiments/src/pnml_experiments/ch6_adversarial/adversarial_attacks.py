@@ -25,8 +25,6 @@ Held = npt.NDArray[np.bool_]
 RADIUS, SEED = 0.3, 0
 INTERVAL = "95 %, points drawn again, 2000 times; gains are paired, point by point"
 _ROWS = 250
-# How points are taken and attacked: inputs of another recipe are not taken up.
-_RECIPE = (Path(__file__), Path(__file__).with_name("adversarial_subjects.py"))
 
 
 @cache
@@ -96,7 +94,7 @@ def _stepped(
 
 def kept_inputs(out: Output, key: str, compute: Callable[[], Tensor]) -> Tensor:
     """Attacked inputs, made now or in an earlier run; the key says of what and how."""
-    depends: list[Path | str] = [key, *_RECIPE, *map(data_path, NEEDS)]
+    depends: list[Path | str] = [key, *map(data_path, NEEDS)]
     kept = out.arrays("adversarial-inputs", depends, lambda: {"x": compute().numpy()})
     return torch.from_numpy(kept["x"])
 

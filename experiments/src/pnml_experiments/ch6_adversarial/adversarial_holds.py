@@ -26,7 +26,6 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     in_words,
 )
 from pnml_experiments.ch6_adversarial.adversarial_subjects import (
-    FILES,
     PGD_TRAINED,
     digits,
     held_out_digits,
@@ -38,6 +37,7 @@ from pnml_experiments.framework.data import data_path
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result, Row, Table, exactly, in_percent
+from pnml_experiments.framework.stored_files import MNIST
 
 EXPERIMENT = Experiment(
     id="adversarial-holds",
@@ -150,7 +150,7 @@ def tuned_network(
     steps, size = sizes.inner
     recipe = Recipe(strength, sizes.images, sizes.epochs, steps=steps, step_size=size)
     seen = training_digits(sizes.images)
-    files = (PGD_TRAINED, FILES["train"], FILES["train labels"])
+    files = (PGD_TRAINED, MNIST["train"], MNIST["train labels"])
     depends = tuple(data_path(name) for name in files)
     return tuned(robust_network(), seen.x, seen.y, recipe, out, depends, tell)
 
