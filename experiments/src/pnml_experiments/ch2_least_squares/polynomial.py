@@ -24,6 +24,7 @@ EXPERIMENT = Experiment(
     chapter=2,
     title="Polynomials fitted by least squares",
     minutes=(0.05, 0.1),
+    extras=("plots",),
 )
 
 SEED = 0

@@ -25,6 +25,7 @@ EXPERIMENT = Experiment(
     chapter=3,
     title="More cosines than points",
     minutes=(0.1, 0.5),
+    extras=("plots",),
 )
 
 NOISE = 1e-3

@@ -29,6 +29,7 @@ EXPERIMENT = Experiment(
     chapter=4,
     title="Polynomials with luckiness",
     minutes=(0.1, 1.2),
+    extras=("plots",),
 )
 
 PENALTY, NOISE = 1e-3, 1e-2

@@ -25,6 +25,7 @@ EXPERIMENT = Experiment(
     chapter=4,
     title="Ridge and luckiness inside and outside the span",
     minutes=(0.1, 0.1),
+    extras=("plots",),
 )
 
 SEED = 0

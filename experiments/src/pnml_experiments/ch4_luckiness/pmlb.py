@@ -28,9 +28,10 @@ EXPERIMENT = Experiment(
     id="pmlb",
     chapter=4,
     title="Luckiness, ridge and Bayes on PMLB sets",
+    minutes=(0.05, 4.0),
+    extras=("plots",),
     needs=("pmlb-small",),
     uses=("pmlb",),
-    minutes=(0.05, 4.0),
 )
 
 

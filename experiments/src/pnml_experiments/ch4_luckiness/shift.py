@@ -38,8 +38,9 @@ EXPERIMENT = Experiment(
     id="shift",
     chapter=4,
     title="Test rows of another make than the training rows",
-    needs=("shift",),
     minutes=(0.5, 1.2),
+    extras=("plots",),
+    needs=("shift",),
 )
 
 SETS = ("wine", "parkinson", "fire", "fertility", "triazines")

@@ -26,8 +26,9 @@ EXPERIMENT = Experiment(
     id="ablation-table",
     chapter=5,
     title="Tuned layers of a ResNet-20, and their union",
-    needs=("features/deep_pnml_genie.npz",),
     minutes=(0.05, 0.1),
+    extras=("plots",),
+    needs=("features/deep_pnml_genie.npz",),
 )
 
 _FILE = "features/deep_pnml_genie.npz"

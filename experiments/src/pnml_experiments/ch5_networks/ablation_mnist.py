@@ -29,9 +29,9 @@ EXPERIMENT = Experiment(
     id="ablation-mnist",
     chapter=5,
     title="Tuned layers of a small network on MNIST, run for real",
-    needs=("mnist", "fashion-mnist"),
-    extras=("plots", "torch"),
     minutes=(2.3, 30.0),
+    extras=("plots", "torch"),
+    needs=("mnist", "fashion-mnist"),
 )
 
 _SEED = 0

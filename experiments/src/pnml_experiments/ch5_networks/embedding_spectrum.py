@@ -24,6 +24,8 @@ EXPERIMENT = Experiment(
     id="embedding-spectrum",
     chapter=5,
     title="Spectrum of the training embeddings",
+    minutes=(0.5, 8.0),
+    extras=("plots", "torch"),
     needs=(
         "features/cifar10_resnet20.npz",
         "features/clinc150_minilm.npz",
@@ -31,8 +33,6 @@ EXPERIMENT = Experiment(
         "images/cifar100_small.npz",
         "densenets",
     ),
-    extras=("plots", "torch"),
-    minutes=(0.5, 8.0),
 )
 
 _ROWS = {"small": 5_000, "full": None}

@@ -23,9 +23,9 @@ EXPERIMENT = Experiment(
     id="gram-histogram",
     chapter=5,
     title="Gram against Gram + pNML, sample by sample",
-    needs=("small-images", "weights/densenet_bc100_cifar100.pth"),
-    extras=("plots", "torch"),
     minutes=(0.8, 10.0),
+    extras=("plots", "torch"),
+    needs=("small-images", "weights/densenet_bc100_cifar100.pth"),
 )
 
 _IND, _OOD = "CIFAR-100", "Imagenet (C)"

@@ -23,6 +23,7 @@ EXPERIMENT = Experiment(
     chapter=5,
     title="Regret of a single-layer network on Iris",
     minutes=(0.05, 0.1),
+    extras=("plots",),
 )
 
 _POINTS = {"small": 50, "full": 100}

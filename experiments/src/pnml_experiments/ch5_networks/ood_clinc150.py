@@ -16,9 +16,9 @@ EXPERIMENT = Experiment(
     id="ood-clinc150",
     chapter=5,
     title="OOD detection from embeddings of sentences, CLINC150",
-    needs=("features/clinc150_minilm.npz",),
-    extras=("plots", "torch"),
     minutes=(0.05, 0.2),
+    extras=("plots", "torch"),
+    needs=("features/clinc150_minilm.npz",),
     beyond=True,
 )
 

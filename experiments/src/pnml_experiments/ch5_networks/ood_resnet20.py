@@ -22,9 +22,9 @@ EXPERIMENT = Experiment(
     id="ood-resnet20",
     chapter=5,
     title="OOD detection from the features of a ResNet-20",
-    needs=("features/cifar10_resnet20.npz",),
-    extras=("plots", "torch"),
     minutes=(0.05, 0.3),
+    extras=("plots", "torch"),
+    needs=("features/cifar10_resnet20.npz",),
     beyond=True,
 )
 

@@ -17,9 +17,9 @@ EXPERIMENT = Experiment(
     id="open-set-clinc150",
     chapter=5,
     title="Open-set recognition from embeddings of sentences, CLINC150",
-    needs=("features/clinc150_minilm.npz",),
-    extras=("plots", "torch"),
     minutes=(0.1, 60.0),
+    extras=("plots", "torch"),
+    needs=("features/clinc150_minilm.npz",),
 )
 
 _FILE = "features/clinc150_minilm.npz"

@@ -18,9 +18,9 @@ EXPERIMENT = Experiment(
     id="open-set-mnist",
     chapter=5,
     title="Open-set recognition, MNIST against Fashion-MNIST",
-    needs=("mnist", "fashion-mnist"),
-    extras=("plots", "torch"),
     minutes=(0.7, 9.0),
+    extras=("plots", "torch"),
+    needs=("mnist", "fashion-mnist"),
 )
 
 _SIZES = {"small": (12_000, 2_000, 3), "full": (60_000, 10_000, 5)}  # training, test rows, epochs

@@ -31,9 +31,9 @@ EXPERIMENT = Experiment(
     id="open-set-resnet20",
     chapter=5,
     title="Open-set recognition from the features of a ResNet-20",
-    needs=("features/cifar10_resnet20.npz",),
-    extras=("plots", "torch"),
     minutes=(0.6, 10.0),
+    extras=("plots", "torch"),
+    needs=("features/cifar10_resnet20.npz",),
 )
 
 _ROWS = {"small": (5_000, 1_000), "full": (None, None)}  # of training, and of each other set

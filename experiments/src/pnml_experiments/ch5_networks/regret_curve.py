@@ -20,6 +20,7 @@ EXPERIMENT = Experiment(
     chapter=5,
     title="Regret of a two-class predictor",
     minutes=(0.05, 0.05),
+    extras=("plots",),
 )
 
 _CONFIDENCES = (0.55, 0.85, 0.99)

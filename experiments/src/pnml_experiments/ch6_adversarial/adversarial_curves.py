@@ -33,9 +33,9 @@ EXPERIMENT = Experiment(
     id="adversarial-curves",
     chapter=6,
     title="The adversarial defence by radius, strength and steps",
-    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
-    extras=("plots", "torch"),
     minutes=(0.8, 60.0),
+    extras=("plots", "torch"),
+    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
 )
 
 STRENGTH = 0.1

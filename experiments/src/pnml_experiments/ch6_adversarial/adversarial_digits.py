@@ -22,8 +22,8 @@ EXPERIMENT = Experiment(
     id="adversarial-digits",
     chapter=6,
     title="The adversarial defence on a very small network, several seeds",
-    extras=("plots", "torch"),
     minutes=(0.3, 60.0),
+    extras=("plots", "torch"),
     beyond=True,
 )
 

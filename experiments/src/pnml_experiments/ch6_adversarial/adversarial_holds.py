@@ -43,9 +43,9 @@ EXPERIMENT = Experiment(
     id="adversarial-holds",
     chapter=6,
     title="Versions of the adversarial defence in the worst case",
-    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
-    extras=("plots", "torch"),
     minutes=(0.2, 120.0),
+    extras=("plots", "torch"),
+    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
     beyond=True,
 )
 

@@ -42,9 +42,9 @@ EXPERIMENT = Experiment(
     id="adversarial-mnist",
     chapter=6,
     title="The adversarial defence on MNIST, in both protocols",
-    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
-    extras=("plots", "torch"),
     minutes=(0.5, 240.0),
+    extras=("plots", "torch"),
+    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
 )
 
 _STEP = 0.01

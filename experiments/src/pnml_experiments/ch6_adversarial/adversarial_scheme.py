@@ -25,8 +25,8 @@ EXPERIMENT = Experiment(
     id="adversarial-scheme",
     chapter=6,
     title="The adversarial defence from end to end",
-    extras=("plots", "torch"),
     minutes=(0.05, 0.5),
+    extras=("plots", "torch"),
 )
 
 SEED, LABEL, RADIUS, STRENGTH = 0, 1, 0.95, 0.15

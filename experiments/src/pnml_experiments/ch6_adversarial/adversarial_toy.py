@@ -31,8 +31,8 @@ EXPERIMENT = Experiment(
     id="adversarial-toy",
     chapter=6,
     title="Two mechanisms of the adversarial defence, in the plane",
-    extras=("plots", "torch"),
     minutes=(0.2, 1.0),
+    extras=("plots", "torch"),
 )
 
 _SEED = 0

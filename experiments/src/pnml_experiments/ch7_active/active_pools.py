@@ -23,9 +23,9 @@ EXPERIMENT = Experiment(
     id="active-pools",
     chapter=7,
     title="The pools of active learning",
-    needs=("mnist", "fashion-mnist", "emnist", "images/cifar10_small.npz", "images/ood_small.npz"),
-    extras=("plots", "torch"),
     minutes=(0.05, 0.1),
+    extras=("plots", "torch"),
+    needs=("mnist", "fashion-mnist", "emnist", "images/cifar10_small.npz", "images/ood_small.npz"),
 )
 
 Pictures = npt.NDArray[Any]

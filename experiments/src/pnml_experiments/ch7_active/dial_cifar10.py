@@ -29,9 +29,9 @@ EXPERIMENT = Experiment(
     id="dial-cifar10",
     chapter=7,
     title="Active learning on CIFAR-10, as many house numbers as pictures in the pool",
-    uses=("images/cifar10.npz", "images/svhn.npz"),
-    extras=("plots", "torch"),
     minutes=(0.05, 0.1),
+    extras=("plots", "torch"),
+    uses=("images/cifar10.npz", "images/svhn.npz"),
     own=("images/cifar10.npz",),
     gpu=True,
 )

@@ -29,10 +29,10 @@ EXPERIMENT = Experiment(
     id="dial-stability",
     chapter=7,
     title="How much the picks of DIAL owe to the masks that were drawn",
-    needs=("mnist", "fashion-mnist"),
+    minutes=(1.4, 15.0, 60.0),
     extras=("plots", "torch"),
     scales=("small", "medium", "full"),
-    minutes=(1.4, 15.0, 60.0),
+    needs=("mnist", "fashion-mnist"),
     beyond=True,
 )
 

@@ -17,10 +17,10 @@ EXPERIMENT = Experiment(
     id="dial-variants",
     chapter=7,
     title="What might serve DIAL better on a polluted pool",
-    needs=("mnist", "fashion-mnist"),
+    minutes=(2.1, 80.0, 800.0),
     extras=("plots", "torch"),
     scales=("small", "medium", "full"),
-    minutes=(2.1, 80.0, 800.0),
+    needs=("mnist", "fashion-mnist"),
     beyond=True,
 )
 

@@ -32,9 +32,10 @@ EXPERIMENT = Experiment(
     id="linear-active",
     chapter=7,
     title="Active learning for least squares on UCI sets",
+    minutes=(0.1, 20.0),
+    extras=("plots",),
     needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
     uses=("uci",),
-    minutes=(0.1, 20.0),
     beyond=True,
 )
 

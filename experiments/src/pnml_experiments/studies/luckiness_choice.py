@@ -30,9 +30,10 @@ EXPERIMENT = Experiment(
     id="luckiness-choice",
     chapter=4,
     title="Rules for the penalty of luckiness",
+    minutes=(0.2, 4.0),
+    extras=("plots",),
     needs=("pmlb-small", "shift"),
     uses=("pmlb",),
-    minutes=(0.2, 4.0),
     beyond=True,
 )
 

@@ -53,9 +53,9 @@ EXPERIMENT = Experiment(
     id="regret-calibration",
     chapter=8,
     title="Regret, and probabilities that keep what they promise",
-    uses=("features/cifar10_resnet20.npz", "features/clinc150_minilm.npz"),
-    extras=("plots", "torch"),
     minutes=(0.4, 3.0),
+    extras=("plots", "torch"),
+    uses=("features/cifar10_resnet20.npz", "features/clinc150_minilm.npz"),
     beyond=True,
 )
 

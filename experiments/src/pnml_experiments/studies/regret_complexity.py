@@ -38,9 +38,10 @@ EXPERIMENT = Experiment(
     id="regret-complexity",
     chapter=8,
     title="Regret, and effective degrees of freedom",
+    minutes=(0.1, 1.0),
+    extras=("plots",),
     needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
     uses=("uci",),
-    minutes=(0.1, 1.0),
     beyond=True,
 )
 

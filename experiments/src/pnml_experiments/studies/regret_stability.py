@@ -40,9 +40,10 @@ EXPERIMENT = Experiment(
     id="regret-stability",
     chapter=8,
     title="Regret, and what leaving a row out moves",
+    minutes=(0.7, 7.0),
+    extras=("plots",),
     needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
     uses=("uci",),
-    minutes=(0.7, 7.0),
     beyond=True,
 )
 

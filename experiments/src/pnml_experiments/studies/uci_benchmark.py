@@ -37,9 +37,10 @@ EXPERIMENT = Experiment(
     id="uci-benchmark",
     chapter=4,
     title="Learners side by side on the UCI sets",
+    minutes=(0.8, 20.0),
+    extras=("plots",),
     needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
     uses=("uci", "shift"),
-    minutes=(0.8, 20.0),
     beyond=True,
 )
 
