@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 # Before numpy is imported: the processes of pytest-xdist already fill the cores.
@@ -20,7 +21,7 @@ import pytest
 import markers
 
 FILE_BYTES = 2**31  # no test, and no process that a test starts, writes a larger file
-INTEGRATION_SECONDS = 600  # pyproject.toml limits all other tests
+SECONDS = {"slow": 3600, "integration": 600}  # pyproject.toml limits all other tests
 
 for _name, _examples in (("quick", 15), ("thorough", 100)):
     hypothesis.settings.register_profile(
@@ -78,6 +79,17 @@ def call(monkeypatch, capsysbinary):
     return run
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Collect without collecting garbage, and never again look at all that has been imported."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
 def pytest_collection_modifyitems(config, items):
     skip = pytest.mark.skip(reason="PNML_DATA names no data folder")
@@ -86,7 +98,8 @@ def pytest_collection_modifyitems(config, items):
         name = getattr(item, "originalname", item.name)
         for marker in markers.markers(path, name, getattr(item, "fixturenames", ())):
             item.add_marker(marker)
-        if "integration" in item.keywords and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(INTEGRATION_SECONDS))
+        limits = [seconds for marker, seconds in SECONDS.items() if item.get_closest_marker(marker)]
+        if limits and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(max(limits)))
         if "data" in item.keywords and not os.environ.get("PNML_DATA"):
             item.add_marker(skip)

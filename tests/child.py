@@ -78,8 +78,8 @@ def _kill(process):
             process.kill()
 
 
-def _become(cpu_seconds, file_bytes, *command):
-    """Replace this process by the command, with limits and without inherited signal handlers."""
+def _limit(cpu_seconds, file_bytes):
+    """Set limits and default signal handlers for this process."""
     import resource
 
     for kind, limit in ((resource.RLIMIT_CPU, cpu_seconds), (resource.RLIMIT_FSIZE, file_bytes)):
@@ -90,7 +90,18 @@ def _become(cpu_seconds, file_bytes, *command):
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _become(cpu_seconds, file_bytes, *command):
+    """Replace this process by the command, with limits and default signal handlers."""
+    _limit(cpu_seconds, file_bytes)
     os.execvp(command[0], command)
+
+
+def dask_setup(worker):
+    """Limit a worker of Dask, for which this file is a preload."""
+    if os.name == "posix":
+        _limit(_SECONDS * _CPU_FACTOR, _FILE_BYTES)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,6 @@ INTEGRATION = (
     "cli/test_large_tables.py::test_a_killed_fit_goes_on_when_it_is_started_again",
     "cli/test_missing_extras.py",
     "cli/test_network_file.py::test_inspect_needs_no_pytorch",
-    "cli/test_options.py::test_every_learner_goes_through_the_whole_chain",
     "cli/test_reproduce.py",
     "core/test_benchmark.py::test_a_quick_run_prints_and_stores_every_row",
     "experiments/test_ablation_mnist.py",
@@ -59,7 +58,7 @@ INTEGRATION = (
     "experiments/test_running.py::test_listing_imports_neither_torch_nor_matplotlib",
     "experiments/test_stored_data.py",
     "experiments/test_synthetic.py::test_each_entry_runs_small_and_draws",
-    "experiments/test_uci_benchmark.py",
+    "experiments/test_uci_benchmark.py::test_the_benchmark_runs_draws_and_goes_on",
     "models/test_network_file.py::test_files_of_other_models_load_without_pytorch_and_those_of_networks_ask_for_it",
     "models/test_round_trip.py::test_another_process_gets_the_same_bits",
     "models/test_state.py::test_naming_save_and_load_does_not_load_safetensors",
@@ -81,8 +80,8 @@ INTEGRATION = (
     "scale/test_dask.py::test_a_worker_killed_in_mid_fit_changes_nothing",
     "scale/test_dask.py::test_a_worker_without_enough_memory_is_told_of_in_one_sentence",
     "scale/test_dask.py::test_workers_give_the_same_bits_as_threads",
-    "scale/test_passes.py::test_kills_again_and_again_do_not_change_a_bit",
-    "scale/test_passes.py::test_the_memory_of_a_fit_does_not_grow_with_the_table",
+    "scale/test_broken_files.py::test_kills_again_and_again_do_not_change_a_bit",
+    "scale/test_broken_files.py::test_the_memory_of_a_fit_does_not_grow_with_the_table",
     "scale/test_resume.py::test_sigkill_and_a_second_start_give_the_same_bits",
 )
 

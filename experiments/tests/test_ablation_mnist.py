@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import pytest
 
@@ -12,18 +10,13 @@ pytest.importorskip("matplotlib")
 
 import torch
 
+from idx_files import write_idx
 from pnml_experiments.ch5_networks import ablation_mnist
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.stored_files import FASHION_TEST, MNIST
 
-FILES = ablation_mnist._FILES
-
-
-def write_idx(path, values):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes()
-    with gzip.open(path, "wb") as file:
-        file.write(head + values.tobytes())
+FILES = MNIST | {"clothes": FASHION_TEST}
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +104,6 @@ def test_the_small_network_knows_most_digits(data_dir):
     network = ablation_mnist.trained(
         pixels(FILES["train"], slice(sizes.train)), labels[: sizes.train], sizes.epochs, 0
     )
-    known = network(pixels(FILES["known"])).argmax(dim=1)
-    right = known.numpy() == stored(FILES["known labels"])
+    known = network(pixels(FILES["test"])).argmax(dim=1)
+    right = known.numpy() == stored(FILES["test labels"])
     assert right.mean() > 0.8

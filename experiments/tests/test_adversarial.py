@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
+from idx_files import write_idx
 from pnml.adversarial import AdversarialPNML
 from pnml_experiments.ch6_adversarial import (
     adversarial_attacks,
@@ -28,7 +28,6 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     printed_accuracy,
 )
 from pnml_experiments.ch6_adversarial.adversarial_subjects import (
-    FILES,
     PGD_TRAINED,
     Points,
     cnn,
@@ -36,6 +35,7 @@ from pnml_experiments.ch6_adversarial.adversarial_subjects import (
 )
 from pnml_experiments.ch6_adversarial.adversarial_training import Recipe, pushed, tuned
 from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.stored_files import MNIST
 
 
 def quiet(done, total):
@@ -160,21 +160,14 @@ def test_a_mechanism_is_what_its_definition_says():
     assert not found.overshot.any()
 
 
-def write_idx(path, values):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes()
-    with gzip.open(path, "wb") as file:
-        file.write(head + values.tobytes())
-
-
 @pytest.fixture
 def few_digits(tmp_path, monkeypatch, rng, network):
     """A data folder with images of noise, and a network without training that is right on them."""
     for part in ("train", "test"):
         images = rng.integers(0, 256, size=(40, 28, 28), dtype=np.uint8)
         said = network(torch.from_numpy(images / np.float32(255))[:, None]).argmax(dim=1)
-        write_idx(tmp_path / "data" / FILES[part], images)
-        write_idx(tmp_path / "data" / FILES[f"{part} labels"], said.numpy().astype(np.uint8))
+        write_idx(tmp_path / "data" / MNIST[part], images)
+        write_idx(tmp_path / "data" / MNIST[f"{part} labels"], said.numpy().astype(np.uint8))
     (tmp_path / "data" / "weights").mkdir()
     torch.save(network.state_dict(), tmp_path / "data" / PGD_TRAINED)
     monkeypatch.setenv("PNML_DATA", str(tmp_path / "data"))

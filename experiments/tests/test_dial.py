@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
 from functools import partial
 
@@ -14,8 +13,9 @@ pytest.importorskip("matplotlib")
 
 import torch
 
+from idx_files import write_idx
 from pnml.active import LearningCurves, Strategy
-from pnml_experiments.ch7_active import dial, dial_cifar10, dial_emnist, dial_mnist, dial_variants
+from pnml_experiments.ch7_active import dial, dial_cifar10, dial_pools, dial_variants
 from pnml_experiments.ch7_active.dial_networks import (
     Training,
     digit_cnn,
@@ -25,15 +25,9 @@ from pnml_experiments.ch7_active.dial_networks import (
 )
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.stored_files import EMNIST, FASHION_TEST, MNIST
 
 TINY = {"seeds": 2, "step": 2, "candidates": 8, "targets": 6, "passes": 3, "test": 20}
-
-
-def write_idx(path, values):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes()
-    with gzip.open(path, "wb") as file:
-        file.write(head + values.tobytes())
 
 
 @pytest.fixture
@@ -44,14 +38,14 @@ def folder(tmp_path, monkeypatch, rng):
         return rng.integers(0, 256, size=shape, dtype=np.uint8)
 
     home = tmp_path / "data"
-    for name, path in dial_mnist._FILES.items():
+    for name, path in (MNIST | {"clothes": FASHION_TEST}).items():
         labels = (np.arange(40) % 10).astype(np.uint8)
         write_idx(home / path, labels if "labels" in name else some(40, 28, 28))
     for name in ("emnist", "images"):
         (home / name).mkdir()
     kinds = {"y_train": np.arange(94) % 47, "y_test": np.arange(47)}
     labels = {name: values.astype(np.uint8) for name, values in kinds.items()}
-    np.savez(home / dial_emnist._FILE, x_train=some(94, 28, 28), x_test=some(47, 28, 28), **labels)
+    np.savez(home / EMNIST, x_train=some(94, 28, 28), x_test=some(47, 28, 28), **labels)
     for path in dial_cifar10.FILES:
         np.savez(
             home / path,
@@ -64,11 +58,12 @@ def folder(tmp_path, monkeypatch, rng):
     return home
 
 
-def shrink(monkeypatch, module, build, **sizes):
-    """Settings of a module, as small as can be."""
+def shrink(monkeypatch, name, build, **sizes):
+    """Settings of a data set, as small as can be."""
     training = Training(steps=2, batch=4)
-    small = replace(module.settings()["small"], build=build, training=training, **(TINY | sizes))
-    monkeypatch.setattr(module, "settings", lambda: {"small": small})
+    usual = dial_pools.settings(name)["small"]
+    small = replace(usual, build=build, training=training, **(TINY | sizes))
+    monkeypatch.setattr(dial_pools, "settings", lambda _: {"small": small})
     return small
 
 
@@ -80,7 +75,7 @@ def by_labels(table):
     ("name", "polluted"), [("dial-mnist", False), ("dial-mnist-ood", True)], ids=["", "ood"]
 )
 def test_mnist_runs_and_goes_on(name, polluted, folder, tmp_path, monkeypatch):
-    setting = shrink(monkeypatch, dial_mnist, partial(digit_cnn, 2, 4), start=10, stop=14)
+    setting = shrink(monkeypatch, "MNIST", partial(digit_cnn, 2, 4), start=10, stop=14)
     told = []
     first = run_in(name, tmp_path, told)
     rounds = 2 * 3 * len(setting.strategies)
@@ -99,8 +94,8 @@ def test_mnist_runs_and_goes_on(name, polluted, folder, tmp_path, monkeypatch):
 
 
 def test_variants_of_dial_share_seeds_that_no_other_table_uses(folder, tmp_path, monkeypatch):
-    small = shrink(monkeypatch, dial_mnist, partial(digit_cnn, 2, 4), start=10, stop=12)
-    monkeypatch.setattr(dial_variants, "settings", lambda: {"small": small})
+    small = shrink(monkeypatch, "MNIST", partial(digit_cnn, 2, 4), start=10, stop=12)
+    monkeypatch.setattr(dial_variants, "settings", lambda _: {"small": small})
     told = []
     result = run_in("dial-variants", tmp_path, told)
     assert told[-1][0] == told[-1][1]
@@ -125,7 +120,7 @@ def draw(result):
 
 
 def test_emnist_runs_with_clothes_in_the_pool(folder, tmp_path, monkeypatch):
-    shrink(monkeypatch, dial_emnist, partial(letter_cnn, 2, 4), start=47, stop=49)
+    shrink(monkeypatch, "EMNIST", partial(letter_cnn, 2, 4), start=47, stop=49)
     result = run_in("dial-emnist-ood", tmp_path, [])
     accuracy = by_labels(result.tables[-1])
     assert {labels for labels, _ in accuracy} == {"47", "49"}
@@ -229,21 +224,21 @@ def test_training_stops_when_validation_does_and_goes_back_to_the_best(monkeypat
         assert torch.equal(value, best)
 
 
-@pytest.mark.parametrize("module", [dial_mnist, dial_emnist])
-def test_published_networks_have_the_published_sizes(module):
-    network = module.settings()["full"].build()
+@pytest.mark.parametrize("name", ["MNIST", "EMNIST"])
+def test_published_networks_have_the_published_sizes(name):
+    network = dial_pools.settings(name)["full"].build()
     filters = [part.out_channels for part in network if isinstance(part, torch.nn.Conv2d)]
     units = [part.out_features for part in network if isinstance(part, torch.nn.Linear)]
-    sizes = {dial_mnist: ([32, 64], [128, 10]), dial_emnist: ([32, 64, 128], [512, 47])}
-    assert (filters, units) == sizes[module]
+    sizes = {"MNIST": ([32, 64], [128, 10]), "EMNIST": ([32, 64, 128], [512, 47])}
+    assert (filters, units) == sizes[name]
     rates = [part.p for part in network if isinstance(part, torch.nn.Dropout)]
     assert rates == [0.5] * (len(filters) + 1)
 
 
 @pytest.mark.data
 def test_the_small_network_learns_digits_from_few_labels(data_dir):
-    setting = dial_mnist.settings()["medium"]
-    data = dial_mnist.digits(1_000, polluted=True, validated=False)
+    setting = dial_pools.settings("MNIST")["medium"]
+    data = dial_pools.digits(1_000, polluted=True, validated=False)
     assert len(data.x) == len(data.x_ood) == 10_000
     network = trained(setting.build, data.x[:100], data.y[:100], setting.training, 0)
     right = network(data.x_test).argmax(dim=1) == data.y_test
@@ -252,7 +247,7 @@ def test_the_small_network_learns_digits_from_few_labels(data_dir):
 
 @pytest.mark.data
 def test_characters_are_of_all_classes(data_dir):
-    data = dial_emnist.characters(500, polluted=False, validated=True)
+    data = dial_pools.characters(500, polluted=False, validated=True)
     assert len(data.x) == 10_000
     assert len(data.validation[1]) == 1_024
     assert data.y.unique().tolist() == list(range(47))

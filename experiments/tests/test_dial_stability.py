@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from itertools import combinations
 
 import numpy as np
@@ -13,11 +12,13 @@ pytest.importorskip("matplotlib")
 
 import torch
 
+from idx_files import write_idx
 from pnml_experiments.ch7_active import dial_stability
 from pnml_experiments.ch7_active.dial_networks import digit_cnn
 from pnml_experiments.ch7_active.dial_stability import MEASURES, measured, per_row
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.stored_files import FASHION_TEST, MNIST
 
 
 def test_measures_are_means_over_pairs(rng):
@@ -51,22 +52,15 @@ def test_masks_per_row_differ_between_equal_rows_and_the_network_is_left_alone()
 @pytest.fixture
 def run(tmp_path, monkeypatch, rng):
     """The experiment on a few images of noise, with fewer passes."""
-    for name in (dial_stability._TRAIN, dial_stability._TEST, dial_stability._STRANGE):
+    for name in (MNIST["train"], MNIST["test"], FASHION_TEST):
         write_idx(tmp_path / name, rng.integers(0, 256, size=(40, 28, 28), dtype=np.uint8))
-    write_idx(tmp_path / dial_stability._LABELS, (np.arange(40) % 10).astype(np.uint8))
+    write_idx(tmp_path / MNIST["train labels"], (np.arange(40) % 10).astype(np.uint8))
     monkeypatch.setenv("PNML_DATA", str(tmp_path))
     sizes = dial_stability.Sizes(2, 4, 8, 2, (6, 9), 24, 5, 3)
     monkeypatch.setattr(dial_stability, "SIZES", {"small": sizes})
     monkeypatch.setattr(dial_stability, "PASSES", (2, 4))
     out = Output(tmp_path / "here", tmp_path / "cache", "stamp")
     return lambda tell: find("dial-stability").run("small", out, tell)
-
-
-def write_idx(path, values):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes()
-    with gzip.open(path, "wb") as file:
-        file.write(head + values.tobytes())
 
 
 def test_there_is_a_row_for_every_setting_and_a_second_run_finds_them(run, monkeypatch):

@@ -131,7 +131,7 @@ def folder(tmp_path, monkeypatch, rng):
         (tmp_path / name).mkdir()
     for name in ("195_auto_price", "192_vineyard"):
         X = rng.normal(size=(40, 3))
-        with gzip.open(tmp_path / pmlb_rows.path_of(name), "wt") as file:
+        with gzip.open(tmp_path / pmlb_rows.pmlb_path(name), "wt") as file:
             table = np.column_stack([X, X.sum(axis=1) + rng.normal(size=40)])
             np.savetxt(file, table, delimiter="\t", header="a\tb\tc\ttarget", comments="")
     X, new = rng.normal(size=(30, 3)), 2 + rng.normal(size=(20, 3))

@@ -83,9 +83,9 @@ def test_the_energy_table_runs_on_a_small_wide_resnet(tiny_images, out):
 
 def test_rows_without_weights_are_listed_with_what_was_printed(out, monkeypatch):
     monkeypatch.delenv("PNML_DATA", raising=False)
-    from pnml_experiments.ch5_networks import ood_resnet34
+    from pnml_experiments.ch5_networks import ood_networks
 
-    result = ood_resnet34.run("small", out, quiet)
+    result = ood_networks.run("ResNet-34", "small", out, quiet)
     assert [len(table.rows) for table in result.tables] == [200, 200, 200]
     for table in result.tables:
         assert all(row.printed is not None and row.ours is None for row in table.rows)

@@ -13,8 +13,7 @@ from pnml.errors import InputError
 from pnml.metrics import oscr_area
 from pnml_experiments.ch5_networks import (
     open_set,
-    open_set_mnist,
-    open_set_resnet20,
+    open_set_recognition,
 )
 from pnml_experiments.ch5_networks.open_set import (
     AUTO,
@@ -122,7 +121,7 @@ def test_tables_have_all_scores_on_all_sets_and_can_be_drawn(tiny_data, out, nam
 
 
 def test_printed_rows_stand_beside_ours_and_say_where_they_differ(tiny_data, out):
-    table = open_set_resnet20.run("small", out, quiet).tables[0]
+    table = open_set_recognition.run("ResNet-20", "small", out, quiet).tables[0]
     rows = {(r.labels["unknown"], r.labels["score"]): r for r in table.rows}
     assert sum(r.printed is not None for r in rows.values()) == len(printed_scores()) == 21
     assert rows["SVHN", MAX_PROB].printed == 0.83
@@ -258,7 +257,7 @@ def by_pair(result, number=0):
 @pytest.mark.data
 def test_the_regret_is_at_least_as_good_as_the_largest_probability_on_resnet20(out, monkeypatch):
     monkeypatch.setattr(open_set, "SLOW", {})  # refits of thousands of rows take minutes
-    result = open_set_resnet20.run("full", out, quiet)
+    result = open_set_recognition.run("ResNet-20", "full", out, quiet)
     area, accuracy = by_pair(result), by_pair(result, 5)
     # the scale is chosen from training rows alone
     for unknown in ("SVHN", "Imagenet (R)", "Gaussian"):
@@ -270,7 +269,7 @@ def test_the_regret_is_at_least_as_good_as_the_largest_probability_on_resnet20(o
 @pytest.mark.data
 def test_digits_are_known_and_clothes_are_not(out, monkeypatch):
     monkeypatch.setattr(open_set, "SLOW", {})
-    result = open_set_mnist.run("small", out, quiet)
+    result = open_set_recognition.run("MNIST", "small", out, quiet)
     area, accuracy = by_pair(result), by_pair(result, 5)
     assert all(value > 0.95 for value in accuracy.values())
     assert (

@@ -102,7 +102,7 @@ def written(folder, name, rng, rows=60, columns=3):
     (folder / "pmlb").mkdir(exist_ok=True)
     X = rng.normal(size=(rows, columns))
     table = np.column_stack([X, X @ np.ones(columns) + rng.normal(size=rows)])
-    with gzip.open(folder / pmlb_rows.path_of(name), "wt") as file:
+    with gzip.open(folder / pmlb_rows.pmlb_path(name), "wt") as file:
         head = "\t".join([*(f"x{j}" for j in range(columns)), "target"])
         np.savetxt(file, table, delimiter="\t", header=head, comments="")
     return table

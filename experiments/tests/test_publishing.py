@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch")
+pytest.importorskip("matplotlib")
+
 from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml.runtime.atomic import write_whole
@@ -25,8 +28,6 @@ from pnml_experiments.framework.registry import find
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 from pnml_experiments.framework.rows import lines, stored
 from pnml_experiments.framework.running import reproduce
-
-pytest.importorskip("matplotlib")
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PUBLISHED = sorted((RESULTS / "data").glob("*.jsonl"))

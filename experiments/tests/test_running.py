@@ -18,7 +18,7 @@ from pnml_experiments.framework.running import reproduce
 
 pytest.importorskip("matplotlib")
 
-LISTED = Experiment("listed", 5, "Listed", "ood_imagenet30")
+LISTED = Experiment("listed", 5, "Listed", "ch5_networks.ood_networks", "ImageNet-30")
 
 
 def lines(path):
@@ -105,7 +105,9 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
 
 
 def test_a_scale_that_is_not_offered_is_refused(tmp_path):
-    only = Experiment("only", 5, "Only", "ood_imagenet30", scales=("full",))
+    only = Experiment(
+        "only", 5, "Only", "ch5_networks.ood_networks", "ImageNet-30", scales=("full",)
+    )
     with pytest.raises(InputError, match="--scale full"):
         reproduce(only, "small", tmp_path)
 

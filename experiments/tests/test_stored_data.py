@@ -7,12 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from pnml_experiments.ch5_networks import image_subjects as subjects
 from pnml_experiments.ch5_networks import (
-    ood_clinc150,
-    ood_densenet,
-    ood_resnet20,
+    feature_sets,
+    ood_features,
+    ood_networks,
 )
+from pnml_experiments.ch5_networks import image_subjects as subjects
 from pnml_experiments.framework.data import arrays
 
 pytestmark = pytest.mark.data
@@ -35,7 +35,7 @@ def resnet20(tmp_path_factory):
     from pnml_experiments.framework.output import Output
 
     folder = tmp_path_factory.mktemp("resnet20")
-    return ood_resnet20.run("full", Output(folder, folder, ""), quiet)
+    return ood_features.run("ResNet-20", "full", Output(folder, folder, ""), quiet)
 
 
 def test_resnet20_features_give_the_known_means(resnet20):
@@ -59,7 +59,7 @@ def test_twice_the_unit_features_give_the_known_mean():
     from pnml.ood import RegretDetector
     from pnml_experiments.ch5_networks.ood_tables import measured
 
-    data = ood_resnet20.features()
+    data = feature_sets.resnet20()
     detector = RegretDetector.from_embeddings(data.weight, data.bias, data.train, scale=2.0)
     usual = detector.predict_features(data.test)
     found = {
@@ -71,7 +71,7 @@ def test_twice_the_unit_features_give_the_known_mean():
 
 
 def test_clinc150_gives_the_known_numbers(out):
-    result = ood_clinc150.run("full", out, quiet)
+    result = ood_features.run("CLINC150", "full", out, quiet)
     found = auroc(result, "out of scope")
     assert found["MSP"] == pytest.approx(96.18, abs=0.06)
     assert found["MaxLogit"] == pytest.approx(97.22, abs=0.06)
@@ -82,7 +82,9 @@ def test_clinc150_gives_the_known_numbers(out):
 
 
 @pytest.mark.parametrize(
-    "subject", [s for s in ood_densenet.subjects() if s.ind != "SVHN"], ids=lambda s: s.key
+    "subject",
+    [s for s in ood_networks.subjects("DenseNet-BC-100") if s.ind != "SVHN"],
+    ids=lambda s: s.key,
 )
 def test_densenet_weights_are_as_accurate_as_stated(subject):
     stated = {"cifar10": 93.5, "cifar100": 75.8, "cifar10_oecc": 94.5, "cifar100_oecc": 77.0}

@@ -178,16 +178,17 @@ def test_an_infinite_score_is_trusted_by_no_detector():
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_picture_of_a_network_draws_the_regret_part_of_its_verdict(level, confident, seen, new):
+def test_a_picture_of_a_network_has_its_verdicts(level, confident, seen, new):
     module = LastLayerPNML(confident).fit([seen])
     display = RegretDisplay.from_estimator(module, new, level=level)
     plt.close(display.figure_)
     thresholds = module.reference_.thresholds(level)
     np.testing.assert_array_equal(display.training, module.reference_.regrets)
     assert display.threshold == thresholds.regret
-    _, leverages = outputs(module, new)
-    drawn = thresholds.trusts(np.asarray(display.new), leverages)
-    np.testing.assert_array_equal(drawn, module.trusted(new, level=level).numpy())
+    regrets, leverages = outputs(module, new)
+    np.testing.assert_array_equal(display.new, regrets)
+    np.testing.assert_array_equal(display.trusted, thresholds.trusts(regrets, leverages))
+    np.testing.assert_array_equal(display.trusted, module.trusted(new, level=level).numpy())
 
 
 @pytest.mark.parametrize("level", [0, -0.1, 1.5, float("nan"), "most", None, True])

@@ -12,6 +12,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
+import child
 from pnml import LpNMLRegressor, PNMLRegressor, scale
 
 dask = pytest.importorskip("dask")
@@ -29,6 +30,7 @@ def client():
     settings = {
         "distributed.scheduler.allowed-failures": 1,
         "logging.distributed": "critical",  # deaths are meant
+        "distributed.worker.preload": [child.__file__],  # limits, also for workers started again
     }
     with (
         dask.config.set(settings),
@@ -38,6 +40,16 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+def test_workers_may_not_fill_a_disk(client):
+    def limit():
+        import resource
+
+        return resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+
+    assert set(client.run(limit).values()) == {2**31}
 
 
 @pytest.fixture

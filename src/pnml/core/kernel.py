@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import blas, eigh, qr
 
 from pnml.core import gaussian
 from pnml.core.arrays import EPS, FloatArray
@@ -38,15 +38,38 @@ class KernelMatrix:
             1 / n if intercept else 0.0,
         )
 
-    def components(self, k: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Components (m, r) of rows with kernels k (m, n), and their centred k(x, x) (m,)."""
+    def centred(self, k: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Kernels k (m, n) of rows with the training rows, and k(x, x) (m,), both centred."""
         row_means = k.mean(axis=1) if self.intercept_share else np.zeros(len(k))
         prior = prior - 2 * row_means + self.grand_mean
-        k = k - row_means[:, None] - self.column_means + self.grand_mean
-        return k @ self.U, prior
+        return k - row_means[:, None] - self.column_means + self.grand_mean, prior
 
-    def leverage(self, c: FloatArray, prior: FloatArray, alpha: float) -> FloatArray:
-        """Leverage of rows from their components. Eq. (R4)."""
-        explained = np.sum(c * c / (self.h2 + alpha), axis=1)
+    def leverage(self, explained: FloatArray, prior: FloatArray, alpha: float) -> FloatArray:
+        """Leverage of rows from the part of their k(x, x) that training rows explain. Eq. (R4)."""
         leverage: FloatArray = gaussian.kernel_leverage(prior, explained, alpha)
         return leverage + self.intercept_share
+
+    def explained(self, c: FloatArray, alpha: float) -> FloatArray:
+        """kᵀ(G + αI)⁻¹k of rows with components c = Uᵀk (m, r)."""
+        explained: FloatArray = np.sum(c * c / (self.h2 + alpha), axis=1)
+        return explained
+
+    def root(self, alpha: float) -> FloatArray | None:
+        """Upper triangle R (n, n) with RᵀR = U(h² + α)⁻¹Uᵀ; None where the rank is small.
+
+        A product with a triangle costs half of one with U. It pays where thousands of rows are
+        asked for, as explanations do.
+        """
+        n, r = self.U.shape
+        if 2 * r <= n:
+            return None
+        (upper,) = qr((self.U / np.sqrt(self.h2 + alpha)).T, mode="r")
+        R = np.zeros((n, n), order="F")
+        R[:r] = upper
+        return R
+
+
+def explained_by_root(R: FloatArray, k: FloatArray) -> FloatArray:
+    """kᵀRᵀRk of centred kernels k (m, n). It equals `KernelMatrix.explained`."""
+    product: FloatArray = blas.dtrmm(1.0, R, k.T)
+    return np.einsum("ij,ij->j", product, product)

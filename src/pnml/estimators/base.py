@@ -182,13 +182,18 @@ def learner_of(estimator: Any) -> Learner | None:
     return learner
 
 
+def evidence_of(estimator: Any, X: Any) -> Evidence:
+    """What the verdict on rows is made from, of a fitted estimator with a ``learner_``."""
+    X = checked_rows(estimator, X)
+    evidence: Evidence = _told(estimator, X, estimator.learner_.evidence)
+    return evidence
+
+
 def verdicts(estimator: Any, X: Any, level: float) -> Any:
     """Whether each row is trusted, by the one rule of `pnml.core.trust`."""
     level = check_level(level)
-    X = checked_rows(estimator, X)
-    learner: Learner = estimator.learner_
-    evidence: Evidence = _told(estimator, X, learner.evidence)
-    return learner.reference.thresholds(level).trusts(*evidence)
+    evidence = evidence_of(estimator, X)
+    return estimator.learner_.reference.thresholds(level).trusts(*evidence)
 
 
 def checked_rows(estimator: Any, X: Any) -> Any:

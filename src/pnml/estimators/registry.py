@@ -58,9 +58,8 @@ def register(
 
 
 def every_learner() -> dict[str, Registered]:
-    """All learners by name: those for tables in their order, then the others."""
-    table_learners()
-    return _FOR_TABLES | _EVERY
+    """All learners by name: those for tables in their order, then the others in theirs."""
+    return table_learners() | dict(sorted(_EVERY.items()))
 
 
 def table_learners() -> dict[str, Registered]:

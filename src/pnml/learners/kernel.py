@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +13,7 @@ from pnml.core import gaussian
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
 from pnml.core.geometry import attribution
-from pnml.core.kernel import KernelMatrix
+from pnml.core.kernel import KernelMatrix, explained_by_root
 from pnml.core.leave_one_out import NOISE_FLOOR, PNML, Folds, LeaveOneOut
 from pnml.core.selection import Choice, select
 from pnml.core.trust import Evidence, Reference
@@ -19,6 +21,8 @@ from pnml.learners.kernel_function import KernelFunction
 from pnml.learners.protocol import Inputs
 
 _BLOCK_NUMBERS = 2**22
+# Up to this ratio of k(x, x) to the penalty, the order of sums changes no leverage by 1e-12.
+_TAME = 100.0
 
 
 @dataclass(frozen=True)
@@ -73,29 +77,58 @@ class KernelRidge:
         The leverage without the intercept's part is shared in proportion to what the feature adds
         to it, first alone and then beside all others, its absence being its training mean.
         """
-        leverage = self.leverage(X)
-        means = self.X.mean(axis=0)
+        rows, means = np.asarray(X, dtype=float), self.X.mean(axis=0)
+        n, d = rows.shape
+        root = self._root if 2 * d * n >= len(self.X) else None
+        leverage = self.leverage(rows)
         at_mean = self.leverage(means[None])
-        drops = np.empty(X.shape)
-        for j in range(X.shape[1]):
-            without, alone = np.array(X, dtype=float), np.tile(means, (len(X), 1))
-            without[:, j], alone[:, j] = means[j], X[:, j]
-            gain = leverage - self.leverage(without) + self.leverage(alone) - at_mean
-            drops[:, j] = np.maximum(gain, 0.0)
+        drops = np.empty((n, d))
+        for j in range(d):
+            without = rows.copy()
+            without[:, j] = means[j]
+            values, which = np.unique(rows[:, j], return_inverse=True)  # few in columns of words
+            alone = np.tile(means, (len(values), 1))
+            alone[:, j] = values
+            beside_others = leverage - self._leverage(without, root)
+            by_itself = self._leverage(alone, root)[which] - at_mean
+            drops[:, j] = np.maximum(beside_others + by_itself, 0.0)
         return attribution.shares(drops, leverage - self.matrix.intercept_share)
 
+    @cached_property
+    def _root(self) -> FloatArray | None:
+        """The root of the kernel matrix; None where round-off would show in the leverage."""
+        largest = float(self.kernel.diagonal(self.X).max())
+        return self.matrix.root(self.choice.alpha) if largest <= _TAME * self.choice.alpha else None
+
+    def _leverage(self, X: FloatArray, root: FloatArray | None) -> FloatArray:
+        """Leverage of rows, by half as many operations where there is a root."""
+        if root is None:
+            return self.leverage(X)
+        parts = [
+            self.matrix.leverage(explained_by_root(root, k), prior, self.choice.alpha)
+            for _, k, prior in self._blocks(X)
+        ]
+        return np.concatenate(parts)
+
     def _solved(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and leverage of rows, in blocks of bounded size."""
+        """Mean and leverage of rows."""
         mean, leverage = np.empty(len(X)), np.empty(len(X))
         alpha = self.choice.alpha
+        for part, k, prior in self._blocks(X):
+            c = k @ self.matrix.U
+            mean[part] = self.y_mean + c @ (self.z / (self.matrix.h2 + alpha))
+            explained = self.matrix.explained(c, alpha)
+            leverage[part] = self.matrix.leverage(explained, prior, alpha)
+        return mean, leverage
+
+    def _blocks(self, X: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Parts of rows of bounded size, with their centred kernels and k(x, x)."""
         step = max(1, _BLOCK_NUMBERS // len(self.X))
         for start in range(0, len(X), step):
             part = slice(start, start + step)
             rows = np.asarray(X[part], dtype=float)
-            c, prior = self.matrix.components(self.kernel(rows, self.X), self.kernel.diagonal(rows))
-            mean[part] = self.y_mean + c @ (self.z / (self.matrix.h2 + alpha))
-            leverage[part] = self.matrix.leverage(c, prior, alpha)
-        return mean, leverage
+            k, prior = self.kernel(rows, self.X), self.kernel.diagonal(rows)
+            yield part, *self.matrix.centred(k, prior)
 
 
 def solve_kernel(

@@ -45,6 +45,19 @@ class KernelFunction:
         """k(x, x) of each row."""
         if isinstance(self.kernel, Kernel):
             return np.asarray(self.kernel.diag(X), dtype=float)
-        if isinstance(self.kernel, str) and self.kernel in ("rbf", "laplacian"):
-            return np.ones(len(X))
+        if isinstance(self.kernel, str):
+            return self._named_diagonal(np.einsum("ij,ij->i", X, X))
         return np.array([self(row[None], row[None])[0, 0] for row in X])
+
+    def _named_diagonal(self, squares: FloatArray) -> FloatArray:
+        """k(x, x) of rows with squared norms (n,), for the kernels that scikit-learn names."""
+        inner = self.gamma * squares + self.coef0
+        values: dict[str, FloatArray] = {
+            "additive_chi2": np.zeros(len(squares)),
+            "cosine": (squares > 0).astype(float),
+            "linear": squares,
+            "poly": inner**self.degree,
+            "polynomial": inner**self.degree,
+            "sigmoid": np.tanh(inner),
+        }
+        return values.get(self.kernel, np.ones(len(squares)))  # rbf, laplacian and chi2

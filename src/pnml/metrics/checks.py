@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def numbers(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One number a row; infinite ones are allowed, NaN is not."""
+    """One number a row, infinite ones among them, none of them NaN."""
     v = np.asarray(values, dtype=np.float64)
     if v.ndim != 1 or not v.size:
         raise InputError(f"{name} has shape {v.shape}, not (n,) with n > 0: pass one value a row.")

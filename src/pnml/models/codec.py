@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
 from pnml.models.field_specs import Sums, field_hints, spec_of, sums_of
-from pnml.models.schema import Anything, Array, Count, Either, Names, Spec, Texts
+from pnml.models.schema import Anything, Array, Count, Either, Names, OneOf, Spec, Texts
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
 _SOMETIMES = frozenset({"feature_names_in_", "_sample"})
@@ -139,6 +139,30 @@ def estimator(
         return columns | given.restore(made, stored)
 
     return replace(codec, state_of=state_of, restored=restored, attributes=given.attributes)
+
+
+def derived(cls: type) -> list[Codec]:
+    """Codecs of an estimator whose fitted state is one frozen value, and of all it is made of.
+
+    The class declares the value, ``learner_: Mean``; the fields of the value declare the rest.
+    """
+    parts: list[Codec] = []
+    pending = _dataclasses_in(get_type_hints(cls)["learner_"])
+    kinds = tuple(pending)
+    while pending:
+        part = pending.pop()
+        if part not in [codec.cls for codec in parts]:
+            parts.append(value(part))
+            hints = field_hints(part).values()
+            pending += [inner for hint in hints for inner in _dataclasses_in(hint)]
+    return [*parts, estimator(cls, {"learner_": OneOf(kinds)})]
+
+
+def _dataclasses_in(hint: Any) -> list[type]:
+    """Dataclasses that a type hint names, inside unions, tuples and lists too."""
+    if is_dataclass(hint) and isinstance(hint, type):
+        return [hint]
+    return [found for inner in get_args(hint) for found in _dataclasses_in(inner)]
 
 
 def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:

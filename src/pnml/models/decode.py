@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pnml.errors import InputError, shorten
 from pnml.models.codec import Codec
 from pnml.models.encode import SCALARS, Tensors, fits_texts, is_fitted
-from pnml.models.registry import CODECS, MODEL_CLASSES, SHARED_SIZES
+from pnml.models.registry import CODECS, MODEL_CLASSES, SHARED_SIZES, add_registered
 from pnml.models.schema import Sizes, Spec, agree, check_sum
 from pnml.models.values import NAMED
 
@@ -21,6 +21,7 @@ def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
     objects, layouts = described.get("objects"), described.get("layouts")
     if type(objects) is not list or type(layouts) is not dict:
         raise InputError("its description has no list of objects or no layouts")
+    add_registered()
     reader = _Reader(tensors, layouts)
     for item in objects:
         reader.add(item)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pnml.errors import InputError, shorten
 from pnml.models.codec import Codec
-from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES
+from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES, add_registered
 from pnml.models.values import NAMED
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -50,6 +50,7 @@ def is_fitted(model: Any) -> bool:
 
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
     """Description and arrays of a fitted model; objects shared in memory are stored once."""
+    add_registered()
     if type(model) not in MODEL_CLASSES:
         raise InputError(
             f"model is a {shorten(type(model).__name__)}, but a model file holds one of "

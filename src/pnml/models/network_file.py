@@ -30,7 +30,7 @@ def to_stored(module: LastLayerPNML) -> StoredLayer:
     statistic = {name: _array(t) for name, t in module.statistic.state_dict().items()}
     scale = module.scale_
     if module.settings.scale == "auto" and scale is not None:
-        statistic["scale"] = np.array(scale)  # after partial_fit it is chosen but not stored yet
+        statistic["scale"] = np.array(scale)  # chosen, but perhaps not stored yet
     head = module.model.state_dict() if _is_linear(module.model) else {}
     return StoredLayer(
         settings={name: _plain(value) for name, value in vars(module.settings).items()},

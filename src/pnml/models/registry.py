@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from pnml.errors import InputError
+from pnml.estimators.registry import every_learner
 from pnml.models.classifiers import CLASSIFIER_PARTS, CLASSIFIERS
-from pnml.models.codec import Codec
+from pnml.models.codec import Codec, derived
 from pnml.models.kernels import KERNELS
 from pnml.models.regressors import REGRESSORS
 from pnml.models.trees import GROWN_BY, TREE_PARTS, TREES
@@ -54,9 +55,21 @@ def refuse_without_pyarrow(described: Mapping[str, Any]) -> None:
 
 
 CODEC_OF: dict[type, Codec] = {codec.cls: codec for codec in CODECS.values()}
-MODEL_CLASSES: tuple[type, ...] = tuple(codec.cls for codec in [*_ESTIMATORS, *_TABLE_MODELS])
+MODEL_CLASSES: list[type] = [codec.cls for codec in [*_ESTIMATORS, *_TABLE_MODELS]]
 # Classes that a file can hold as its model; the last one has a layout of its own.
 MODEL_NAMES = (*(cls.__name__ for cls in MODEL_CLASSES), "LastLayerPNML")
+
+
+def add_registered() -> None:
+    """Give every registered learner a codec: derived from its value, where there is none here."""
+    for entry in every_learner().values():
+        cls = type(entry.make())
+        if cls not in CODEC_OF:
+            for codec in derived(cls):
+                if codec.cls not in CODEC_OF:
+                    CODECS[codec.name] = CODEC_OF[codec.cls] = codec
+            MODEL_CLASSES.append(cls)
+
 
 _USE_KERNELS = (
     "pass the name of a kernel, or an object made of "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 from pnml.models.codec import value
 from pnml.models.schema import Fitted
 from pnml.tables.encoder import CategoryColumn, Encoder, NumberColumn, Patterns
@@ -19,7 +19,7 @@ from pnml.tables.targets import Target
 
 def _check_number(values: Mapping[str, Any]) -> None:
     if not (np.isfinite(values["fill"]) and 0 < values["scale"] < np.inf):
-        raise InputError(f"its column {values['name']!r} has no mean or no spread")
+        raise InputError(f"its column {shorten(values['name'])!r} has no mean or no spread")
 
 
 def _check_category(values: Mapping[str, Any]) -> None:
@@ -44,7 +44,10 @@ def _check_encoder(values: Mapping[str, Any]) -> None:
 def _check_model(values: Mapping[str, Any]) -> None:
     learner, task = values["learner"], values["target"].task
     if learner not in LEARNERS or task != LEARNERS[learner].task:
-        raise InputError(f"it names the learner {learner!r}, which is not known here for {task}")
+        raise InputError(
+            f"it names the learner {shorten(learner)!r}, which is not known here for "
+            f"{shorten(task)}"
+        )
     if type(values["estimator"]) is not type(LEARNERS[learner].make()):
         raise InputError(f"what it holds is not the learner {learner!r}")
     if learner not in dict(values["losses"]):

@@ -1,4 +1,4 @@
-"""Batches of any make: which part is the input, and how a network takes it."""
+"""Batches of any type: the input in them, and the call of a network on it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pnml.errors import InputError
 
 
 def input_of(batch: Any, network: nn.Module | None = None) -> Any:
-    """The input in a batch: the first element of a tuple, all of a dict but its labels.
+    """The input in a batch: the first element of a tuple, or a dict without its labels.
 
-    Arrays, which mostly come in double precision, become tensors in the dtype of the network.
+    Arrays, which are mostly in double precision, become tensors in the dtype of the network.
 
     >>> input_of((torch.zeros(2), torch.ones(2)))
     tensor([0., 0.])
@@ -37,7 +37,7 @@ def input_of(batch: Any, network: nn.Module | None = None) -> Any:
 
 
 def tensor_of(array: npt.NDArray[Any]) -> Tensor:
-    """An array as a tensor that shares its memory where it can; nobody writes to it here.
+    """An array as a tensor that shares its memory where possible; it is only read.
 
     >>> tensor_of(np.arange(3.0)[::-1])
     tensor([2., 1., 0.], dtype=torch.float64)
@@ -50,9 +50,9 @@ def tensor_of(array: npt.NDArray[Any]) -> Tensor:
 
 
 def call(function: Callable[..., Any], given: Any) -> Any:
-    """What a network makes of an input: a dict goes to its keywords, a tuple to its arguments.
+    """Output of a network for an input: a dict is passed as keywords, a tuple as arguments.
 
-    Networks that take one dict or one tuple get it whole.
+    A network that takes one dict or one tuple gets it as it is.
     """
     try:
         if isinstance(given, Mapping) and _takes_keywords(function, given):
@@ -79,7 +79,7 @@ def moved(given: Any, device: torch.device | None) -> Any:
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """All tensors in nested dicts, tuples and lists; of an output with logits, the logits."""
+    """All tensors in nested dicts, tuples and lists; only the logits of an output that has them."""
     logits = value.get("logits") if isinstance(value, Mapping) else getattr(value, "logits", None)
     if isinstance(value, Tensor):
         yield value
@@ -91,19 +91,19 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def device_of(module: nn.Module) -> torch.device | None:
-    """Where a network is; None where it has no weights or is spread over several devices."""
+    """Device of a network; None if it has no weights or is spread over several devices."""
     devices = {parameter.device for parameter in module.parameters()}
     return devices.pop() if len(devices) == 1 else None
 
 
 def refuse_other_device(module: nn.Module, given: Any) -> None:
-    """Say so where an input and a network are in different places."""
-    there = device_of(module)
-    here = next((t.device for t in tensors_in(given)), None)
-    if there is not None and here is not None and here != there:
+    """Raise if an input and a network are on different devices."""
+    home = device_of(module)
+    device = next((t.device for t in tensors_in(given)), None)
+    if home is not None and device is not None and device != home:
         raise InputError(
-            f"The input is on {here} but the network is on {there}; move one of them, for "
-            f'instance x.to("{there}").'
+            f"The input is on {device} but the network is on {home}; move one of them, for "
+            f'instance x.to("{home}").'
         )
 
 
@@ -121,10 +121,10 @@ def batches_of(loader: Any) -> Iterable[Any]:
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
     try:
-        found = inspect.signature(getattr(function, "forward", function)).parameters
+        parameters = inspect.signature(getattr(function, "forward", function)).parameters
     except (TypeError, ValueError):
         return None
-    return list(found.values())
+    return list(parameters.values())
 
 
 def _takes_keywords(function: Callable[..., Any], given: Mapping[str, Any]) -> bool:
@@ -141,7 +141,7 @@ def _takes_many(function: Callable[..., Any]) -> bool:
 
 
 def _explain_integers(function: Callable[..., Any], given: Any, error: RuntimeError) -> None:
-    """Raise a sentence where images came as integers, as they lie in files."""
+    """Raise an explanation if images are integers, as they are in files."""
     tokens = isinstance(function, nn.Module) and any(
         isinstance(module, nn.Embedding) for module in function.modules()
     )

@@ -128,7 +128,7 @@ class LastLayerPNML(nn.Module):
             return self._statistic_of(batches, None)
 
         if processes is None:
-            return self._keep(count())._keep_scale(self.scale_)
+            return self._keep(count())
         return self._sum_over(processes, count)
 
     def all_reduce(self, group: Any = None) -> Self:
@@ -145,7 +145,7 @@ class LastLayerPNML(nn.Module):
 
     def fit_features(self, features: Any) -> Self:
         """Learn from training features (n, d) instead of inputs."""
-        return self._add_features(features, None)._keep_scale(self.scale_)
+        return self._add_features(features, None)
 
     def partial_fit_features(self, features: Any) -> Self:
         """Learn from more training features (n, d)."""
@@ -250,7 +250,7 @@ class LastLayerPNML(nn.Module):
         both._split = self._split
         both.statistic.to(self.statistic.xx.device)
         both.statistic.store(self.statistic.counted + other.statistic.counted)
-        return both._keep_scale(both.scale_)
+        return both
 
     def _statistic(self) -> FeatureStatistic | None:
         return self.statistic.counted if self.statistic.fitted else None
@@ -313,10 +313,19 @@ class LastLayerPNML(nn.Module):
         return self
 
     def _keep_scale(self, scale: float | None) -> Self:
-        """Store a scale chosen from the training rows; forward passes store nothing."""
+        """Store a scale chosen from the training rows."""
         if self.settings.scale == "auto" and scale is not None:
             self.statistic.keep_scale(scale)
         return self
+
+    def _save_to_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        """Store the scale of rows counted here, so that a saved module need not choose it again.
+
+        The state_dict is then the same before and after forward passes, which store nothing.
+        """
+        if self.statistic.needs_scale:
+            self._keep_scale(self.scale_)
+        super()._save_to_state_dict(*args, **kwargs)
 
     def _check_fitted(self) -> None:
         if not self.statistic.fitted:

@@ -31,6 +31,7 @@ class StatisticBuffers(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.revision = 0  # increases whenever the statistic changes
+        self._loaded = False  # from a state_dict, which is saved again as it was
 
         def hold(name: str, value: FloatArray) -> None:
             self.register_buffer(name, torch.tensor(value, dtype=torch.float64))
@@ -63,6 +64,12 @@ class StatisticBuffers(nn.Module):
         )
 
     @property
+    def needs_scale(self) -> bool:
+        """Whether a statistic that was computed here has no stored scale yet."""
+        computed = self.fitted and not self._loaded and not self.xx.is_meta
+        return computed and self.chosen_scale is None
+
+    @property
     def chosen_scale(self) -> float | None:
         """The scale in the buffer; None where none was stored."""
         self._refuse_meta()
@@ -84,6 +91,7 @@ class StatisticBuffers(nn.Module):
         for name, value in values.items():
             self._hold(name, value)
         self.revision += 1
+        self._loaded = False
 
     def keep_scale(self, scale: float) -> None:
         """Store the scale chosen for this statistic."""
@@ -122,3 +130,4 @@ class StatisticBuffers(nn.Module):
                 setattr(self, name, torch.empty(there.shape, dtype=here.dtype, device=device))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self.revision += 1
+        self._loaded = True

@@ -1,4 +1,4 @@
-"""Out-of-distribution detection: the regret as a score, its rivals, and one table of all.
+"""Out-of-distribution detection: the regret as a score, other detectors, and tables of all.
 
 A detector's ``predict`` is high for outliers, as in pytorch-ood; its ``score_samples`` and
 ``decision_function`` are high for ordinary rows, as in scikit-learn.

@@ -1,9 +1,10 @@
-"""Other detectors with pNML on top."""
+"""Baseline detectors combined with pNML."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.gram import Gram, HoldOut
-from pnml.ood.logit_detectors import MSP, Energy, MaxLogit
+from pnml.ood.logit_detectors import MSP, Energy, LogitDetector, MaxLogit
 from pnml.ood.network_logits import as_input, as_numpy
 from pnml.ood.odin import ODIN
 from pnml.ood.regret_detector import RegretDetector
@@ -27,20 +28,20 @@ if TYPE_CHECKING:
 
 
 def with_pnml(baseline: Detector, pnml: LastLayerPNML | None = None, **settings: Any) -> Detector:
-    """The detector that a baseline becomes with pNML, still to be fitted. Eqs. (O9), (O10).
+    """A baseline combined with pNML, not yet fitted. Eqs. (O9), (O10).
 
     Softmax, largest logit and energy become the regret on the same network; so do methods that
-    train the network, as OECC and energy-tuned networks, when their weights are in it. ODIN
-    becomes the regret of the inputs it has moved. Gram multiplies the leverage of each input by
-    how far its feature maps deviate.
+    train the network, such as OECC and energy fine-tuning, if the network has their weights. ODIN
+    becomes the regret of its perturbed inputs. Gram multiplies the leverage of each input by the
+    deviation of its feature maps.
 
     Parameters
     ----------
     baseline : MSP, MaxLogit, Energy, ODIN or Gram
     pnml : LastLayerPNML, optional
-        One that is fitted already, to be shared by several compositions.
+        A fitted one, to be shared by several detectors.
     **settings
-        Of `pnml.nn.LastLayerPNML` otherwise: ``layer``, ``alpha``, ``scale`` and so on.
+        Otherwise those of `pnml.nn.LastLayerPNML`: ``layer``, ``alpha``, ``scale`` and so on.
 
     Examples
     --------
@@ -51,27 +52,51 @@ def with_pnml(baseline: Detector, pnml: LastLayerPNML | None = None, **settings:
     >>> detector.predict(torch.randn(5, 4)).shape
     torch.Size([5])
     """
-    if not isinstance(baseline, MSP | MaxLogit | Energy | ODIN | Gram):
-        raise InputError(
-            f"There is no way known to put pNML on a {type(baseline).__name__}; pass an MSP, "
-            "MaxLogit, Energy, ODIN or Gram detector."
-        )
+    return _combined(baseline, pnml, settings)
+
+
+@singledispatch
+def _combined(
+    baseline: Detector, pnml: LastLayerPNML | None, settings: Mapping[str, Any]
+) -> Detector:
+    """The combination for one kind of baseline."""
+    raise InputError(
+        f"There is no way known to put pNML on a {type(baseline).__name__}; pass an MSP, "
+        "MaxLogit, Energy, ODIN or Gram detector."
+    )
+
+
+@_combined.register(MSP)
+@_combined.register(MaxLogit)
+@_combined.register(Energy)
+def _(baseline: LogitDetector, pnml: Any, settings: Mapping[str, Any]) -> Detector:
+    return RegretDetector(_network(baseline, pnml), **settings)
+
+
+@_combined.register
+def _(baseline: ODIN, pnml: Any, settings: Mapping[str, Any]) -> Detector:
+    return RegretDetector(_network(baseline, pnml), perturb=baseline.perturb, **settings)
+
+
+@_combined.register
+def _(baseline: Gram, pnml: Any, settings: Mapping[str, Any]) -> Detector:
+    return GramRegretDetector(baseline, RegretDetector(_network(baseline, pnml), **settings))
+
+
+def _network(baseline: LogitDetector | ODIN | Gram, pnml: Any) -> Any:
+    """The given LastLayerPNML, or the network of the baseline."""
     if baseline.model is None and pnml is None:
         raise InputError(
             f"This {type(baseline).__name__} has no network, and pNML needs its last layer; pass "
             "the network to the detector, or a fitted LastLayerPNML as pnml."
         )
-    model = baseline.model if pnml is None else pnml
-    if isinstance(baseline, Gram):
-        return GramRegretDetector(baseline, RegretDetector(model, **settings))
-    perturb = baseline.perturb if isinstance(baseline, ODIN) else None
-    return RegretDetector(model, perturb=perturb, **settings)
+    return baseline.model if pnml is None else pnml
 
 
 class GramRegretDetector(Detector):
-    """The regret, with the leverage of each input times its deviation in earlier layers. Eq. (O9).
+    """The regret at the leverage of each input times its deviation in earlier layers. Eq. (O9).
 
-    Made by `with_pnml`. Every tenth training row, which Gram holds out, gives the threshold.
+    Made by `with_pnml`. The threshold comes from every tenth training row, which Gram holds out.
 
     Examples
     --------
@@ -93,7 +118,7 @@ class GramRegretDetector(Detector):
         self.training_leverages_: FloatArray | None = None
 
     def fit(self, loader: Any) -> Self:
-        """Fit what is not fitted yet: bounds of feature maps, and the statistic of features."""
+        """Fit the bounds of feature maps and the statistic of features, if not fitted already."""
         kept = HoldOut(loader)
         if isinstance(loader, Iterator):
             raise InputError(
@@ -103,13 +128,13 @@ class GramRegretDetector(Detector):
         if self.gram.bounds_ is None:
             self.gram.fit(kept)
         else:
-            deque(kept, maxlen=0)  # for the rows that it holds out
+            deque(kept, maxlen=0)  # collects the rows that are held out
         if not self.regret.pnml.statistic.fitted:
             self.regret.fit(loader)
         scores, leverages = [np.zeros(0)], [np.zeros(0)]
         for x in kept.held:
             log_p, leverage, deviation = self._measured(x)
-            left_out = leverage / (1 - leverage)  # these rows were counted: Eq. (F6)
+            left_out = leverage / (1 - leverage)  # these rows are training rows: Eq. (F6)
             raised = _raised(left_out, deviation)
             scores.append(as_numpy(_regret(log_p, raised)))
             leverages.append(as_numpy(raised))
@@ -133,16 +158,17 @@ class GramRegretDetector(Detector):
 
         pnml = self.regret.pnml
         given = as_input(self.gram.model, x)
-        with torch.no_grad(), self.gram.watching() as watched:
+        with torch.no_grad(), self.gram._recording() as recorded:
             out = pnml(given)
         with torch.no_grad():
             logits = out.logits
             if pnml.scale_ is not None:
                 unit = torch.nn.functional.normalize(out.features.double(), dim=1)
                 logits = pnml.score_features(pnml.scale_ * unit).logits
-            # the network of the pNML may be another, or run in parts: then Gram runs its own
-            seen = watched.once() or self.gram.looked_at(given)
-            return softmax.log_softmax(logits), out.leverage, self.gram.standardised_of(*seen)
+            # Gram runs its network itself if that of the pNML is another, or ran in parts
+            sums, own = recorded.single_pass() or self.gram._sums_and_logits(given)
+            deviation = self.gram._standardised_of(sums, own)
+            return softmax.log_softmax(logits), out.leverage, deviation
 
     def _reference(self) -> Reference:
         scores = required_scores(self, self.training_scores_)

@@ -1,4 +1,4 @@
-"""The angle between features and the directions of the classes."""
+"""CosineSimilarity: the angle between features and the directions of the classes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from typing import Any, Self
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from pnml.core.arrays import Array, FloatArray
-from pnml.core.trust import Reference
+from pnml.core.arrays import Array
 from pnml.errors import InputError
-from pnml.ood.detector import Detector, required_scores
-from pnml.ood.network_logits import Model, as_numpy, logits_of, scores_of
+from pnml.ood.detector import FeatureScoreDetector
+from pnml.ood.network_logits import Model, as_numpy, logits_of
 
 
-class CosineSimilarity(Detector):
-    """Features that point along no class are outliers, however long they are. Eq. (O16).
+class CosineSimilarity(FeatureScoreDetector):
+    """Features that point along no class are outliers, whatever their length. Eq. (O16).
 
     Parameters
     ----------
     directions : array or tensor of shape (C, d)
-        One direction for each class: the weight of the last layer. `of_class_means` takes the
-        means of training features instead.
+        One direction for each class: the weight of the last layer. `of_class_means` uses the means
+        of training features instead.
     features : network or callable, optional
-        What takes inputs to features (n, d); not needed where features are given.
+        Computes features (n, d) from inputs; not needed if features are given.
 
     Examples
     --------
@@ -37,7 +36,6 @@ class CosineSimilarity(Detector):
     def __init__(self, directions: Any, features: Model | None = None) -> None:
         self.directions = as_numpy(directions)
         self.features = features
-        self.training_scores_: FloatArray | None = None
         if self.directions.ndim != 2 or not np.all(np.isfinite(self.directions)):
             raise InputError(
                 f"The directions have shape {self.directions.shape}, or numbers that are not "
@@ -46,7 +44,7 @@ class CosineSimilarity(Detector):
 
     @classmethod
     def of_class_means(cls, rows: Any, labels: Any, features: Model | None = None) -> Self:
-        """A detector whose directions are the means of training features (n, d), class by class.
+        """A detector whose directions are the class means of training features (n, d).
 
         >>> import numpy as np
         >>> rows = np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]])
@@ -68,16 +66,6 @@ class CosineSimilarity(Detector):
         """Outlier scores −max cos (n,) of features (n, d) under directions (C, d). Eq. (O16)."""
         return -array_namespace(features).max(_unit(features) @ _unit(directions).T, axis=-1)
 
-    def fit(self, loader: Any) -> Self:
-        """Learn the threshold from training inputs; the score itself needs no fit."""
-        self.training_scores_ = scores_of(self.predict, loader, "training set")
-        return self
-
-    def fit_features(self, features: Any, y: Any = None) -> Self:
-        """Learn the threshold from training features; labels are not looked at."""
-        self.training_scores_ = scores_of(self.predict_features, features, "training set")
-        return self
-
     def predict(self, x: Any) -> Array:
         """Outlier scores (n,) of inputs; high means out-of-distribution."""
         return self.predict_features(logits_of(self.features, x))
@@ -92,15 +80,12 @@ class CosineSimilarity(Detector):
             )
         return self.score(features, xp.asarray(self.directions, device=device(features)))
 
-    def _reference(self) -> Reference:
-        return Reference(required_scores(self, self.training_scores_))
-
 
 def _unit(rows: Array) -> Array:
-    """Rows of length 1 in float64; a row of zeros has no direction and stays as it is."""
+    """Rows of length 1 in float64; a row of zeros stays a row of zeros."""
     xp = array_namespace(rows)
     rows = xp.astype(rows, xp.float64)
-    # first by the largest entry, so that no square overflows or vanishes
+    # divide by the largest entry first, so that no square overflows or vanishes
     rows = rows / _or_one(xp.max(xp.abs(rows), axis=-1, keepdims=True))
     return rows / _or_one(xp.sqrt(xp.sum(rows * rows, axis=-1, keepdims=True)))
 

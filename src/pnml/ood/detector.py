@@ -1,24 +1,25 @@
-"""What every detector answers, whatever its score is."""
+"""The interface of all detectors, and detectors whose verdict is a quantile of their score."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 from array_api_compat import array_namespace
 
 from pnml.core.arrays import Array, FloatArray
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.errors import InputError
+from pnml.ood.network_logits import scores_of
 
 
 class Detector(ABC):
-    """Outlier scores of inputs, and a verdict on them from training rows alone.
+    """Outlier scores of inputs, and verdicts on them from training rows alone.
 
-    Two conventions meet here. `predict` is that of the detectors of pytorch-ood: a score that is
-    **high for outliers**. `score_samples` and `decision_function` are those of scikit-learn: high
-    for ordinary rows, and 0 or more for those that the threshold lets pass. What ``predict`` is in
-    scikit-learn, a verdict for each row, is `trusted` here.
+    Two conventions meet here. `predict` follows pytorch-ood: a score that is **high for
+    outliers**. `score_samples` and `decision_function` follow scikit-learn: high for ordinary
+    rows, and 0 or more for rows that pass the threshold. The verdict for each row, which is
+    ``predict`` in scikit-learn, is `trusted` here.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class Detector(ABC):
 
     @abstractmethod
     def _reference(self) -> Reference:
-        """Scores of training rows, with leverages where these have a say."""
+        """Scores of training rows, with leverages if these have a say."""
 
     def _score_and_leverage(self, x: Any) -> tuple[Array, Array | None]:
         """Outlier scores (n,) and leverages (n,) of inputs; None if the score alone decides."""
@@ -71,30 +72,58 @@ class Detector(ABC):
         return trusted
 
     def threshold(self, level: Any = DEFAULT_LEVEL) -> float:
-        """Score that this share of the training rows does not pass. Eq. (O1)."""
+        """Score that this share of the training rows does not exceed. Eq. (O1)."""
         return self._thresholds(check_level(level, of="training scores")).regret
 
     def _thresholds(self, level: float) -> Thresholds:
         return self._reference().thresholds(level)
 
 
-def _margin(thresholds: Thresholds, scores: Array, leverage: Array | None) -> Array:
-    """Distance (n,) to the threshold; negative exactly where a row is not trusted."""
-    xp = array_namespace(scores)
-    # an infinite score is an outlier also where the limit itself is infinite
-    margin = xp.where(xp.isinf(scores), -xp.abs(scores), thresholds.regret - scores)
-    if leverage is None:
-        return margin
-    limit = max(thresholds.leverage, 0.0)  # −inf only where the regret lets no row pass either
-    excess = xp.where(leverage > limit, leverage - limit, xp.zeros_like(leverage))
-    return xp.where(leverage <= limit, margin, xp.minimum(margin, -xp.log1p(excess / (1 + limit))))
+class ScoreDetector(Detector):
+    """A detector whose score needs no fit; training rows only set the threshold."""
+
+    training_scores_: FloatArray | None = None
+
+    def fit(self, loader: Any) -> Self:
+        """Learn the threshold from training inputs; the score itself needs no fit."""
+        self.training_scores_ = scores_of(self.predict, loader, "training set")
+        return self
+
+    def _reference(self) -> Reference:
+        return Reference(required_scores(self, self.training_scores_))
+
+
+class FeatureScoreDetector(ScoreDetector):
+    """The same for a score of features, which may also be given instead of inputs."""
+
+    @abstractmethod
+    def predict_features(self, features: Array) -> Array:
+        """Outlier scores (n,) of features (n, d)."""
+
+    def fit_features(self, features: Any, y: Any = None) -> Self:
+        """Learn the threshold from the features of training rows; labels are ignored."""
+        self.training_scores_ = scores_of(self.predict_features, features, "training set")
+        return self
 
 
 def required_scores(detector: Detector, scores: FloatArray | None) -> FloatArray:
-    """The training scores; raises where there are none yet."""
+    """The training scores; raises if there are none yet."""
     if scores is None:
         raise InputError(
             f"This {type(detector).__name__} has no threshold because it has seen no training "
             "rows; call fit(loader) first."
         )
     return scores
+
+
+def _margin(thresholds: Thresholds, scores: Array, leverage: Array | None) -> Array:
+    """Distance (n,) to the threshold; negative exactly for rows that are not trusted."""
+    xp = array_namespace(scores)
+    # an infinite score is an outlier even if the limit itself is infinite
+    margin = xp.where(xp.isinf(scores), -xp.abs(scores), thresholds.regret - scores)
+    if leverage is None:
+        return margin
+    limit = max(thresholds.leverage, 0.0)  # −inf only if no regret passes either
+    excess = xp.where(leverage <= limit, xp.zeros_like(leverage), leverage - limit)
+    by_regret = (leverage <= limit) | (margin < 0)
+    return xp.where(by_regret, margin, -xp.log1p(excess / (1 + limit)))

@@ -1,4 +1,4 @@
-"""Gram: feature maps whose channels correlate as no training row of their class did."""
+"""Gram: deviations of channel correlations from those of training rows of the same class."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pnml.core.softmax import log_softmax
 from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.gram_features import Bounds, Tensor, Watched, layers_of, watched
+from pnml.ood.gram_features import Bounds, Recorded, Tensor, layers_of, recorded
 from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, logits_of
 
-# Every tenth row normalises the deviations instead of widening the bounds.
+# Every tenth row is held out of the bounds, to normalise the deviations.
 _EVERY = 10
-# Of such rows no more are kept than this many numbers: 128 MB in float32.
+# Most numbers in held-out rows: 128 MB in float32.
 _MOST_NUMBERS = 2**25
-# Summed deviation of a layer that no held-out row deviates in.
+# Summed deviation of a layer in which no held-out row deviates.
 _TINY = 1e-7
 
 
 class HoldOut:
-    """The rows of a loader without every tenth, which is kept in ``held`` on the way.
+    """The rows of a loader without every tenth, which is collected in ``held``.
 
     >>> rows = HoldOut([(np.arange(25.0)[:, None], None)])
     >>> [len(batch) for batch in rows], [len(batch) for batch in rows.held]
@@ -45,29 +45,29 @@ class HoldOut:
                     "Batches that are dicts cannot be split into rows; pass validation=... to "
                     "Gram.fit with a loader of its own."
                 )
-            ours = np.arange(seen + 1, seen + 1 + len(x)) % _EVERY == 0
+            held = np.arange(seen + 1, seen + 1 + len(x)) % _EVERY == 0
             seen += len(x)
             size = int(np.prod(x.shape[1:]))
-            ours[np.cumsum(ours) * size + numbers > _MOST_NUMBERS] = False
-            numbers += int(ours.sum()) * size
-            if ours.any():
-                self.held.append(x[np.flatnonzero(ours)])
-            if not ours.all():
-                yield x[np.flatnonzero(~ours)]
+            held[np.cumsum(held) * size + numbers > _MOST_NUMBERS] = False
+            numbers += int(held.sum()) * size
+            if held.any():
+                self.held.append(x[np.flatnonzero(held)])
+            if not held.all():
+                yield x[np.flatnonzero(~held)]
 
 
 class Gram(Detector):
     """Deviations of channel correlations from what training rows of the same class showed.
 
     Eqs. (O6), (O7) and (O8). Every tenth training row is held out of the bounds, to learn how far
-    ordinary rows go beyond them in each layer; no outliers are needed.
+    ordinary rows exceed them in each layer; no outliers are needed.
 
     Parameters
     ----------
     model : network of PyTorch
     layers : sequence of str or module, optional
-        Layers whose outputs are looked at, by default all convolutions, or the linear layers but
-        the last in a network without any.
+        Layers whose outputs are used, by default all convolutions, or in a network without any
+        the linear layers except the last.
     orders : sequence of int, default=(1, ..., 10)
         Powers of the features whose correlations are taken, in rising order.
 
@@ -106,30 +106,30 @@ class Gram(Detector):
         Parameters
         ----------
         loader : loader or inputs
-            Training inputs; labels are not looked at, the classes are those that the network names.
+            Training inputs; labels are ignored, the classes are those that the network predicts.
         validation : loader or inputs, optional
-            Ordinary inputs to normalise deviations with, instead of every tenth of the others.
+            Ordinary inputs that normalise the deviations, instead of every tenth training row.
         """
         if not is_module(self.model):
             raise InputError(
                 f"Gram looks into the layers of its network, which is a "
                 f"{type(self.model).__name__} here; pass a network of PyTorch."
             )
-        kept = loader if isinstance(loader, HoldOut) else HoldOut(loader)
+        rest = loader if isinstance(loader, HoldOut) else HoldOut(loader)
         self.bounds_ = None
-        for x in kept if validation is None else batches(loader):
-            sums, logits = self.looked_at(x)
+        for x in rest if validation is None else batches(loader):
+            sums, logits = self._sums_and_logits(x)
             if self.bounds_ is None:
-                self.bounds_ = Bounds.around_nothing(sums, logits.shape[1])
+                self.bounds_ = Bounds.empty(sums, logits.shape[1])
             self.bounds_.widen(sums, logits.argmax(dim=1))
-        held = kept.held if validation is None else validation
-        found = [as_numpy(self.deviations(x)) for x in batches(held)] if self.bounds_ else []
-        if not sum(map(len, found)):
+        held = rest.held if validation is None else validation
+        deviations = [as_numpy(self.deviations(x)) for x in batches(held)] if self.bounds_ else []
+        if not sum(map(len, deviations)):
             raise InputError(
                 f"Gram needs rows for its bounds and every {_EVERY}th beside them, but the "
                 f"training set has fewer than {_EVERY} rows; pass more."
             )
-        self.validation_ = np.concatenate(found)
+        self.validation_ = np.concatenate(deviations)
         return self
 
     def predict(self, x: Any) -> Array:
@@ -145,29 +145,29 @@ class Gram(Detector):
         """Mean deviation (n,) over layers, each in standard deviations of it. Eq. (O9)."""
         return self._in_deviations(self.deviations(x))
 
-    def standardised_of(self, sums: list[Tensor], logits: Tensor) -> Array:
-        """The same of row sums and logits, where the network has run already."""
+    def _standardised_of(self, sums: list[Tensor], logits: Tensor) -> Array:
+        """The same from row sums and logits, if the network has run already."""
         return self._in_deviations(self._deviations(sums, logits))
 
     def deviations(self, x: Any) -> Array:
-        """How far inputs leave the bounds of the class that is named, (n, layers). Eq. (O7)."""
+        """How far inputs exceed the bounds of their predicted class, (n, layers). Eq. (O7)."""
         self._fitted_bounds()
-        deviations = self._deviations(*self.looked_at(x))
+        deviations = self._deviations(*self._sums_and_logits(x))
         return as_numpy(deviations) if is_numpy_array(x) else deviations
 
-    def looked_at(self, x: Any) -> tuple[list[Tensor], Tensor]:
+    def _sums_and_logits(self, x: Any) -> tuple[list[Tensor], Tensor]:
         """Row sums of each layer and logits of a batch, from one forward pass."""
-        with self.watching() as seen:
+        with self._recording() as record:
             logits = logits_of(self.model, as_input(self.model, x))
-        return seen.sums, logits
+        return record.sums, logits
 
-    def watching(self) -> AbstractContextManager[Watched]:
+    def _recording(self) -> AbstractContextManager[Recorded]:
         """Records row sums and logits while the network runs for another purpose."""
-        return watched(self.model, layers_of(self.model, self.layers), self.orders)
+        return recorded(self.model, layers_of(self.model, self.layers), self.orders)
 
     def _deviations(self, sums: list[Tensor], logits: Tensor) -> Tensor:
-        confidence, named = log_softmax(logits).max(dim=1)
-        return self._fitted_bounds().deviations(sums, named, confidence.exp())
+        confidence, predicted = log_softmax(logits).max(dim=1)
+        return self._fitted_bounds().deviations(sums, predicted, confidence.exp())
 
     def _in_deviations(self, deviations: Array) -> Array:
         usual = self._validation()

@@ -1,4 +1,4 @@
-"""Channel correlations of feature maps, and how far they leave what training showed."""
+"""Channel correlations of feature maps, and their deviations from the bounds of training rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pnml.errors import InputError
 from pnml.ood.network_logits import logits_in
 
 Tensor = Any
-# What keeps the relative distance to a bound of 0 finite.
+# Keeps the relative distance to a bound of 0 finite.
 _TINY = 1e-6
 # A block of about this many numbers stays in cache through all orders.
 _BLOCK_NUMBERS = 2**16
@@ -20,10 +20,10 @@ _BLOCK_NUMBERS = 2**16
 def row_sums(maps: Tensor, orders: Iterable[int]) -> Tensor:
     """Row sums (n, orders, C) of the Gram matrices of channels, from maps (n, C, ...). Eq. (O6).
 
-    Of order p they are the roots of F^p (F^p)ᵀ 1, with F the map as a matrix (C, positions). The
-    sum over rows is taken first, so that no matrix (C, C) is ever made. Powers are taken in the
-    precision of the maps, which costs no more than their own last digit; sums over many positions
-    and roots are in float64.
+    Those of order p are the p-th roots of F^p (F^p)ᵀ 1, with F the map as a matrix (C, positions).
+    The sum over rows comes first, so that no matrix (C, C) is formed. Powers are computed in the
+    precision of the maps, which costs at most their last digit; sums over positions and roots are
+    computed in float64.
 
     >>> import torch
     >>> row_sums(torch.tensor([[[1.0, 2.0], [3.0, 0.0]]]), [1])
@@ -35,8 +35,8 @@ def row_sums(maps: Tensor, orders: Iterable[int]) -> Tensor:
     flat = maps.detach().flatten(2) if maps.ndim > 2 else maps.detach().unsqueeze(2)
     flat = flat if flat.dtype == torch.float64 else flat.float()
     n, channels, positions = flat.shape
-    # Each channel is taken at its own size, or its 20th powers would overflow or vanish; the size
-    # is rounded to a power of 2, by which division is exact.
+    # Each channel is divided by its own size, or its 20th powers would overflow or vanish; the
+    # size is rounded to a power of 2, so that the division is exact.
     own = flat.abs().amax(dim=2, keepdim=True).clamp_min(torch.finfo(flat.dtype).tiny)
     own = own / (2 * torch.frexp(own).mantissa)
     largest = own.amax(dim=1, keepdim=True)
@@ -55,7 +55,7 @@ def row_sums(maps: Tensor, orders: Iterable[int]) -> Tensor:
 
 
 def _power_sums(F: Tensor, shares: Tensor, orders: tuple[int, ...]) -> Tensor:
-    """F^p (F^p)ᵀ 1 (n, orders, C) of a few maps, whose channels are `shares` (n, 1, C) in size."""
+    """F^p (F^p)ᵀ 1 (n, orders, C) of a few maps, with relative channel sizes `shares` (n, 1, C)."""
     import torch
 
     out = F.new_empty(len(F), len(orders), F.shape[1])
@@ -71,17 +71,17 @@ def _power_sums(F: Tensor, shares: Tensor, orders: tuple[int, ...]) -> Tensor:
 
 @dataclass
 class Bounds:
-    """Least and greatest row sums of training rows, by the class the network names.
+    """Least and greatest row sums of training rows, by predicted class.
 
-    One tensor (classes, orders, C) for each layer; ±inf for classes never named.
+    One tensor (classes, orders, C) for each layer; ±inf for classes never predicted.
     """
 
     least: list[Tensor]
     greatest: list[Tensor]
 
     @classmethod
-    def around_nothing(cls, sums: list[Tensor], classes: int) -> Bounds:
-        """Bounds of no rows yet, of the shape of these row sums."""
+    def empty(cls, sums: list[Tensor], classes: int) -> Bounds:
+        """Bounds of no rows, for row sums of these shapes."""
         shapes = [(classes, *layer.shape[1:]) for layer in sums]
         return cls(
             [
@@ -94,35 +94,35 @@ class Bounds:
             ],
         )
 
-    def widen(self, sums: list[Tensor], named: Tensor) -> None:
-        """Take in the row sums (n, orders, C) of rows with these classes named (n,)."""
+    def widen(self, sums: list[Tensor], predicted: Tensor) -> None:
+        """Include the row sums (n, orders, C) of rows with these predicted classes (n,)."""
         for layer, least, greatest in zip(sums, self.least, self.greatest, strict=True):
-            index = named[:, None, None].expand_as(layer)
+            index = predicted[:, None, None].expand_as(layer)
             least.scatter_reduce_(0, index, layer, "amin")
             greatest.scatter_reduce_(0, index, layer, "amax")
 
-    def deviations(self, sums: list[Tensor], named: Tensor, confidence: Tensor) -> Tensor:
-        """How far rows leave the bounds of their class, (n, layers). Eq. (O7).
+    def deviations(self, sums: list[Tensor], predicted: Tensor, confidence: Tensor) -> Tensor:
+        """How far rows exceed the bounds of their class, (n, layers). Eq. (O7).
 
-        Infinite where the network names a class that it named in no training row.
+        Infinite if the network predicts a class that it predicted for no training row.
         """
         import torch
 
-        found = []
+        deviations = []
         for layer, least, greatest in zip(sums, self.least, self.greatest, strict=True):
-            low, high = least[named], greatest[named]
+            low, high = least[predicted], greatest[predicted]
             below = torch.relu(low - layer) / (low + _TINY).abs()
             above = torch.relu(layer - high) / (high + _TINY).abs()
-            found.append((below + above).sum(dim=(1, 2)))
-        known = torch.isfinite(self.least[0]).flatten(1).all(dim=1)[named]
-        out = torch.stack(found, dim=1) / confidence[:, None]
+            deviations.append((below + above).sum(dim=(1, 2)))
+        known = torch.isfinite(self.least[0]).flatten(1).all(dim=1)[predicted]
+        out = torch.stack(deviations, dim=1) / confidence[:, None]
         return torch.where(known[:, None], out, torch.full_like(out, float("inf")))
 
 
 def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
-    """The modules whose outputs are looked at: those given by name or themselves.
+    """The modules whose outputs are used, given by name or as modules.
 
-    By default all convolutions, or the linear layers but the last where there are none.
+    By default all convolutions, or the linear layers except the last if there are none.
     """
     from torch import nn
 
@@ -131,54 +131,54 @@ def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
     by_name = dict(unwrapped(model).named_modules())
     if layers is None:
         kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-        found: list[Any] = [m for m in by_name.values() if isinstance(m, kinds)]
+        modules: list[Any] = [m for m in by_name.values() if isinstance(m, kinds)]
         linear = [m for m in by_name.values() if isinstance(m, nn.Linear)]
-        found = found or linear[:-1]
+        modules = modules or linear[:-1]
     else:
         layers = list(layers)
-        strange = [n for n in layers if isinstance(n, str) and n not in by_name]
-        if strange:
+        unknown = [n for n in layers if isinstance(n, str) and n not in by_name]
+        if unknown:
             raise InputError(
-                f"The network has no layer named {strange[0]!r}; pass names out of "
+                f"The network has no layer named {unknown[0]!r}; pass names out of "
                 "dict(model.named_modules()), or the modules themselves."
             )
-        found = [by_name[n] if isinstance(n, str) else n for n in layers]
-    if not found:
+        modules = [by_name[n] if isinstance(n, str) else n for n in layers]
+    if not modules:
         raise InputError(
             "The network has no convolution and no second linear layer to look at; pass "
             "layers=[...] with the names of those whose outputs are feature maps."
         )
-    return found
+    return modules
 
 
 @dataclass
-class Watched:
-    """What a network did while it was watched."""
+class Recorded:
+    """Row sums and outputs of a network, recorded while it ran."""
 
-    sums: list[Tensor]  # row sums of the watched layers, in the order they ran
-    outputs: list[Any]  # what the whole network returned, one for each forward pass
+    sums: list[Tensor]  # of the recorded layers, in the order they ran
+    outputs: list[Any]  # of the whole network, one for each forward pass
 
-    def once(self) -> tuple[list[Tensor], Tensor] | None:
-        """Row sums and logits, if the network as a whole has run exactly once."""
+    def single_pass(self) -> tuple[list[Tensor], Tensor] | None:
+        """Row sums and logits; None unless the whole network ran exactly once."""
         return (self.sums, logits_in(self.outputs[0])) if len(self.outputs) == 1 else None
 
 
 @contextmanager
-def watched(model: Any, layers: list[Any], orders: tuple[int, ...]) -> Iterator[Watched]:
-    """Row sums of the outputs of these layers, and the network's own, filled as it runs."""
+def recorded(model: Any, layers: list[Any], orders: tuple[int, ...]) -> Iterator[Recorded]:
+    """Records row sums of the outputs of these layers, and the network's output, as it runs."""
     from pnml.nn.eval_mode import unwrapped
 
-    seen = Watched([], [])
+    record = Recorded([], [])
 
-    def record(_module: Any, _inputs: Any, output: Any) -> None:
+    def add_sums(_module: Any, _inputs: Any, output: Any) -> None:
         maps = output[0] if isinstance(output, tuple) else output
-        seen.sums.append(row_sums(maps, orders))
+        record.sums.append(row_sums(maps, orders))
 
-    handles = [layer.register_forward_hook(record) for layer in layers]
-    end = unwrapped(model).register_forward_hook(lambda _, __, out: seen.outputs.append(out))
-    handles.append(end)
+    handles = [layer.register_forward_hook(add_sums) for layer in layers]
+    whole = unwrapped(model)
+    handles.append(whole.register_forward_hook(lambda _, __, out: record.outputs.append(out)))
     try:
-        yield seen
+        yield record
     finally:
         for handle in handles:
             handle.remove()

@@ -1,4 +1,4 @@
-"""Detectors that look at the logits alone."""
+"""Detectors that score logits: MSP, MaxLogit and Energy."""
 
 from __future__ import annotations
 
@@ -8,55 +8,45 @@ from typing import Any, Self
 
 from array_api_compat import array_namespace
 
-from pnml.core.arrays import Array, FloatArray
+from pnml.core.arrays import Array
 from pnml.core.softmax import log_softmax
-from pnml.core.trust import Reference
 from pnml.errors import InputError
-from pnml.ood.detector import Detector, required_scores
-from pnml.ood.network_logits import Model, logits_of, scores_of
+from pnml.ood.detector import FeatureScoreDetector
+from pnml.ood.network_logits import Model, logits_of
 
 
-class FromLogits(Detector):
-    """Two doors to one formula of the logits: inputs of a network, and logits themselves.
+class LogitDetector(FeatureScoreDetector):
+    """A score of logits, for inputs of a network or for logits themselves.
 
     Parameters
     ----------
     model : network or callable, optional
-        What takes inputs to logits; not needed where logits are given.
+        Computes logits from inputs; not needed if logits are given.
     """
 
     def __init__(self, model: Model | None = None) -> None:
         self.model = model
-        self.training_scores_: FloatArray | None = None
 
+    @staticmethod
     @abstractmethod
-    def _score(self, logits: Array) -> Array:
+    def score(logits: Array) -> Array:
         """Outlier scores (n,) of logits (n, C)."""
-
-    def fit(self, loader: Any) -> Self:
-        """Learn the threshold from training inputs; the score itself needs no fit."""
-        self.training_scores_ = scores_of(self.predict, loader, "training set")
-        return self
-
-    def fit_features(self, logits: Any, y: Any = None) -> Self:
-        """Learn the threshold from the logits of training rows; labels are not looked at."""
-        self.training_scores_ = scores_of(self.predict_features, logits, "training set")
-        return self
 
     def predict(self, x: Any) -> Array:
         """Outlier scores (n,) of inputs; high means out-of-distribution."""
-        return self._score(logits_of(self.model, x))
+        return self.predict_features(logits_of(self.model, x))
+
+    def fit_features(self, logits: Any, y: Any = None) -> Self:
+        """Learn the threshold from the logits of training rows; labels are ignored."""
+        return super().fit_features(logits, y)
 
     def predict_features(self, logits: Array) -> Array:
         """Outlier scores (n,) of logits (n, C), which are the features of this detector."""
-        return self._score(logits)
-
-    def _reference(self) -> Reference:
-        return Reference(required_scores(self, self.training_scores_))
+        return self.score(logits)
 
 
 def check_temperature(temperature: Any) -> float:
-    """What logits are divided by."""
+    """The temperature as a float; raises unless it is finite and above 0."""
     number = float(temperature) if isinstance(temperature, Real) else 0.0
     if not 0 < number < float("inf"):
         raise InputError(
@@ -66,10 +56,11 @@ def check_temperature(temperature: Any) -> float:
     return number
 
 
-class MSP(FromLogits):
-    """Maximum softmax probability: what the most probable class leaves to the others. Eq. (O2).
+class MSP(LogitDetector):
+    """Maximum softmax probability: one minus that of the most probable class. Eq. (O2).
 
-    The order is that of −max p, but rows of probabilities that round to 1 keep theirs.
+    Computed as the sum over the other classes, so that rows whose maximum rounds to 1 keep their
+    order.
 
     >>> import numpy as np
     >>> MSP().predict_features(np.array([[2.0, 0.0], [0.5, 0.0]])).round(3)
@@ -86,12 +77,9 @@ class MSP(FromLogits):
         others = xp.where(classes == first[..., None], xp.zeros_like(log_p), xp.exp(log_p))
         return xp.sum(others, axis=-1)
 
-    def _score(self, logits: Array) -> Array:
-        return self.score(logits)
 
-
-class MaxLogit(FromLogits):
-    """Largest logit, its sign turned. Eq. (O3).
+class MaxLogit(LogitDetector):
+    """Negative largest logit. Eq. (O3).
 
     >>> import numpy as np
     >>> MaxLogit().predict_features(np.array([[2.0, 0.0], [0.5, 0.0]]))
@@ -104,11 +92,8 @@ class MaxLogit(FromLogits):
         xp = array_namespace(logits)
         return -xp.max(xp.astype(logits, xp.float64), axis=-1)
 
-    def _score(self, logits: Array) -> Array:
-        return self.score(logits)
 
-
-class Energy(FromLogits):
+class Energy(LogitDetector):
     """Free energy of the logits. Eq. (O4).
 
     Parameters
@@ -132,8 +117,9 @@ class Energy(FromLogits):
         """Outlier scores −T log Σ exp(z/T) (n,) of logits (n, C). Eq. (O4)."""
         xp = array_namespace(logits)
         z = xp.astype(logits, xp.float64) / temperature
-        # log Σ exp z is what log-softmax takes off: the largest logit less its log-probability
+        # log Σ exp z is the largest logit minus its log-probability
         return -temperature * (xp.max(z, axis=-1) - xp.max(log_softmax(z), axis=-1))
 
-    def _score(self, logits: Array) -> Array:
+    def predict_features(self, logits: Array) -> Array:
+        """Outlier scores (n,) of logits (n, C), which are the features of this detector."""
         return self.score(logits, self.temperature)

@@ -1,4 +1,4 @@
-"""Networks as detectors call them: batches in, logits out, and the network left as it was."""
+"""Batches of inputs through a network to logits and scores; the network does not change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROWS = 512
 def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
     """Inputs from a loader, batch by batch, or blocks of an array or a tensor of inputs.
 
-    Of a batch that is a tuple or a list, the first element is the input.
+    The first element of a batch that is a tuple or a list is the input.
     """
     if is_numpy_array(data) or is_tensor(data):
         yield from (data[start : start + rows] for start in range(0, len(data), rows))
@@ -36,10 +36,10 @@ def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
 
 def scores_of(predict: Callable[[Any], Array], data: Any, what: str) -> FloatArray:
     """Scores (n,) of all inputs of a loader or an array, as one array."""
-    found = [as_numpy(predict(x)) for x in batches(data)]
-    if not sum(map(len, found)):
+    parts = [as_numpy(predict(x)) for x in batches(data)]
+    if not sum(map(len, parts)):
         raise InputError(f"There are no rows in the {what}; pass at least one batch of inputs.")
-    return np.concatenate(found)
+    return np.concatenate(parts)
 
 
 def logits_of(model: Model | None, x: Any) -> Array:
@@ -61,7 +61,7 @@ def logits_of(model: Model | None, x: Any) -> Array:
 
 
 def raw_logits(model: Any, x: Any) -> Array:
-    """Logits (n, C) of a network as it is, with gradients where they are on."""
+    """Logits (n, C) of a network in its present mode, with gradients if they are enabled."""
     from pnml.nn.batches import call
 
     return logits_in(call(model, x))
@@ -75,26 +75,26 @@ def logits_in(returned: Any) -> Array:
 
 
 def as_input(model: Any, x: Any) -> Any:
-    """The batch on the network's device, in its dtype where it came as an array."""
+    """The batch on the network's device; an array in the network's dtype."""
     from pnml.nn.batches import device_of, input_of, moved
 
     return moved(input_of(x, model), device_of(model))
 
 
 def is_module(model: Any) -> bool:
-    """Whether this is a network of PyTorch, which is not imported to find out."""
+    """Whether this is a network of PyTorch; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def is_tensor(values: Any) -> bool:
-    """Whether this is a tensor of PyTorch, which is not imported to find out."""
+    """Whether this is a tensor of PyTorch; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
 
 
 def as_numpy(values: Array) -> FloatArray:
-    """The same numbers as an array in float64."""
+    """Values as an array in float64."""
     if is_tensor(values):
         values = values.detach().cpu().numpy()
     return np.asarray(values, dtype=np.float64)

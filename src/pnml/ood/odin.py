@@ -1,19 +1,18 @@
-"""ODIN: a small step of the input towards its own class, and a high temperature."""
+"""ODIN: softmax at a high temperature after a small step of the input towards its class."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from array_api_compat import is_numpy_array
 
-from pnml.core.arrays import Array, FloatArray
-from pnml.core.trust import Reference
+from pnml.core.arrays import Array
 from pnml.errors import InputError
 from pnml.metrics.ranking import Ranking
-from pnml.ood.detector import Detector, required_scores
+from pnml.ood.detector import ScoreDetector
 from pnml.ood.logit_detectors import MSP, check_temperature
 from pnml.ood.network_logits import (
     Model,
@@ -25,22 +24,22 @@ from pnml.ood.network_logits import (
     scores_of,
 )
 
-# Steps that are tried, in units of the image before it was normalised.
+# Steps to try, in units of the image before normalisation.
 EPSILONS = (0.0, 0.0005, 0.001, 0.0014, 0.002, 0.0024, 0.005, 0.01)
 
 
 @dataclass(frozen=True)
 class EpsilonChoice:
-    """Which step a validation split chose, and what it saw at each."""
+    """The step chosen on a validation split, and the criterion at every step."""
 
     epsilon: float
     seen: Mapping[float, float]  # step → AUROC, or mean score of ordinary rows without outliers
 
 
-class ODIN(Detector):
+class ODIN(ScoreDetector):
     """Softmax at a high temperature, after a step that raises it more for ordinary inputs.
 
-    Eq. (O5). Inputs must be images or other numbers that the network has gradients for.
+    Eq. (O5). Inputs must be images or other numbers with a gradient.
 
     Parameters
     ----------
@@ -49,7 +48,7 @@ class ODIN(Detector):
     epsilon : float, default=0.0014
         Length of the step; `tuned` chooses it on a validation split.
     std : sequence of float, optional
-        What the channels were divided by when images were normalised; the step is divided alike.
+        Divisors of the channels in normalised images; the step is divided by them too.
 
     Examples
     --------
@@ -73,13 +72,7 @@ class ODIN(Detector):
         self.temperature = check_temperature(temperature)
         self.epsilon = epsilon
         self.std = std
-        self.training_scores_: FloatArray | None = None
         self.choice_: EpsilonChoice | None = None
-
-    def fit(self, loader: Any) -> Self:
-        """Learn the threshold from training inputs; the score itself needs no fit."""
-        self.training_scores_ = scores_of(self.predict, loader, "training set")
-        return self
 
     def predict(self, x: Any) -> Array:
         """Outlier scores (n,) of inputs; high means out-of-distribution."""
@@ -91,9 +84,9 @@ class ODIN(Detector):
         return MSP.score(logits / temperature)
 
     def perturb(self, x: Any) -> Any:
-        """The inputs, each entry moved by ε so that the class named becomes more probable.
+        """The inputs, each entry moved by ε so that the predicted class becomes more probable.
 
-        Gradients of the network's own parameters are neither made nor changed.
+        Gradients of the network's own parameters are neither computed nor changed.
         """
         if not is_module(self.model):
             raise InputError(
@@ -118,44 +111,44 @@ class ODIN(Detector):
             own = torch.log_softmax(logits, dim=1).amax(dim=1).sum()
             (gradient,) = torch.autograd.grad(own, moved)
         step = torch.where(gradient <= 0, -1.0, 1.0).to(moved.dtype) / self._units(moved)
-        found = moved.detach() + self.epsilon * step
-        return found.cpu().numpy() if is_numpy_array(x) else found
+        perturbed = moved.detach() + self.epsilon * step
+        return perturbed.cpu().numpy() if is_numpy_array(x) else perturbed
 
     def tuned(self, ind: Any, ood: Any = None, *, epsilons: Sequence[float] = EPSILONS) -> ODIN:
-        """The same detector with the step that a validation split chooses.
+        """The same detector with the best step on a validation split.
 
         Parameters
         ----------
         ind : loader or inputs
-            Ordinary inputs that are not used to judge the detector afterwards.
+            Ordinary inputs that are not used to evaluate the detector afterwards.
         ood : loader or inputs, optional
-            Outliers for validation. The step of the highest AUROC is taken; without outliers, that
-            of the highest mean softmax over the ordinary inputs, as generalised ODIN does.
+            Outliers for validation. The best step has the highest AUROC; without outliers, the
+            highest mean softmax over the ordinary inputs, as in generalised ODIN.
         epsilons : sequence of float
-            The steps to try. Of equally good ones the smallest is taken.
+            The steps to try. Among equally good ones the smallest is chosen.
         """
         inputs, outliers = list(batches(ind)), None if ood is None else list(batches(ood))
         seen = {}
         for epsilon in sorted(epsilons):
-            at = self._at(float(epsilon)).predict
-            usual = -scores_of(at, inputs, "validation split")
+            predict = self._at(float(epsilon)).predict
+            usual = -scores_of(predict, inputs, "validation split")
             if outliers is None:
                 seen[float(epsilon)] = float(np.mean(usual))
             else:
-                strange = -scores_of(at, outliers, "outliers for validation")
+                strange = -scores_of(predict, outliers, "outliers for validation")
                 seen[float(epsilon)] = float(Ranking.of(usual, strange).area()[0])
         if not seen:
             raise InputError("epsilons is empty; pass at least one step, for instance [0.0014].")
         best = max(seen, key=lambda epsilon: seen[epsilon])
-        found = self._at(best)
-        found.choice_ = EpsilonChoice(best, seen)
-        return found
+        detector = self._at(best)
+        detector.choice_ = EpsilonChoice(best, seen)
+        return detector
 
     def _at(self, epsilon: float) -> ODIN:
         return ODIN(self.model, temperature=self.temperature, epsilon=epsilon, std=self.std)
 
     def _units(self, x: Any) -> Any:
-        """Divisors of the step, shaped to the channels of the inputs."""
+        """Divisors of the step, in a shape that broadcasts over the inputs."""
         if self.std is None:
             return 1.0
         import torch
@@ -167,6 +160,3 @@ class ODIN(Detector):
             )
         std = torch.as_tensor(self.std, dtype=x.dtype, device=x.device)
         return std.reshape(1, -1, *[1] * (x.ndim - 2))
-
-    def _reference(self) -> Reference:
-        return Reference(required_scores(self, self.training_scores_))

@@ -1,4 +1,4 @@
-"""Detectors against each other on the same rows."""
+"""evaluate_ood: several detectors compared on the same rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def evaluate_ood(
     resamples: int = 200,
     seed: int = 0,
 ) -> OODTable:
-    """One table of how well detectors tell ordinary rows from sets of outliers.
+    """A table of how well detectors separate ordinary rows from sets of outliers.
 
     Parameters
     ----------
@@ -58,50 +58,56 @@ def evaluate_ood(
             "ood must be a dict that names at least one set of outliers; pass for instance "
             'ood={"svhn": loader}.'
         )
-    ind, sets = to_be_read_again(ind), {key: to_be_read_again(ood[key]) for key in ood}
+    ind, sets = rereadable(ind), {key: rereadable(ood[key]) for key in ood}
     rows = []
     for name, detector in named.items():
         usual = ranked_scores(name, detector, ind, "ordinary rows")
         for set_name, outliers in sets.items():
             strange = ranked_scores(name, detector, outliers, f"outliers {set_name!r}")
-            found = detection_metrics(
+            metrics = detection_metrics(
                 usual, strange, confidence=confidence, resamples=resamples, seed=seed
             )
-            rows.append(OODRow(name, set_name, len(usual), len(strange), found))
+            rows.append(OODRow(name, set_name, len(usual), len(strange), metrics))
     return OODTable(tuple(rows), confidence)
 
 
-def to_be_read_again(data: Any) -> Any:
-    """The same inputs; what gives its batches only once is kept for the other detectors."""
+def rereadable(data: Any) -> Any:
+    """The same inputs; an iterator is read into a list, for use by several detectors."""
     return list(batches(data)) if isinstance(data, Iterator) else data
 
 
 def ranked_scores(name: str, detector: Any, data: Any, what: str) -> FloatArray:
-    """Scores (n,) that a threshold can rank, high for ordinary rows."""
-    found = _normality(detector, data, what)
-    if found.ndim != 1:
+    """Scores (n,) without NaN, high for ordinary rows."""
+    scores = _normality(detector, data, what)
+    if scores.ndim != 1:
         raise InputError(
-            f"detector {name!r} gives scores of shape {found.shape} for the {what}, not one for "
+            f"detector {name!r} gives scores of shape {scores.shape} for the {what}, not one for "
             "each input; pass a detector that judges whole inputs."
         )
-    if np.isnan(found).any():
+    if np.isnan(scores).any():
         raise InputError(
-            f"detector {name!r} gives NaN for {np.isnan(found).sum()} of the {what}, first for "
-            f"row {int(np.argmax(np.isnan(found)))}, and no threshold can rank those; leave them "
+            f"detector {name!r} gives NaN for {np.isnan(scores).sum()} of the {what}, first for "
+            f"row {int(np.argmax(np.isnan(scores)))}, and no threshold can rank those; leave them "
             "out."
         )
-    return found
+    return scores
+
+
+def is_detector(detector: Any) -> bool:
+    """Whether something gives scores: a function, or an object with one of the two methods."""
+    methods = (hasattr(detector, name) for name in ("predict", "score_samples"))
+    return callable(detector) or any(methods)
 
 
 def _normality(detector: Any, data: Any, what: str) -> FloatArray:
-    """Scores (n,), high for ordinary rows, whichever convention the detector follows."""
+    """Scores (n,), high for ordinary rows, under either convention."""
     if hasattr(detector, "score_samples"):
         return scores_of(detector.score_samples, data, what)
     return -scores_of(getattr(detector, "predict", detector), data, what)
 
 
 def _named(detectors: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Detectors by name; those that came without one are called by their class."""
+    """Detectors by name; those without a name are called by their class."""
     if isinstance(detectors, Mapping):
         named = dict(detectors)
     elif not isinstance(detectors, Iterable):
@@ -117,8 +123,7 @@ def _named(detectors: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
             for name, many, detector in zip(names, repeated, detectors, strict=True)
         }
     for name, detector in named.items():
-        doors = [hasattr(detector, door) for door in ("predict", "score_samples")]
-        if not callable(detector) and not any(doors):
+        if not is_detector(detector):
             raise InputError(
                 f"detector {name!r} is a {type(detector).__name__} without predict or "
                 "score_samples; pass a fitted detector."

@@ -1,4 +1,4 @@
-"""One table of all detectors on all sets of outliers."""
+"""OODTable: all detectors on all sets of outliers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ import numpy as np
 
 from pnml.errors import InputError
 from pnml.metrics import DetectionMetrics
+from pnml.ood.table_text import (
+    aligned_table,
+    bold_if,
+    markdown_table,
+    rich_table,
+    with_intervals,
+)
 
 METRICS = tuple(field.name for field in fields(DetectionMetrics))
 _TITLES = {
@@ -25,7 +32,7 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class OODRow:
-    """What one detector makes of one set of outliers.
+    """Metrics of one detector on one set of outliers.
 
     >>> from pnml.metrics import detection_metrics
     >>> row = OODRow("regret", "noise", 3, 2, detection_metrics([3.0, 2.0, 0.1], [0.5, 0.0]))
@@ -44,12 +51,12 @@ class OODRow:
 class OODTable:
     """All detectors on all sets of outliers, each metric with its confidence interval.
 
-    ``print(table)`` and ``table.to_markdown(metric)`` show one metric, a line to a set and a
-    column to a detector; ``table.to_pandas()`` holds everything, a line to a pair of them.
+    ``print(table)`` and ``table.to_markdown(metric)`` show one metric, with a line for each set
+    and a column for each detector; ``table.to_pandas()`` has everything, with a line for each pair.
 
     >>> from pnml.metrics import detection_metrics
-    >>> found = detection_metrics([3.0, 2.0, 1.0], [0.5, 0.0])
-    >>> table = OODTable((OODRow("regret", "noise", 3, 2, found),), confidence=0.95)
+    >>> metrics = detection_metrics([3.0, 2.0, 1.0], [0.5, 0.0])
+    >>> table = OODTable((OODRow("regret", "noise", 3, 2, metrics),), confidence=0.95)
     >>> table["regret", "noise"].auroc.value
     1.0
     >>> table.mean("fpr95")
@@ -86,9 +93,7 @@ class OODTable:
 
     def to_markdown(self, metric: str = "auroc") -> str:
         """One metric in percent, as a table in Markdown; the best of each line is bold."""
-        head, *lines = self._cells(metric)
-        rule = ["---", *["---:"] * len(self.detectors)]
-        return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *lines))
+        return markdown_table(self._cells(metric), left=1)
 
     def to_pandas(self) -> Any:
         """Everything as a DataFrame, shares between 0 and 1; needs pandas."""
@@ -96,50 +101,31 @@ class OODTable:
 
     def to_records(self) -> list[dict[str, Any]]:
         """Everything as one dict for each detector and set, shares between 0 and 1."""
-        out = []
-        for row in self.rows:
-            record = {k: v for k, v in vars(row).items() if k != "metrics"}
-            for name, (value, low, high) in asdict(row.metrics).items():
-                record |= {name: value, f"{name}_low": low, f"{name}_high": high}
-            out.append(record)
-        return out
+        return [
+            {k: v for k, v in vars(row).items() if k != "metrics"}
+            | with_intervals(asdict(row.metrics))
+            for row in self.rows
+        ]
 
     def __str__(self) -> str:
-        plain = [[cell.replace("**", "") for cell in cells] for cells in self._cells("auroc")]
-        widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            ).rstrip()
-            for cells in plain
-        ]
         note = f"AUROC in percent, {100 * self.confidence:g} % confidence intervals in brackets"
-        return "\n".join([*lines, note])
+        return aligned_table(self._cells("auroc"), left=1) + "\n" + note
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
     def __rich__(self) -> Any:
-        head, *lines = self._cells("auroc")
-        table = import_module("rich.table").Table(
-            title=f"AUROC in percent, {100 * self.confidence:g} % intervals"
-        )
-        table.add_column(head[0])
-        for name in head[1:]:
-            table.add_column(name, justify="right")
-        for cells in lines:
-            table.add_row(*(_rich(cell) for cell in cells))
-        return table
+        title = f"AUROC in percent, {100 * self.confidence:g} % intervals"
+        return rich_table(self._cells("auroc"), left=1, title=title)
 
     def _cells(self, metric: str) -> list[list[str]]:
         _check(metric)
         small_is_good = metric == "fpr95"
         out = [[_TITLES[metric], *self.detectors]]
         for ood in self.oods:
-            found = [getattr(self[name, ood], metric) for name in self.detectors]
-            texts = [f"{100 * e.value:.2f} [{100 * e.low:.1f}, {100 * e.high:.1f}]" for e in found]
-            out.append([ood, *_bold(texts, [e.value for e in found], small_is_good)])
+            row = [getattr(self[name, ood], metric) for name in self.detectors]
+            texts = [f"{100 * e.value:.2f} [{100 * e.low:.1f}, {100 * e.high:.1f}]" for e in row]
+            out.append([ood, *_bold(texts, [e.value for e in row], small_is_good)])
         if len(self.oods) > 1:
             means = list(self.mean(metric).values())
             out.append(["mean", *_bold([f"{100 * m:.2f}" for m in means], means, small_is_good)])
@@ -147,16 +133,10 @@ class OODTable:
 
 
 def _bold(texts: list[str], values: list[float], small_is_good: bool) -> list[str]:
+    """The cells of one line, with the best of several marked as bold."""
     best = min(values) if small_is_good else max(values)
-    if len(values) == 1:
-        return texts
-    return [f"**{t}**" if v == best else t for t, v in zip(texts, values, strict=True)]
-
-
-def _rich(cell: str) -> str:
-    best = cell.startswith("**")
-    text = cell.replace("**", "").replace("[", r"\[")
-    return f"[bold]{text}[/bold]" if best else text
+    several = len(values) > 1
+    return [bold_if(t, several and v == best) for t, v in zip(texts, values, strict=True)]
 
 
 def _check(metric: str) -> None:

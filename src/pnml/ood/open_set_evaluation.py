@@ -1,4 +1,4 @@
-"""Scores against each other where rows of unknown classes come among the known ones."""
+"""evaluate_open_set: several scores compared on rows of known and of unknown classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pnml.errors import InputError
 from pnml.metrics.checks import numbers
 from pnml.metrics.open_set_estimates import FPR, open_set_metrics
 from pnml.ood.network_logits import as_numpy, is_tensor
-from pnml.ood.ood_evaluation import ranked_scores, to_be_read_again
+from pnml.ood.ood_evaluation import is_detector, ranked_scores, rereadable
 from pnml.ood.open_set_table import OpenSetRow, OpenSetTable
 
 if TYPE_CHECKING:
@@ -34,15 +34,14 @@ def evaluate_open_set(
     resamples: int = 200,
     seed: int = 0,
 ) -> OpenSetTable:
-    """One table of how well scores keep unknown classes out while known ones are told apart.
+    """A table of how well scores reject unknown classes while known ones are classified.
 
     Parameters
     ----------
     scores : dict of name → detector, or of name → (scores of known rows, dict of set → scores)
-        Detectors as `evaluate_ood` takes them, or scores at hand, which are high for known rows.
+        Detectors as for `evaluate_ood`, or given scores, which are high for known rows.
     predicted : array-like of shape (n,), or dict of name → array-like
-        The class that the classifier names for each known row; a dict where each score comes with
-        a classifier of its own.
+        The predicted class of each known row; a dict if each score has a classifier of its own.
     labels : array-like of shape (n,)
         The true classes of the known rows.
     known : loader, array or tensor, optional
@@ -78,49 +77,48 @@ def evaluate_open_set(
             "scores must be a dict that names at least one detector or pair of scores; pass for "
             'instance scores={"regret": detector}.'
         )
-    known = to_be_read_again(known)
+    known = rereadable(known)
     if isinstance(unknown, Mapping):
-        unknown = {each: to_be_read_again(inputs) for each, inputs in unknown.items()}
+        unknown = {key: rereadable(inputs) for key, inputs in unknown.items()}
     sets = None
     rows = []
     for name, given in scores.items():
-        mine, strange = _scores(name, given, known, unknown)
-        sets = tuple(strange) if sets is None else sets
-        if set(strange) != set(sets) or not sets:
+        of_known, of_unknown = _scores(name, given, known, unknown)
+        sets = tuple(of_unknown) if sets is None else sets
+        if set(of_unknown) != set(sets) or not sets:
             raise InputError(
-                f"{name!r} has scores of the unknown sets {sorted(strange)}, the first score of "
+                f"{name!r} has scores of the unknown sets {sorted(of_unknown)}, the first score of "
                 f"{sorted(sets)}; pass scores of the same sets, and of one at least."
             )
-        right = _correct(name, predicted, labels, len(mine))
-        for each in sets:
-            found = open_set_metrics(
-                mine,
-                right,
-                strange[each],
+        correct = _correct(name, predicted, labels, len(of_known))
+        for key in sets:
+            metrics = open_set_metrics(
+                of_known,
+                correct,
+                of_unknown[key],
                 fpr=fpr,
                 confidence=confidence,
                 resamples=resamples,
                 seed=seed,
             )
-            rows.append(OpenSetRow(name, each, len(mine), len(strange[each]), found))
+            rows.append(OpenSetRow(name, key, len(of_known), len(of_unknown[key]), metrics))
     return OpenSetTable(tuple(rows), confidence)
 
 
 def _scores(name: str, given: Any, known: Any, unknown: Mapping[str, Any] | None) -> _Scores:
-    """Scores of known and unknown rows, as they came or from a detector."""
+    """Scores of known and unknown rows, as given or from a detector."""
     if isinstance(given, tuple):
         if len(given) != 2 or not isinstance(given[1], Mapping):
             raise InputError(
                 f"The scores {name!r} are a tuple that is no pair of scores of known rows and a "
                 'dict of scores by unknown set; pass for instance (known, {"svhn": unknown}).'
             )
-        mine = numbers(as_numpy(given[0]), f"the scores {name!r} of known rows")
-        return mine, {
-            each: numbers(as_numpy(values), f"the scores {name!r} of unknown rows {each!r}")
-            for each, values in given[1].items()
+        of_known = numbers(as_numpy(given[0]), f"the scores {name!r} of known rows")
+        return of_known, {
+            key: numbers(as_numpy(values), f"the scores {name!r} of unknown rows {key!r}")
+            for key, values in given[1].items()
         }
-    doors = [hasattr(given, door) for door in ("predict", "score_samples")]
-    if not callable(given) and not any(doors):
+    if not is_detector(given):
         raise InputError(
             f"The score {name!r} is a {type(given).__name__}, neither a detector with predict or "
             "score_samples nor a pair of scores; pass one of these."
@@ -130,15 +128,15 @@ def _scores(name: str, given: Any, known: Any, unknown: Mapping[str, Any] | None
             f"The detector {name!r} needs inputs to score; pass known=inputs and "
             'unknown={"svhn": inputs}.'
         )
-    mine = ranked_scores(name, given, known, "known rows")
-    return mine, {
-        each: ranked_scores(name, given, inputs, f"unknown rows {each!r}")
-        for each, inputs in unknown.items()
+    of_known = ranked_scores(name, given, known, "known rows")
+    return of_known, {
+        key: ranked_scores(name, given, inputs, f"unknown rows {key!r}")
+        for key, inputs in unknown.items()
     }
 
 
 def _correct(name: str, predicted: Any, labels: Any, n: int) -> npt.NDArray[np.bool_]:
-    """Whether the class of each known row is named."""
+    """Whether the predicted class of each known row is its label."""
     if isinstance(predicted, Mapping):
         if name not in predicted:
             raise InputError(

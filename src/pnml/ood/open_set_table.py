@@ -1,4 +1,4 @@
-"""One table of all scores on all sets of unknown classes."""
+"""OpenSetTable: all scores on all sets of unknown classes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from typing import Any
 import numpy as np
 
 from pnml.metrics.open_set_estimates import OpenSetMetrics
+from pnml.ood.table_text import (
+    aligned_table,
+    bold_if,
+    markdown_table,
+    rich_table,
+    with_intervals,
+)
 
 
 @dataclass(frozen=True)
 class OpenSetRow:
-    """What one score makes of one set of unknown classes.
+    """Metrics of one score on one set of unknown classes.
 
     >>> from pnml.metrics import open_set_metrics
-    >>> found = open_set_metrics([3.0, 2.0, 1.0], [True, False, True], [0.5, 0.0])
-    >>> round(OpenSetRow("regret", "letters", 3, 2, found).metrics.area.value, 3)
+    >>> metrics = open_set_metrics([3.0, 2.0, 1.0], [True, False, True], [0.5, 0.0])
+    >>> round(OpenSetRow("regret", "letters", 3, 2, metrics).metrics.area.value, 3)
     0.667
     """
 
@@ -37,8 +44,8 @@ class OpenSetTable:
     interval and the CCR at each FPR; ``table.to_pandas()`` has the other intervals too.
 
     >>> from pnml.metrics import open_set_metrics
-    >>> found = open_set_metrics([3.0, 2.0, 1.0, 0.8], [True, False, True, True], [0.5, 0.0])
-    >>> table = OpenSetTable((OpenSetRow("regret", "letters", 4, 2, found),), confidence=0.95)
+    >>> metrics = open_set_metrics([3.0, 2.0, 1.0, 0.8], [True, False, True, True], [0.5, 0.0])
+    >>> table = OpenSetTable((OpenSetRow("regret", "letters", 4, 2, metrics),), confidence=0.95)
     >>> table["regret", "letters"].area.value, table.mean()
     (0.75, {'regret': 0.75})
     """
@@ -72,9 +79,7 @@ class OpenSetTable:
 
     def to_markdown(self) -> str:
         """The table in percent, in Markdown; the best of each set is bold."""
-        head, *lines = self._cells()
-        rule = ["---", "---", *["---:"] * (len(head) - 2)]
-        return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *lines))
+        return markdown_table(self._cells(), left=2)
 
     def to_pandas(self) -> Any:
         """Everything as a DataFrame, shares between 0 and 1; needs pandas."""
@@ -84,40 +89,24 @@ class OpenSetTable:
         """Everything but the curves, one dict for each score and set; shares between 0 and 1."""
         out = []
         for row in self.rows:
+            rates = zip(row.metrics.fpr, row.metrics.ccr, strict=True)
+            estimates = {f"ccr_at_{level:g}": estimate for level, estimate in rates}
             record = {k: v for k, v in vars(row).items() if k != "metrics"}
-            found = {"area": row.metrics.area}
-            at = zip(row.metrics.fpr, row.metrics.ccr, strict=True)
-            found |= {f"ccr_at_{level:g}": estimate for level, estimate in at}
-            for name, (value, low, high) in found.items():
-                record |= {name: value, f"{name}_low": low, f"{name}_high": high}
-            out.append(record)
+            out.append(record | with_intervals({"area": row.metrics.area} | estimates))
         return out
 
     def __str__(self) -> str:
-        plain = [[cell.replace("**", "") for cell in cells] for cells in self._cells()]
-        widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i < 2 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            ).rstrip()
-            for cells in plain
-        ]
-        return "\n".join([*lines, f"In percent, {100 * self.confidence:g} % interval in brackets"])
+        return aligned_table(self._cells(), left=2) + "\n" + self._note
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
     def __rich__(self) -> Any:
-        head, *lines = self._cells()
-        table = import_module("rich.table").Table(
-            title=f"In percent, {100 * self.confidence:g} % interval in brackets"
-        )
-        for i, name in enumerate(head):
-            table.add_column(name, justify="left" if i < 2 else "right")
-        for cells in lines:
-            table.add_row(*(_rich(cell) for cell in cells))
-        return table
+        return rich_table(self._cells(), left=2, title=self._note)
+
+    @property
+    def _note(self) -> str:
+        return f"In percent, {100 * self.confidence:g} % interval in brackets"
 
     def _cells(self) -> list[list[str]]:
         levels = self.rows[0].metrics.fpr
@@ -133,11 +122,5 @@ class OpenSetTable:
                 texts = [f"{100 * value:.2f}" for value in values]
                 texts[0] += f" [{100 * area.low:.1f}, {100 * area.high:.1f}]"
                 bold = (values == best) & (len(block) > 1)
-                marked = (f"**{t}**" if b else t for t, b in zip(texts, bold, strict=True))
-                out.append([unknown, row.score, *marked])
+                out.append([unknown, row.score, *map(bold_if, texts, bold)])
         return out
-
-
-def _rich(cell: str) -> str:
-    text = cell.replace("**", "").replace("[", r"\[")
-    return f"[bold]{text}[/bold]" if cell.startswith("**") else text

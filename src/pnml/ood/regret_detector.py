@@ -1,4 +1,4 @@
-"""The regret of the last layer as an outlier score."""
+"""RegretDetector: the regret of the last layer as an outlier score."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ if TYPE_CHECKING:
 
 
 class RegretDetector(Detector):
-    """Inputs that hindsight would have changed the network for are outliers. Eq. (O1).
+    """The regret of a network's last layer as outlier score. Eq. (O1).
 
-    One pass over the training inputs, no labels, no outliers, no retraining; the threshold comes
-    from training rows, each judged as if it had not been there.
+    One pass over the training inputs, no labels, no outliers, no retraining. The verdict is that
+    of the network: regret and leverage against those of training rows, each row left out.
 
     Parameters
     ----------
     model : torch.nn.Module or LastLayerPNML
-        A trained network, or one that already has pNML on its last layer, fitted or not.
+        A trained network, or a LastLayerPNML, fitted or not.
     layer : optional
         Where the last layer is, as in `pnml.nn.LastLayerPNML`.
     perturb : callable, optional
-        What is done to inputs before they are judged, as ODIN's ``perturb``; training inputs are
-        taken as they are.
+        Applied to inputs before they are scored, as ODIN's ``perturb``; not to training inputs.
     **settings
         Of `pnml.nn.LastLayerPNML`: ``alpha``, ``normalize``, ``scale`` and so on.
 
     Attributes
     ----------
-    pnml : the LastLayerPNML that is asked
+    pnml : the LastLayerPNML in use
 
     Examples
     --------
@@ -64,9 +63,9 @@ class RegretDetector(Detector):
         perturb: Callable[[Any], Any] | None = None,
         **settings: Any,
     ) -> None:
-        from pnml.nn import LastLayerPNML
+        if not has_pnml(model):
+            from pnml.nn import LastLayerPNML
 
-        if not isinstance(model, LastLayerPNML):
             model = LastLayerPNML(model, layer, **settings)
         elif settings or layer is not None:
             raise InputError(
@@ -78,9 +77,9 @@ class RegretDetector(Detector):
 
     @classmethod
     def from_embeddings(cls, weight: Any, bias: Any, embeddings: Any, **settings: Any) -> Self:
-        """A detector fitted to embeddings (n, d), from the weight (C, d) and bias (C,) of a head.
+        """A detector fitted to embeddings (n, d), with the weight (C, d) and bias (C,) of a head.
 
-        Embeddings are then what it takes everywhere, as inputs and as features.
+        Its inputs and its features are embeddings.
 
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
@@ -94,21 +93,20 @@ class RegretDetector(Detector):
         return cls(LastLayerPNML.from_embeddings(weight, bias, embeddings, **settings))
 
     def fit(self, loader: Any) -> Self:
-        """Count the features of the training inputs that a loader gives, in one pass."""
+        """Learn from the training inputs of a loader, in one pass."""
         rows = list(batches(loader)) if is_numpy_array(loader) or is_tensor(loader) else loader
         self.pnml.fit(rows)
         return self
 
     def fit_features(self, features: Any, y: Any = None) -> Self:
-        """Count the training features (n, d) themselves; labels are not looked at."""
+        """Learn from training features (n, d) instead of inputs; labels are ignored."""
         self.pnml.fit_features(features)
         return self
 
     def predict(self, x: Any) -> Array:
         """Regrets (n,) of inputs in nats; high means out-of-distribution.
 
-        Infinite where a row has something that no training row had and nothing was said, by a
-        penalty, of how much that means.
+        Infinite for a row outside the span of the training rows if there is no penalty.
         """
         return self._score_and_leverage(x)[0]
 
@@ -130,7 +128,7 @@ class RegretDetector(Detector):
         return self.pnml.reference_
 
     def _thresholds(self, level: float) -> Thresholds:
-        return self.pnml.thresholds(level)  # which computes them once for each level
+        return self.pnml.thresholds(level)  # computed once for each level
 
 
 def _measured(out: LastLayerOutput, given: Any) -> tuple[Array, Array]:
@@ -141,6 +139,16 @@ def _measured(out: LastLayerOutput, given: Any) -> tuple[Array, Array]:
     return regret, out.leverage
 
 
+def has_pnml(model: Any) -> bool:
+    """Whether a model gives regret and leverage of its own, as LastLayerPNML does.
+
+    >>> has_pnml(len)
+    False
+    """
+    methods = ("score_features", "thresholds", "leverage_threshold")
+    return all(hasattr(type(model), name) for name in methods)
+
+
 def _ready(model: Any, x: Any) -> Any:
-    """Inputs where the network is, and arrays in its dtype: they come in double precision."""
+    """Inputs on the network's device, and arrays in its dtype."""
     return as_input(model, x) if is_module(model) else x

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from pnml.plots.canvas import Display, Style, add_legend, require_matplotlib, styled
+from pnml.plots import canvas
+from pnml.plots.canvas import Display, Style
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -116,7 +117,7 @@ class ActiveLearningDisplay(Display):
         ax: Axes | None,
         line_kw: Mapping[str, Style] | None,
     ) -> Self:
-        require_matplotlib(cls.__name__)
+        canvas.require_matplotlib(cls.__name__)
         bands = {name: Means(*means(name)) for name in curves.accuracy}
         display = cls(labels=curves.labels, means=bands, quantity=quantity)
         display.plot(ax, line_kw=line_kw)
@@ -139,7 +140,7 @@ class ActiveLearningDisplay(Display):
         self.lines_: dict[str, Line2D] = {}
         self.areas_: dict[str, FillBetweenPolyCollection] = {}
         for name, (mean, low, high) in self.means.items():
-            style = styled({"label": name}, (line_kw or {}).get(name))
+            style = canvas.styled({"label": name}, (line_kw or {}).get(name))
             (self.lines_[name],) = ax.plot(self.labels, mean, **style)
             if not np.isnan(low).all():
                 self.areas_[name] = ax.fill_between(
@@ -151,5 +152,5 @@ class ActiveLearningDisplay(Display):
                     linewidth=0,
                 )
         ax.set(xlabel="labels paid for", ylabel=self.quantity)
-        add_legend(ax)
+        canvas.add_legend(ax)
         return self

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pnml.errors import InputError, shorten
-from pnml.plots.canvas import Display, require_matplotlib
+from pnml.plots import canvas
+from pnml.plots.canvas import Display
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,7 +84,7 @@ class ConfidenceDisplay(Display):
         ax : matplotlib Axes, optional
             By default those of a new figure.
         """
-        require_matplotlib(f"{cls.__name__}.from_scores")
+        canvas.require_matplotlib(f"{cls.__name__}.from_scores")
         return cls.counted(known, unknown, bins=bins, name=name).plot(ax)
 
     @classmethod

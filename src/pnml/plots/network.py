@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +10,32 @@ import numpy as np
 from pnml.core.geometry.spectrum import Spectrum
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from pnml.core.arrays import FloatArray
     from pnml.nn import LastLayerOutput, LastLayerPNML
 
 
 def is_last_layer(model: Any) -> bool:
-    """Whether it is a LastLayerPNML; PyTorch is not imported to find out."""
-    networks = sys.modules.get("pnml.nn")
-    return networks is not None and isinstance(model, networks.LastLayerPNML)
+    """Whether a model scores inputs by the features of a last layer, as LastLayerPNML does.
+
+    >>> is_last_layer(len)
+    False
+    """
+    return all(hasattr(type(model), name) for name in ("score_features", "leverage_threshold"))
 
 
-def regrets_of(module: LastLayerPNML, inputs: Any) -> FloatArray:
-    """Regrets (n,) of inputs in nats, infinite where the leverage is, as for training rows."""
-    parts = [np.zeros(0)]
+def regrets_and_verdicts(
+    module: LastLayerPNML, inputs: Any, level: float
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Regrets (n,) of inputs in nats, infinite if the leverage is, and whether each is trusted."""
+    regrets, verdicts = [np.zeros(0)], [np.zeros(0, dtype=bool)]
     for out in _outputs(module, inputs):
+        trusted = module.thresholds(level).trusts(out.regret, out.leverage)
         regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
-        parts.append(regret.flatten().cpu().numpy())
-    return np.concatenate(parts)
+        regrets.append(regret.flatten().cpu().numpy())
+        verdicts.append(trusted.flatten().cpu().numpy())
+    return np.concatenate(regrets), np.concatenate(verdicts)
 
 
 def rows_of(module: LastLayerPNML, inputs: Any) -> Iterator[FloatArray]:

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from pnml import metrics
-from pnml.plots.canvas import (
-    Display,
-    Style,
-    add_legend,
-    dashed,
-    labelled,
-    require_matplotlib,
-    styled,
-)
+from pnml.plots import canvas
+from pnml.plots.canvas import Display, Style
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -84,7 +77,7 @@ class OSCRDisplay(Display):
         ax, plot_accuracy, line_kw
             As in `plot`.
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
+        canvas.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = (scores_known, correct_known, scores_unknown)
         curve = metrics.oscr_curve(*rows)
         display = cls(fpr=curve.fpr, ccr=curve.ccr, area=metrics.oscr_area(*rows), name=name)
@@ -113,14 +106,14 @@ class OSCRDisplay(Display):
         """
         ax, name = self._begin(ax, name)
         text = "by score" if self.area is None else f"area = {self.area:.3f}"
-        style: dict[str, Any] = {"label": labelled(name, text)}
-        (self.line_,) = ax.plot(self.fpr, self.ccr, **styled(style, line_kw))
+        style: dict[str, Any] = {"label": canvas.labelled(name, text)}
+        (self.line_,) = ax.plot(self.fpr, self.ccr, **canvas.styled(style, line_kw))
         self.accuracy_line_: Line2D | None = None
         if plot_accuracy:
             level = float(self.ccr[-1])
-            style = dashed("0.5", f"accuracy on known classes = {level:.3f}")
+            style = canvas.dashed("0.5", f"accuracy on known classes = {level:.3f}")
             (self.accuracy_line_,) = ax.plot([0.0, 1.0], [level, level], **style)
         ax.set(xlabel="False positive rate (unknown rows let in)")
         ax.set(ylabel="Correct classification rate", xlim=(-0.01, 1.01))
-        add_legend(ax)
+        canvas.add_legend(ax)
         return self

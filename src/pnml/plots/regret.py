@@ -9,7 +9,8 @@ import numpy as np
 
 from pnml.core.trust import DEFAULT_LEVEL, check_level
 from pnml.errors import InputError
-from pnml.plots.canvas import Display, Style, add_legend, labelled, require_matplotlib, styled
+from pnml.plots import canvas
+from pnml.plots.canvas import Display, Style
 from pnml.plots.source import judged, name_of
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class RegretDisplay(Display):
         ax, plot_training, line_kw, training_kw, threshold_kw
             As in `plot`.
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
+        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         level = check_level(level)
         regrets = judged(estimator, X, level)
         display = cls(
@@ -156,7 +157,7 @@ class RegretDisplay(Display):
         [0.0, 0.33, 0.67]
         >>> plt.close(display.figure_)
         """
-        require_matplotlib(f"{cls.__name__}.from_regrets")
+        canvas.require_matplotlib(f"{cls.__name__}.from_regrets")
         display = cls(training=training, new=new, threshold=threshold, name=name)
         return display.plot(
             ax,
@@ -195,23 +196,23 @@ class RegretDisplay(Display):
         ax, name = self._begin(ax, name)
         self.infinity_: list[Annotation] = []
         ones = np.ones(len(new))
-        self.line_ = self._draw(labelled(name, "new rows"), new, ones, {}, line_kw)
+        self.line_ = self._draw(canvas.labelled(name, "new rows"), new, ones, {}, line_kw)
         color = self.line_.get_color()
         self.training_line_: Line2D | None = None
         if plot_training:
             style = {"color": color, "linestyle": "--"}
-            label = labelled(name, "training rows, left out")
+            label = canvas.labelled(name, "training rows, left out")
             self.training_line_ = self._draw(label, training, weights, style, training_kw)
         self.threshold_line_: Line2D | None = None
         if np.isfinite(threshold):
             level = "" if self.level is None else f" (level {self.level:g})"
             label = f"threshold {threshold:.3g}{level}"
-            style = {"color": color, "linestyle": ":", "label": labelled(name, label)}
-            self.threshold_line_ = ax.axvline(threshold, **styled(style, threshold_kw))
+            style = {"color": color, "linestyle": ":", "label": canvas.labelled(name, label)}
+            self.threshold_line_ = ax.axvline(threshold, **canvas.styled(style, threshold_kw))
         _scale(ax)
         ax.set(xlabel="Regret (nats)", ylabel="Share of rows up to this regret")
         ax.set_ylim(-0.02, 1.02)
-        add_legend(ax)
+        canvas.add_legend(ax)
         return self
 
     def _training(self) -> tuple[FloatArray, FloatArray]:
@@ -235,7 +236,7 @@ class RegretDisplay(Display):
         infinite = int(np.isinf(regrets).sum())
         count = f"n = {len(regrets)}" + (f", {infinite} infinite" if infinite else "")
         defaults = {"label": f"{label} ({count})", "drawstyle": "steps-post", **(style or {})}
-        (line,) = self.ax_.plot(x, share, **styled(defaults, given))
+        (line,) = self.ax_.plot(x, share, **canvas.styled(defaults, given))
         if infinite:
             last = (float(x[-1]), float(share[-1])) if len(x) else None
             self.infinity_.append(_mark_infinity(self.ax_, last, line.get_color()))

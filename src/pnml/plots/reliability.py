@@ -10,15 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml import metrics
 from pnml.errors import InputError, shorten
-from pnml.plots.canvas import (
-    Display,
-    Style,
-    add_legend,
-    dashed,
-    labelled,
-    require_matplotlib,
-    styled,
-)
+from pnml.plots import canvas
+from pnml.plots.canvas import Display, Style
 from pnml.plots.source import name_of
 
 if TYPE_CHECKING:
@@ -99,7 +92,7 @@ class ReliabilityDisplay(Display):
         ax, plot_diagonal, line_kw
             As in `plot`.
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
+        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         if not hasattr(estimator, "predict_proba"):
             raise InputError(
                 f"estimator is a {name_of(estimator)}, which has no probabilities to draw; pass a "
@@ -141,7 +134,7 @@ class ReliabilityDisplay(Display):
         ax, plot_diagonal, line_kw
             As in `plot`.
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
+        canvas.require_matplotlib(f"{cls.__name__}.from_predictions")
         curve = metrics.reliability_curve(probs, labels, bins=bins, binning=binning)
         display = cls(
             confidence=curve.confidence,
@@ -176,10 +169,10 @@ class ReliabilityDisplay(Display):
         ax, name = self._begin(ax, name)
         k = len(self.confidence)
         text = f"{k} bins" if self.ece is None else f"ECE = {self.ece:.3g} ({k} bins)"
-        style: dict[str, Any] = {"label": labelled(name, text)}
+        style: dict[str, Any] = {"label": canvas.labelled(name, text)}
         if self.rows is None:
             style["marker"] = "o"
-        (self.line_,) = ax.plot(self.confidence, self.accuracy, **styled(style, line_kw))
+        (self.line_,) = ax.plot(self.confidence, self.accuracy, **canvas.styled(style, line_kw))
         self.points_ = None
         if self.rows is not None:
             area = 10 + 90 * self.rows / self.rows.max()
@@ -188,10 +181,10 @@ class ReliabilityDisplay(Display):
         self.diagonal_: Line2D | None = None
         if plot_diagonal:
             ends = [0.0, 1.0]
-            (self.diagonal_,) = ax.plot(ends, ends, **dashed("0.5", "honest"))
+            (self.diagonal_,) = ax.plot(ends, ends, **canvas.dashed("0.5", "honest"))
         ax.set(xlabel="Confidence (probability of the class named)", ylabel="Accuracy")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        add_legend(ax)
+        canvas.add_legend(ax)
         return self
 
 

@@ -10,15 +10,8 @@ from sklearn.base import is_classifier
 
 from pnml import metrics
 from pnml.errors import InputError
-from pnml.plots.canvas import (
-    Display,
-    Style,
-    add_legend,
-    dashed,
-    labelled,
-    require_matplotlib,
-    styled,
-)
+from pnml.plots import canvas
+from pnml.plots.canvas import Display, Style
 from pnml.plots.source import fitted_with_regret, name_of
 
 if TYPE_CHECKING:
@@ -102,7 +95,7 @@ class RiskCoverageDisplay(Display):
         ax, plot_random, line_kw, random_kw
             As in `plot`.
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
+        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, rows = fitted_with_regret(estimator, X)
         regret = np.asarray(model.regret(rows), dtype=float)
         wrong = is_classifier(model)
@@ -151,7 +144,7 @@ class RiskCoverageDisplay(Display):
         [0.0, 0.0, 0.33]
         >>> plt.close(display.figure_)
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
+        canvas.require_matplotlib(f"{cls.__name__}.from_predictions")
         curve = metrics.risk_coverage_curve(loss, score)
         display = cls(
             coverage=curve.coverage,
@@ -186,20 +179,22 @@ class RiskCoverageDisplay(Display):
         """
         ax, name = self._begin(ax, name)
         text = "by score" if self.aurc is None else f"AURC = {self.aurc:.3g}"
-        style: dict[str, Any] = {"label": labelled(name, text)}
+        style: dict[str, Any] = {"label": canvas.labelled(name, text)}
         if len(self.coverage) == 1:
             style["marker"] = "o"  # all rows tie, and a single point is no line
-        (self.line_,) = ax.plot(self.coverage, self.risk, **styled(style, line_kw))
+        (self.line_,) = ax.plot(self.coverage, self.risk, **canvas.styled(style, line_kw))
         self.random_line_: Line2D | None = None
         if plot_random:
             level = float(self.risk[-1])
-            label = labelled(name, f"random order (AURC = {level:.3g})")
-            style = dashed(self.line_.get_color(), label)
-            (self.random_line_,) = ax.plot([0.0, 1.0], [level, level], **styled(style, random_kw))
+            label = canvas.labelled(name, f"random order (AURC = {level:.3g})")
+            style = canvas.dashed(self.line_.get_color(), label)
+            (self.random_line_,) = ax.plot(
+                [0.0, 1.0], [level, level], **canvas.styled(style, random_kw)
+            )
         what = "mean loss" if self.loss_name is None else self.loss_name
         ax.set(xlabel="Coverage (share of rows answered)", ylabel=f"Risk ({what})")
         ax.set_xlim(-0.01, 1.01)
-        add_legend(ax)
+        canvas.add_legend(ax)
         return self
 
 

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.core.arrays import FloatArray
 from pnml.core.trust import Reference
 from pnml.errors import InputError
+from pnml.estimators.base import evidence_of
 from pnml.learners.protocol import BoolArray
-from pnml.plots.network import is_last_layer, regrets_of
+from pnml.plots.network import is_last_layer, regrets_and_verdicts
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Judged:
     training: FloatArray  # (n,)  each left out in turn
     weights: FloatArray  # (n,)
     threshold: float  # up to which a regret is trusted
-    trusted: BoolArray | None  # (m,)
+    trusted: BoolArray  # (m,)
 
 
 def name_of(estimator: Any) -> str:
@@ -46,20 +47,20 @@ def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
 def judged(estimator: Any, X: Any, level: float) -> Judged:
     """What an estimator, or a network with pNML on its last layer, says of rows or inputs X."""
     if is_last_layer(estimator):
-        new = regrets_of(estimator, X)
+        new, trusted = regrets_and_verdicts(estimator, X, level)
         training = estimator.sample_regrets_
         limit = estimator.regret_threshold(level)
-        return Judged(new, training, np.ones(len(training)), limit, None)
+        return Judged(new, training, np.ones(len(training)), limit, trusted)
     model, rows = fitted_with_regret(estimator, X)
     reference: Reference = model.reference_
+    thresholds = reference.thresholds(level)
+    if hasattr(model, "learner_"):  # asked once: every regret may cost refits
+        evidence = evidence_of(model, rows)
+        new, trusted = evidence.regret, thresholds.trusts(*evidence)
+    else:
+        new, trusted = model.regret(rows), model.trusted(rows, level)
     weights = np.ones(len(reference.regrets)) if reference.weights is None else reference.weights
-    return Judged(
-        model.regret(rows),
-        reference.regrets,
-        weights,
-        reference.thresholds(level).regret,
-        model.trusted(rows, level),
-    )
+    return Judged(new, reference.regrets, weights, thresholds.regret, trusted)
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:

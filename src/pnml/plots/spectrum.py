@@ -21,15 +21,8 @@ from pnml.learners.last_step import LastStep
 from pnml.learners.logistic_refit import LogisticRefit
 from pnml.learners.norm_ball import NormBall
 from pnml.learners.one_step import OneStep
-from pnml.plots.canvas import (
-    Display,
-    Style,
-    add_legend,
-    dashed,
-    labelled,
-    require_matplotlib,
-    styled,
-)
+from pnml.plots import canvas
+from pnml.plots.canvas import Display, Style
 from pnml.plots.network import is_last_layer, rows_of, spectrum_of
 from pnml.plots.source import last_step, name_of
 
@@ -124,7 +117,7 @@ class SpectrumDisplay(Display):
         ax, line_kw, penalty_kw, energy_kw
             As in `plot`.
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
+        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, spectrum, rows = _geometry(estimator, X)
         penalty, degrees_of_freedom = _spent(model, spectrum)
         display = cls(
@@ -164,25 +157,25 @@ class SpectrumDisplay(Display):
         index = np.arange(1, len(self.singular_values) + 1)
         spent = self.degrees_of_freedom
         text = "training rows" + ("" if spent is None else f" ({spent:.1f} degrees of freedom)")
-        style: dict[str, Any] = {"marker": ".", "label": labelled(name, text)}
-        (self.line_,) = ax.plot(index, self.singular_values, **styled(style, line_kw))
+        style: dict[str, Any] = {"marker": ".", "label": canvas.labelled(name, text)}
+        (self.line_,) = ax.plot(index, self.singular_values, **canvas.styled(style, line_kw))
         color = self.line_.get_color()
         self.penalty_line_: Line2D | None = None
         if self.penalty > 0:
             root = float(np.sqrt(self.penalty))
-            style = dashed(color, labelled(name, f"√penalty = {root:.3g}"))
-            self.penalty_line_ = ax.axhline(root, **styled(style, penalty_kw))
+            style = canvas.dashed(color, canvas.labelled(name, f"√penalty = {root:.3g}"))
+            self.penalty_line_ = ax.axhline(root, **canvas.styled(style, penalty_kw))
         self.energy_line_: Line2D | None = None
         if self.energy is not None:
             beyond = f" ({100 * self.outside:.3g} % of energy outside)" if self.outside > 0 else ""
             style = {"color": color, "linestyle": ":", "marker": "x", "markersize": 4.0}
-            style["label"] = labelled(name, f"new rows{beyond}")
+            style["label"] = canvas.labelled(name, f"new rows{beyond}")
             alike = np.sqrt(self.weight * self.energy)
-            (self.energy_line_,) = ax.plot(index, alike, **styled(style, energy_kw))
+            (self.energy_line_,) = ax.plot(index, alike, **canvas.styled(style, energy_kw))
         ax.set_yscale("log")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="Direction, largest first", ylabel="Singular value")
-        add_legend(ax)
+        canvas.add_legend(ax)
         return self
 
 

@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 
 from pnml.errors import InputError
 
-# What file systems answer that cannot bring a folder to disk on demand.
+# Errors of file systems that cannot sync a folder.
 _NOT_OFFERED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
 
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Put pieces into a file; whatever happens, a file that was there is whole, old or new.
+    """Write pieces to a file in one step: a crash leaves the old file or the new one.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -33,7 +33,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to that takes its name only when all has been written without an exception.
+    """A file to write to; it replaces `path` only when the block ends without an exception.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,10 +42,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     ...     Path(folder, "greeting").read_bytes()
     b'good day'
     """
-    path = Path(os.path.realpath(path))  # through a link, to the file it stands for
+    path = Path(os.path.realpath(path))  # follow a link to the file itself
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file; name a file to write to.")
-    # In the same folder: only within one file system can a file take the place of another.
+    # In the same folder, since a file can replace another only within one file system.
     temporary = path.with_name(f".pnml-{secrets.token_hex(8)}.tmp")
     file = temporary.open("xb")
     try:
@@ -57,7 +57,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         file.close()
         temporary.replace(path)
     except BaseException:
-        with suppress(OSError):  # what is still to be written may find no room either
+        with suppress(OSError):  # flushing may find no room either
             file.close()
         temporary.unlink(missing_ok=True)
         raise
@@ -65,7 +65,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the new name to disk, where the system offers it."""
+    """Bring the new name to disk, where the system can."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -99,12 +99,12 @@ class Journal:
             return
         refusal = self._kind.foreign
         try:
-            found, *records = (json.loads(line) for line in complete.splitlines())
+            first, *records = (json.loads(line) for line in complete.splitlines())
             values = {record[self._kind.key]: record["value"] for record in records}
-            same_kind = isinstance(found, dict) and found.keys() == self._head.keys()
+            same_kind = isinstance(first, dict) and first.keys() == self._head.keys()
         except (ValueError, KeyError, TypeError):
             same_kind = False
-        if same_kind and found == self._head:
+        if same_kind and first == self._head:
             if complete != text:
                 os.truncate(path, len(complete))
             self._values = values

@@ -15,7 +15,6 @@ from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 from pnml.estimators.regressor import StreamingRegressor
 from pnml.nn.distributed import Processes, warn_if_same
-from pnml.nn.last_layer import LastLayerPNML
 
 
 def all_reduce(counted: Any, group: Any = None) -> Any:
@@ -46,7 +45,7 @@ def all_reduce(counted: Any, group: Any = None) -> Any:
     1.179
     >>> torch.distributed.destroy_process_group()
     """
-    if isinstance(counted, LastLayerPNML):
+    if hasattr(counted, "all_reduce"):  # a LastLayerPNML sums its own statistic
         return counted.all_reduce(group)
     processes = Processes.of(group)
     own, shares = processes.attempt(lambda: _counted_here(counted), _Share.of)

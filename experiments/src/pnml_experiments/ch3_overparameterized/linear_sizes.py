@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from importlib.resources import files
 
+from pnml_experiments.framework.printed import numbers
 from pnml_experiments.framework.result import Row, Table, exactly
 
 
@@ -28,15 +27,10 @@ def sizes_table(of: str, found: Mapping[str, Mapping[str, int]], notes: Mapping[
     return Table("Sizes of the sets", rows, digits=0)
 
 
-def printed() -> dict[tuple[str, str, str], float]:
+def printed() -> dict[tuple[str, ...], float]:
     """Printed sizes, by table, set and number.
 
     >>> printed()["uci", "yacht", "columns"]
     6.0
     """
-    folder = files("pnml_experiments").joinpath("printed")
-    text = folder.joinpath("linear_sizes.csv").read_text(encoding="utf-8")
-    return {
-        (line["of"], line["set"], line["number"]): float(line["value"])
-        for line in csv.DictReader(text.splitlines())
-    }
+    return numbers("linear_sizes", ["of", "set", "number"], "value")

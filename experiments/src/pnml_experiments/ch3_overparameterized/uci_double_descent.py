@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,14 +24,26 @@ from pnml_experiments.ch3_overparameterized.uci_min_norm import (
     sizes_of,
 )
 from pnml_experiments.framework.data import arrays, is_here
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, by_count
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.inks import INKS
 from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.printed import numbers
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="uci-double-descent",
+    chapter=3,
+    title="Double descent and regret thresholds on UCI sets",
+    minutes=(0.2, 4.0),
+    extras=("plots",),
+    needs=("uci/yacht.npz", "uci/energy.npz", "uci/power-plant.npz"),
+    uses=("uci",),
+)
 
 UCI = {
     "yacht": "yacht",
@@ -163,17 +173,13 @@ def summary(columns: int, found: Mapping[int, Losses]) -> Piece:
     }
 
 
-def printed() -> dict[tuple[str, str, str], float]:
+def printed() -> dict[tuple[str, ...], float]:
     """Log-losses behind the printed figure, by set, learner and rows.
 
     >>> printed()["naval", "pNML", "80 %"]
     1.122
     """
-    text = files("pnml_experiments").joinpath("printed", "uci.csv").read_text(encoding="utf-8")
-    return {
-        (line["set"], line["learner"], line["rows"]): float(line["log_loss"])
-        for line in csv.DictReader(text.splitlines())
-    }
+    return numbers("uci", ["set", "learner", "rows"], "log_loss")
 
 
 def _sizes(names: list[str]) -> Table:
@@ -316,3 +322,92 @@ def _draw_descent(axes: tuple[Axes, Axes], pieces: list[Piece]) -> None:
         ax.axvline(1, color="0.5", linestyle=":", linewidth=1)
         ax.set(xscale="log", ylabel=label)
     axes[1].set(xlabel="columns per training row")
+
+
+_LOSS_TABLE = "Log-loss of the rows of least regret"
+
+
+def _set_names(evidence: Evidence) -> list[str]:
+    return list(dict.fromkeys(row.labels["set"] for row in evidence.rows(_LOSS_TABLE)))
+
+
+def _judge_loss(evidence: Evidence) -> Verdict:
+    pairs = [
+        tuple(
+            evidence.fair(_LOSS_TABLE, set=name, learner=learner, rows="all").value
+            for learner in both
+        )
+        for name in _set_names(evidence)
+        for both in [("pNML", "min-norm")]
+    ]
+    printed = sum(
+        evidence.ours(_LOSS_TABLE, set=name, learner="pNML", rows="all").value
+        < evidence.ours(_LOSS_TABLE, set=name, learner="min-norm", rows="all").value
+        for name in _set_names(evidence)
+    )
+    good = sum(ours < theirs for ours, theirs in pairs)
+    said = (
+        f"Mean test log-loss below that of the min-norm fit on {printed} of {len(pairs)} UCI sets "
+        f"by the printed protocol, on {good} by the fair one."
+    )
+    return by_count(good, len(pairs), said)
+
+
+def _judge_threshold(evidence: Evidence) -> Verdict:
+    names = _set_names(evidence)
+    good = sum(
+        evidence.fair(_LOSS_TABLE, set=name, learner="pNML", rows="80 %").value
+        < evidence.fair(_LOSS_TABLE, set=name, learner="pNML", rows="all").value
+        for name in names
+    )
+    said = (
+        f"The 80 % of test rows with the least regret have a lower log-loss than all on {good} of "
+        f"{len(names)} sets."
+    )
+    return by_count(good, len(names), said)
+
+
+def _judge_descent(evidence: Evidence) -> Verdict:
+    names = _set_names(evidence)
+
+    def rows_at(name: str, number: str) -> float:
+        return evidence.fair("Double descent", set=name, number=number).value
+
+    near = sum(
+        abs(rows_at(name, "rows at the largest regret") - rows_at(name, "columns")) <= 1
+        for name in names
+    )
+    rank = [
+        evidence.fair(
+            "Double descent", set=name, number="rank correlation of loss and regret"
+        ).value
+        for name in names
+    ]
+    said = (
+        f"The regret is largest within one row of as many rows as columns on {near} of "
+        f"{len(names)} sets; rank correlation of loss and regret over sizes {min(rank):.2f} to "
+        f"{max(rank):.2f}."
+    )
+    return by_count(near, len(names), said)
+
+
+CLAIMS = (
+    Claim(
+        3,
+        "The pNML learner has a lower log-loss than the min-norm fit.",
+        "uci-double-descent",
+        _judge_loss,
+    ),
+    Claim(
+        3,
+        "Rows with a small regret have a small log-loss, so the regret can be a threshold.",
+        "uci-double-descent",
+        _judge_threshold,
+    ),
+    Claim(
+        3,
+        "Regret and its bound show double descent, with the peak at as many rows as columns.",
+        "uci-double-descent",
+        _judge_descent,
+    ),
+)

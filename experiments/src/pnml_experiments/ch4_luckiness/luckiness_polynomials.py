@@ -17,12 +17,20 @@ from pnml.estimators.regressor import PNMLRegressor
 from pnml.metrics import Estimate
 from pnml_experiments.ch2_least_squares.polynomial import powers
 from pnml_experiments.framework.colours import COLOURS, DASHES, TRAINING
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="luckiness-polynomials",
+    chapter=4,
+    title="Polynomials with luckiness",
+    minutes=(0.1, 1.2),
+    extras=("plots",),
+)
 
 PENALTY, NOISE = 1e-3, 1e-2
 FEATURES = (2, 5, 11, 20, 100)

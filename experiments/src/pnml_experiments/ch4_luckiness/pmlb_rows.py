@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +12,8 @@ from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml_experiments.ch4_luckiness.linear_learners import Trained
 from pnml_experiments.framework.data import data_path, is_here
-from pnml_experiments.framework.experiment import VARIABLE
+from pnml_experiments.framework.printed import numbers
+from pnml_experiments.framework.stored_files import VARIABLE, pmlb_path
 
 RATIOS = (0.5, 1.0, 1.5, 3.0)  # training rows per column
 _FEWEST = 3  # training rows
@@ -22,41 +21,28 @@ _TEST = 300  # rows
 
 
 @cache
-def printed() -> dict[tuple[str, str, str], float]:
+def printed() -> dict[tuple[str, ...], float]:
     """The printed table, by set, learner and measure.
 
     >>> printed()["banana", "ridge", "MSE"]
     2.84
     """
-    text = files("pnml_experiments").joinpath("printed", "pmlb.csv").read_text(encoding="utf-8")
-    return {
-        (line["set"], line["learner"], line["measure"]): float(line["value"])
-        for line in csv.DictReader(text.splitlines())
-    }
+    return numbers("pmlb", ["set", "learner", "measure"], "value")
 
 
 def sets() -> list[str]:
     """The sets of the printed table that are here, in its order."""
-    return [name for name in dict.fromkeys(key[0] for key in printed()) if is_here(path_of(name))]
-
-
-def path_of(name: str) -> str:
-    """Where a set is, below the data folder.
-
-    >>> path_of("banana")
-    'pmlb/banana.tsv.gz'
-    """
-    return f"pmlb/{name}.tsv.gz"
+    return [name for name in dict.fromkeys(key[0] for key in printed()) if is_here(pmlb_path(name))]
 
 
 def read(name: str) -> tuple[FloatArray, FloatArray]:
     """Rows X (n, d) and targets y (n,) of a set, each column of mean 0 and variance 1."""
     try:
-        with gzip.open(data_path(path_of(name)), "rt", encoding="utf-8") as file:
+        with gzip.open(data_path(pmlb_path(name)), "rt", encoding="utf-8") as file:
             table = np.loadtxt(file, delimiter="\t", skiprows=1, ndmin=2)
     except (OSError, EOFError, ValueError) as error:
         raise InputError(
-            f"{path_of(name)} below {VARIABLE} cannot be read ({type(error).__name__}), so it is "
+            f"{pmlb_path(name)} below {VARIABLE} cannot be read ({type(error).__name__}), so it is "
             "broken or another file; put the right one there."
         ) from error
     spread = table.std(axis=0)

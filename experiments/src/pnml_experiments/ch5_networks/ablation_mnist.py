@@ -14,9 +14,10 @@ from pnml.metrics import Estimate, detection_metrics
 from pnml_experiments.ch5_networks.ablation import Learner
 from pnml_experiments.ch5_networks.image_subjects import spread
 from pnml_experiments.framework.data import data_path
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
+from pnml_experiments.framework.stored_files import FASHION_TEST, MNIST
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 
     from pnml.nn import RefitLastLayerPNML
 
-_FILES = {
-    "train": "mnist/train-images-idx3-ubyte.gz",
-    "train labels": "mnist/train-labels-idx1-ubyte.gz",
-    "known": "mnist/t10k-images-idx3-ubyte.gz",
-    "known labels": "mnist/t10k-labels-idx1-ubyte.gz",
-    "unknown": "fashion_mnist/t10k-images-idx3-ubyte.gz",
-}
+EXPERIMENT = Experiment(
+    id="ablation-mnist",
+    chapter=5,
+    title="Tuned layers of a small network on MNIST, run for real",
+    minutes=(2.3, 30.0),
+    extras=("plots", "torch"),
+    needs=("mnist", "fashion-mnist"),
+)
+
 _SEED = 0
 _CHUNK = 4  # rows that are kept together
 _DRAWS = 1000
@@ -85,11 +88,11 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
 
     sizes = SIZES[scale]
     tell = counted(progress, len(DEPTHS) * (sizes.known + sizes.unknown))
-    labels = stored(_FILES["known labels"])
+    labels = stored(MNIST["test labels"])
     known = spread(len(labels), sizes.known)
     images = {
-        "known": pixels(_FILES["known"], known),
-        "unknown": pixels(_FILES["unknown"], spread(len(stored(_FILES["unknown"])), sizes.unknown)),
+        "known": pixels(MNIST["test"], known),
+        "unknown": pixels(FASHION_TEST, spread(len(stored(FASHION_TEST)), sizes.unknown)),
     }
     truth = labels[known].astype(np.int64)
     network, training = _trained(sizes, out)
@@ -111,16 +114,9 @@ def small_network() -> nn.Sequential:
     """Two convolutions and two linear layers, small enough to be tuned a thousand times."""
     from torch import nn
 
-    return nn.Sequential(
-        nn.Conv2d(1, 8, 4, stride=2, padding=1),
-        nn.ReLU(),
-        nn.Conv2d(8, 16, 4, stride=2, padding=1),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(784, 32),
-        nn.ReLU(),
-        nn.Linear(32, _CLASSES),
-    )
+    from pnml_experiments.framework.mnist import body
+
+    return nn.Sequential(*body(filters=8, hidden=32), nn.Linear(32, _CLASSES))
 
 
 def trained(images: Tensor, labels: Tensor, epochs: int, seed: int) -> nn.Sequential:
@@ -147,14 +143,14 @@ def _trained(sizes: Sizes, out: Output) -> tuple[nn.Sequential, tuple[Tensor, Te
     from pnml_experiments.framework.mnist import pixels, stored
 
     chosen = slice(sizes.train)
-    images = pixels(_FILES["train"], chosen)
-    labels = torch.from_numpy(stored(_FILES["train labels"])[chosen].astype(np.int64))
+    images = pixels(MNIST["train"], chosen)
+    labels = torch.from_numpy(stored(MNIST["train labels"])[chosen].astype(np.int64))
 
     def compute() -> Arrays:
         network = trained(images, labels, sizes.epochs, _SEED)
         return {name: value.numpy() for name, value in network.state_dict().items()}
 
-    files = [data_path(_FILES[name]) for name in ("train", "train labels")]
+    files = [data_path(MNIST[name]) for name in ("train", "train labels")]
     kept = out.arrays("ablation-mnist", [*files, f"{sizes.train} {sizes.epochs} {_SEED}"], compute)
     network = small_network()
     network.load_state_dict({name: torch.from_numpy(value) for name, value in kept.items()})

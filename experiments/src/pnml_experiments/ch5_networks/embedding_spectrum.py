@@ -11,14 +11,29 @@ from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
 from pnml_experiments.ch5_networks.image_subjects import SIZES, own_images
-from pnml_experiments.ch5_networks.ood_densenet import subjects
+from pnml_experiments.ch5_networks.ood_networks import subjects
 from pnml_experiments.framework.data import arrays
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="embedding-spectrum",
+    chapter=5,
+    title="Spectrum of the training embeddings",
+    minutes=(0.5, 8.0),
+    extras=("plots", "torch"),
+    needs=(
+        "features/cifar10_resnet20.npz",
+        "features/clinc150_minilm.npz",
+        "images/cifar10_small.npz",
+        "images/cifar100_small.npz",
+        "densenets",
+    ),
+)
 
 _ROWS = {"small": 5_000, "full": None}
 _STORED = {
@@ -85,7 +100,9 @@ def _densenets(scale: Scale, out: Output, progress: Progress) -> dict[str, tuple
     """Training features of the plain DenseNets that are here, and how many classes they show."""
     from pnml_experiments.ch5_networks.feature_extraction import extract
 
-    ready = [one for one in subjects() if one.is_here and "Baseline" in one.methods]
+    ready = [
+        one for one in subjects("DenseNet-BC-100") if one.is_here and "Baseline" in one.methods
+    ]
     sizes, found = SIZES[scale], {}
     tell = counted(progress, sum(len(own_images(one, sizes).train.images) for one in ready))
     for one in ready:

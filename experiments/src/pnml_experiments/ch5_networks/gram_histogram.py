@@ -9,8 +9,8 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml_experiments.ch5_networks.image_subjects import SIZES, own_images, strange_images
-from pnml_experiments.ch5_networks.ood_densenet import subjects
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.ch5_networks.ood_networks import subjects
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
     from pnml_experiments.ch5_networks.ood_methods import Trio
+
+EXPERIMENT = Experiment(
+    id="gram-histogram",
+    chapter=5,
+    title="Gram against Gram + pNML, sample by sample",
+    minutes=(0.8, 10.0),
+    extras=("plots", "torch"),
+    needs=("small-images", "weights/densenet_bc100_cifar100.pth"),
+)
 
 _IND, _OOD = "CIFAR-100", "Imagenet (C)"
 # One network on two sets: there is time for more images of either kind.
@@ -77,7 +86,9 @@ def _scores(scale: Scale, out: Output, progress: Progress) -> tuple[int, Trio, T
     from pnml_experiments.ch5_networks.ood_methods import MethodScores
 
     sizes = _SIZES[scale]
-    plain = next(one for one in subjects() if one.ind == _IND and "Gram" in one.methods)
+    plain = next(
+        one for one in subjects("DenseNet-BC-100") if one.ind == _IND and "Gram" in one.methods
+    )
     subject = replace(plain, methods=("Gram",))
     own = own_images(subject, sizes)
     outliers = next(one for one in strange_images(subject, sizes) if one.name == _OOD)

@@ -11,12 +11,20 @@ from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.softmax import regret
 from pnml.core.statistic.factor import Factor
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="iris-maps",
+    chapter=5,
+    title="Regret of a single-layer network on Iris",
+    minutes=(0.05, 0.1),
+    extras=("plots",),
+)
 
 _POINTS = {"small": 50, "full": 100}
 _ABOUT = (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +14,7 @@ from pnml.metrics.open_set_estimates import FPR
 from pnml.plots.confidence import ConfidenceDisplay
 from pnml.plots.oscr import OSCRDisplay
 from pnml_experiments.ch5_networks.open_set import AUTO, CURVE, PNML, Judged
+from pnml_experiments.framework.printed import lines
 from pnml_experiments.framework.result import Figure, Row, Table
 
 if TYPE_CHECKING:
@@ -47,12 +46,11 @@ def printed_scores() -> tuple[PrintedScore, ...]:
     >>> printed_scores()[0].numbers["area"]
     0.82
     """
-    text = files("pnml_experiments").joinpath("printed", "open_set.csv").read_text(encoding="utf-8")
     return tuple(
         PrintedScore(
             line["unknown"], line["score"], {number: float(line[number]) for number in NUMBERS}
         )
-        for line in csv.DictReader(text.splitlines())
+        for line in lines("open_set")
     )
 
 

@@ -8,12 +8,20 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.softmax import regret
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="regret-curve",
+    chapter=5,
+    title="Regret of a two-class predictor",
+    minutes=(0.05, 0.05),
+    extras=("plots",),
+)
 
 _CONFIDENCES = (0.55, 0.85, 0.99)
 _PULLS = (0.1, 0.5, 0.9, 1.0)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +17,7 @@ from pnml.metrics import Estimate
 from pnml_experiments.ch6_adversarial.adversarial_subjects import NEEDS, Points
 from pnml_experiments.framework.data import data_path
 from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.printed import numbers
 from pnml_experiments.framework.result import in_percent
 
 # Whether each point is still named rightly, (n,).
@@ -26,22 +25,16 @@ Held = npt.NDArray[np.bool_]
 RADIUS, SEED = 0.3, 0
 INTERVAL = "95 %, points drawn again, 2000 times; gains are paired, point by point"
 _ROWS = 250
-# How points are taken and attacked: inputs of another recipe are not taken up.
-_RECIPE = (Path(__file__), Path(__file__).with_name("adversarial_subjects.py"))
 
 
 @cache
-def printed_accuracy() -> Mapping[tuple[str, str, str], float]:
+def printed_accuracy() -> Mapping[tuple[str, ...], float]:
     """Percent in the tables of the thesis, by data, model and attack.
 
     >>> printed_accuracy()["MNIST", "pNML", "PGD"]
     93.7
     """
-    text = files("pnml_experiments").joinpath("printed", "adversarial.csv").read_text("utf-8")
-    lines = csv.DictReader(text.splitlines())
-    return {
-        (line["data"], line["model"], line["attack"]): float(line["accuracy"]) for line in lines
-    }
+    return numbers("adversarial", ["data", "model", "attack"], "accuracy")
 
 
 def fgsm(model: nn.Module, points: Points, radius: float = RADIUS) -> Tensor:
@@ -101,7 +94,7 @@ def _stepped(
 
 def kept_inputs(out: Output, key: str, compute: Callable[[], Tensor]) -> Tensor:
     """Attacked inputs, made now or in an earlier run; the key says of what and how."""
-    depends: list[Path | str] = [key, *_RECIPE, *map(data_path, NEEDS)]
+    depends: list[Path | str] = [key, *map(data_path, NEEDS)]
     kept = out.arrays("adversarial-inputs", depends, lambda: {"x": compute().numpy()})
     return torch.from_numpy(kept["x"])
 

@@ -22,12 +22,21 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     printed_accuracy,
 )
 from pnml_experiments.ch6_adversarial.adversarial_subjects import Points, digits, robust_network
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="adversarial-curves",
+    chapter=6,
+    title="The adversarial defence by radius, strength and steps",
+    minutes=(0.8, 60.0),
+    extras=("plots", "torch"),
+    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
+)
 
 STRENGTH = 0.1
 _NETWORK, _MOVED, _THROUGH = "network", "defence, transferred", "defence, end to end"

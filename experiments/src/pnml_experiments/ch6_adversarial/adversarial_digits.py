@@ -14,9 +14,18 @@ from torch.nn.functional import cross_entropy
 from pnml.adversarial import AdversarialPNML, AttackBudget, evaluate_defence
 from pnml_experiments.ch6_adversarial.adversarial_attacks import Held, gain, in_words, percent
 from pnml_experiments.ch6_adversarial.adversarial_subjects import Points
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.result import Result, Row, Table
+
+EXPERIMENT = Experiment(
+    id="adversarial-digits",
+    chapter=6,
+    title="The adversarial defence on a very small network, several seeds",
+    minutes=(0.3, 60.0),
+    extras=("plots", "torch"),
+    beyond=True,
+)
 
 RADIUS = 0.15
 STRENGTHS = (0.05, 0.15)

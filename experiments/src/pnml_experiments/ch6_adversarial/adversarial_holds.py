@@ -26,7 +26,6 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     in_words,
 )
 from pnml_experiments.ch6_adversarial.adversarial_subjects import (
-    FILES,
     PGD_TRAINED,
     digits,
     held_out_digits,
@@ -35,9 +34,20 @@ from pnml_experiments.ch6_adversarial.adversarial_subjects import (
 )
 from pnml_experiments.ch6_adversarial.adversarial_training import Recipe, tuned
 from pnml_experiments.framework.data import data_path
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result, Row, Table, exactly, in_percent
+from pnml_experiments.framework.stored_files import MNIST
+
+EXPERIMENT = Experiment(
+    id="adversarial-holds",
+    chapter=6,
+    title="Versions of the adversarial defence in the worst case",
+    minutes=(0.2, 120.0),
+    extras=("plots", "torch"),
+    needs=("mnist", "weights/mnist_cnn_pgd.pth"),
+    beyond=True,
+)
 
 STRENGTH, SMALL = 0.1, 0.02
 _PRINTED, _TUNED, _CONTROL = "as printed", "trained through the defence", "tuned without it"
@@ -140,7 +150,7 @@ def tuned_network(
     steps, size = sizes.inner
     recipe = Recipe(strength, sizes.images, sizes.epochs, steps=steps, step_size=size)
     seen = training_digits(sizes.images)
-    files = (PGD_TRAINED, FILES["train"], FILES["train labels"])
+    files = (PGD_TRAINED, MNIST["train"], MNIST["train labels"])
     depends = tuple(data_path(name) for name in files)
     return tuned(robust_network(), seen.x, seen.y, recipe, out, depends, tell)
 

@@ -13,13 +13,21 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import pgd_to_the_end
 from pnml_experiments.ch6_adversarial.adversarial_subjects import Points
 from pnml_experiments.ch6_adversarial.adversarial_toy import BOUNDS, cloud, trained
 from pnml_experiments.framework.colours import COLOURS
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="adversarial-scheme",
+    chapter=6,
+    title="The adversarial defence from end to end",
+    minutes=(0.05, 0.5),
+    extras=("plots", "torch"),
+)
 
 SEED, LABEL, RADIUS, STRENGTH = 0, 1, 0.95, 0.15
 _STEPS = {"small": 300, "full": 2_000}  # of training

@@ -10,17 +10,12 @@ from torch import Tensor, nn
 
 from pnml_experiments.ch5_networks.image_subjects import spread
 from pnml_experiments.framework.data import data_path, with_weights
-from pnml_experiments.framework.mnist import pixels, stored, trained
+from pnml_experiments.framework.mnist import body, pixels, stored, trained
 from pnml_experiments.framework.output import Arrays, Output
+from pnml_experiments.framework.stored_files import MNIST
 
 PGD_TRAINED = "weights/mnist_cnn_pgd.pth"
-FILES = {
-    "train": "mnist/train-images-idx3-ubyte.gz",
-    "train labels": "mnist/train-labels-idx1-ubyte.gz",
-    "test": "mnist/t10k-images-idx3-ubyte.gz",
-    "test labels": "mnist/t10k-labels-idx1-ubyte.gz",
-}
-NEEDS = (*FILES.values(), PGD_TRAINED)
+NEEDS = (*MNIST.values(), PGD_TRAINED)
 # Settings are chosen on the last images of the test set, which no table is of.
 _APART = 2_000
 
@@ -52,24 +47,15 @@ def training_digits(count: int) -> Points:
 
 
 def _points(part: str, among: slice, count: int) -> Points:
-    labels = stored(FILES[f"{part} labels"]).astype(np.int64)
+    labels = stored(MNIST[f"{part} labels"]).astype(np.int64)
     rows = np.arange(len(labels))[among]
     rows = rows[spread(len(rows), count)]
-    return Points(pixels(FILES[part], rows), torch.from_numpy(labels[rows]))
+    return Points(pixels(MNIST[part], rows), torch.from_numpy(labels[rows]))
 
 
 def cnn() -> nn.Sequential:
     """The network of the stored weights."""
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 4, stride=2, padding=1),
-        nn.ReLU(),
-        nn.Conv2d(16, 32, 4, stride=2, padding=1),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(1568, 100),
-        nn.ReLU(),
-        nn.Linear(100, 10),
-    )
+    return nn.Sequential(*body(), nn.Linear(100, 10))
 
 
 class Blocks(nn.Module):
@@ -117,7 +103,7 @@ def standard_network(out: Output, images: int, epochs: int) -> nn.Sequential:
         found = trained(clean.x, clean.y, epochs=epochs, seed=0)
         return {name: value.numpy() for name, value in found.state_dict().items()}
 
-    files = [data_path(FILES[name]) for name in ("train", "train labels")]
+    files = [data_path(MNIST[name]) for name in ("train", "train labels")]
     kept = out.arrays("adversarial-standard", [*files, f"{images} {epochs}"], compute)
     network = cnn()
     state = zip(network.state_dict(), kept.values(), strict=True)

@@ -63,9 +63,7 @@ def tuned(
             _one_epoch(network, images, labels, recipe, epoch)
             return {name: value.numpy().copy() for name, value in network.state_dict().items()}
 
-        kept = out.arrays(
-            "adversarial-tuned", (*depends, Path(__file__), f"{recipe} {epoch}"), compute
-        )
+        kept = out.arrays("adversarial-tuned", (*depends, f"{recipe} {epoch}"), compute)
         network.load_state_dict({name: torch.from_numpy(value) for name, value in kept.items()})
         tell(1)
     return network.eval().requires_grad_(False)

@@ -10,13 +10,23 @@ import numpy.typing as npt
 
 from pnml_experiments.ch5_networks.image_subjects import spread
 from pnml_experiments.framework.data import arrays
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.mnist import stored
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
+from pnml_experiments.framework.stored_files import EMNIST, FASHION_TEST, MNIST
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="active-pools",
+    chapter=7,
+    title="The pools of active learning",
+    minutes=(0.05, 0.1),
+    extras=("plots", "torch"),
+    needs=("mnist", "fashion-mnist", "emnist", "images/cifar10_small.npz", "images/ood_small.npz"),
+)
 
 Pictures = npt.NDArray[Any]
 _SIDE = 6  # images along each side of a panel
@@ -47,11 +57,11 @@ class Pool:
 
 def pools() -> list[Pool]:
     """The three pools of the thesis."""
-    clothes = stored("fashion_mnist/t10k-images-idx3-ubyte.gz")
+    clothes = stored(FASHION_TEST)
     own, strange = arrays("images/cifar10_small.npz"), arrays("images/ood_small.npz")
     return [
-        Pool("MNIST", stored("mnist/t10k-images-idx3-ubyte.gz"), clothes),
-        Pool("EMNIST", arrays("emnist/emnist47_small.npz")["x_test"], clothes),
+        Pool("MNIST", stored(MNIST["test"]), clothes),
+        Pool("EMNIST", arrays(EMNIST)["x_test"], clothes),
         Pool("CIFAR-10", own["x_test"], strange["svhn"]),
     ]
 
@@ -60,10 +70,10 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """How many images there are here, and some of them."""
     found = pools()
     here = {
-        "MNIST": (70_000, len(stored("mnist/train-images-idx3-ubyte.gz")) + len(found[0].own)),
+        "MNIST": (70_000, len(stored(MNIST["train"])) + len(found[0].own)),
         "EMNIST": (
             240_000,
-            len(arrays("emnist/emnist47_small.npz")["x_train"]) + len(found[1].own),
+            len(arrays(EMNIST)["x_train"]) + len(found[1].own),
         ),
         "CIFAR-10": (
             60_000,

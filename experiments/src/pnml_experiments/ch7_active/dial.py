@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from pnml.active.strategies import (
 from pnml.metrics import Estimate
 from pnml_experiments.framework.experiment import Progress
 from pnml_experiments.framework.output import Output
+from pnml_experiments.framework.printed import lines
 from pnml_experiments.framework.result import Figure, Result, Row, Table, in_percent
 
 if TYPE_CHECKING:
@@ -93,12 +92,11 @@ def printed_labels() -> dict[tuple[str, str, str, float], float]:
     >>> printed_labels()["MNIST", "polluted", "DIAL", 75]
     48.0
     """
-    text = files("pnml_experiments").joinpath("printed", "dial.csv").read_text(encoding="utf-8")
     return {
         (line["data"], line["pool"], line["strategy"], float(line["accuracy"])): float(
             line["labels"]
         )
-        for line in csv.DictReader(text.splitlines())
+        for line in lines("dial")
     }
 
 

@@ -18,12 +18,23 @@ from pnml_experiments.ch7_active.dial import (
     unrun,
 )
 from pnml_experiments.framework.data import arrays, is_here
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
 
 if TYPE_CHECKING:
     import torch
+
+EXPERIMENT = Experiment(
+    id="dial-cifar10",
+    chapter=7,
+    title="Active learning on CIFAR-10, as many house numbers as pictures in the pool",
+    minutes=(0.05, 0.1),
+    extras=("plots", "torch"),
+    uses=("images/cifar10.npz", "images/svhn.npz"),
+    own=("images/cifar10.npz",),
+    gpu=True,
+)
 
 LEVELS = (60, 62, 65)
 FILES = ("images/cifar10.npz", "images/svhn.npz")

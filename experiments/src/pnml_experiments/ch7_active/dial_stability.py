@@ -16,18 +16,26 @@ from pnml.active.curve_results import band_of
 from pnml.active.ensemble import tempered
 from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
+from pnml_experiments.framework.stored_files import FASHION_TEST, MNIST
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from torch import Tensor, nn
 
-_TRAIN = "mnist/train-images-idx3-ubyte.gz"
-_LABELS = "mnist/train-labels-idx1-ubyte.gz"
-_TEST = "mnist/t10k-images-idx3-ubyte.gz"
-_STRANGE = "fashion_mnist/t10k-images-idx3-ubyte.gz"
+EXPERIMENT = Experiment(
+    id="dial-stability",
+    chapter=7,
+    title="How much the picks of DIAL owe to the masks that were drawn",
+    minutes=(1.4, 15.0, 60.0),
+    extras=("plots", "torch"),
+    scales=("small", "medium", "full"),
+    needs=("mnist", "fashion-mnist"),
+    beyond=True,
+)
+
 _USED = 10_000  # training images, as in the thesis
 MASKS = ("shared", "per row")
 TEMPERATURES = (1.0, 5.0)
@@ -112,14 +120,18 @@ def _prepared(sizes: Sizes, labels: int, seed: int) -> tuple[nn.Module, Tensor]:
     from pnml_experiments.framework.mnist import pixels, stored
 
     rng = np.random.default_rng([seed, labels])
-    known = stored(_LABELS)[:_USED]
+    known = stored(MNIST["train labels"])[:_USED]
     chosen = np.sort(rng.permutation(len(known))[: labels + sizes.candidates // 2])
     mine, others = np.split(rng.permutation(chosen), [labels])
-    x = pixels(_TRAIN, mine)
+    x = pixels(MNIST["train"], mine)
     y = torch.from_numpy(known[mine].astype(np.int64))
-    strange = rng.permutation(len(stored(_STRANGE)))[: sizes.candidates - len(others)]
-    wanted = rng.permutation(len(stored(_TEST)))[: sizes.targets]
-    rows = [pixels(_TRAIN, others), pixels(_STRANGE, strange), pixels(_TEST, wanted)]
+    strange = rng.permutation(len(stored(FASHION_TEST)))[: sizes.candidates - len(others)]
+    wanted = rng.permutation(len(stored(MNIST["test"])))[: sizes.targets]
+    rows = [
+        pixels(MNIST["train"], others),
+        pixels(FASHION_TEST, strange),
+        pixels(MNIST["test"], wanted),
+    ]
     network = trained(
         lambda: digit_cnn(sizes.width, sizes.hidden), x, y, Training(sizes.steps, 64), seed
     )

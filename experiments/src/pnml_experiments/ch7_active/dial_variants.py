@@ -8,10 +8,21 @@ from typing import Any
 from pnml.active import LearningCurves, Strategy
 from pnml.active.strategies import by_bald, by_dial, by_dial_batch, by_epig, by_margin
 from pnml_experiments.ch7_active.dial import DIAL, Setting, curves_of, result_of
-from pnml_experiments.ch7_active.dial_mnist import LEVELS, digits, settings
-from pnml_experiments.framework.experiment import Progress, Scale
+from pnml_experiments.ch7_active.dial_pools import LEVELS, digits, settings
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
+
+EXPERIMENT = Experiment(
+    id="dial-variants",
+    chapter=7,
+    title="What might serve DIAL better on a polluted pool",
+    minutes=(2.1, 80.0, 800.0),
+    extras=("plots", "torch"),
+    scales=("small", "medium", "full"),
+    needs=("mnist", "fashion-mnist"),
+    beyond=True,
+)
 
 _FIRST_SEED = 100
 _SEEDS = {"small": 2, "medium": 3, "full": 6}
@@ -57,24 +68,24 @@ VARIANTS = (
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """Curves of all variants from the pool of digits and clothes."""
-    usual = settings()[scale]
+    usual = settings("MNIST")[scale]
     data = digits(usual.test, polluted=True, validated=usual.training.patience > 0)
-    found: list[LearningCurves] = []
+    curves: list[LearningCurves] = []
     for at, variant in enumerate(VARIANTS):
         setting = variant.setting(usual, scale)
 
         def tell(done: int, total: int, at: int = at) -> None:
             progress(at * total + done, len(VARIANTS) * total)
 
-        found.append(curves_of(data, setting, out, tell))
+        curves.append(curves_of(data, setting, out, tell))
     joined = replace(
-        found[0],
-        accuracy=_joined(found, "accuracy"),
-        strange=_joined(found, "strange"),
+        curves[0],
+        accuracy=_joined(curves, "accuracy"),
+        strange=_joined(curves, "strange"),
     )
     words = _WORDS + usual.words
-    return result_of("dial-variants", "MNIST", "polluted", LEVELS[:2], joined, words)
+    return result_of("dial-variants", "MNIST", "polluted", LEVELS["MNIST"][:2], joined, words)
 
 
-def _joined(found: list[LearningCurves], field: str) -> dict[str, Any]:
-    return {name: values for part in found for name, values in getattr(part, field).items()}
+def _joined(curves: list[LearningCurves], field: str) -> dict[str, Any]:
+    return {name: values for part in curves for name, values in getattr(part, field).items()}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from pnml.errors import InputError
 from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.printed import lines
 from pnml_experiments.framework.registry import EXPERIMENTS, find
 
 # From the smallest, as they are offered.
@@ -79,7 +78,6 @@ def thesis() -> tuple[Entry, ...]:
     >>> entry.id, entry.number, entry.chapter
     ('figure-polynomials', 'Figure 2.1', 2)
     """
-    path = files("pnml_experiments").joinpath("printed", "catalogue.csv")
     return tuple(
         Entry(
             line["id"],
@@ -88,7 +86,7 @@ def thesis() -> tuple[Entry, ...]:
             line["title"],
             tuple(line["experiments"].split()),
         )
-        for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+        for line in lines("catalogue")
     )
 
 

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import get_args
 
 from pnml.errors import InputError
-from pnml_experiments.claims_linear import LINEAR
-from pnml_experiments.claims_networks import NETWORKS
-from pnml_experiments.framework.evidence import Claim, Found, Verdict, Word
+from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, Word
+from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.rows import Stored, stored
 
-CLAIMS: tuple[Claim, ...] = (*LINEAR, *NETWORKS)
 _HEAD = (
     "# Which claims hold\n\n"
     "What the thesis says, in our words, and what came out when it was run again. Verdicts and "
-    "numbers are found from the rows of the pages they link to, by the rules in "
-    "`pnml_experiments.claims`; none is typed. A claim about data or networks that cannot be had "
-    "here is judged on those that can, and its line says so."
+    "numbers are found from the rows of the pages they link to, by the rules that stand beside "
+    "each experiment; none is typed. A claim about data or networks that cannot be had here is "
+    "judged on those that can, and its line says so."
 )
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    """Every claim that stands beside an experiment, by chapter."""
+    modules = dict.fromkeys(one.module for one in EXPERIMENTS)
+    loaded = [import_module(f"pnml_experiments.{name}") for name in modules]
+    every = [claim for module in loaded for claim in getattr(module, "CLAIMS", ())]
+    return tuple(sorted(every, key=lambda claim: claim.chapter))
 
 
 def judged(docs: Path, experiment: str | None = None) -> Iterator[tuple[Claim, Verdict]]:
     """Every claim whose rows are below a folder of pages, or that of one page, with its verdict."""
-    for claim in CLAIMS:
+    for claim in claims():
         rows = docs / "data" / f"{claim.experiment}.jsonl"
         if rows.is_file() and experiment in (None, claim.experiment):
             yield claim, _verdict(claim, stored(rows))
@@ -33,7 +42,7 @@ def judged(docs: Path, experiment: str | None = None) -> Iterator[tuple[Claim, V
 
 def _verdict(claim: Claim, found: Stored) -> Verdict:
     try:
-        return claim.judge(Found(found.result))
+        return claim.judge(Evidence(found.result))
     except InputError:  # a small scale does not have all tables
         return Verdict("not settled here", f"The scale {found.scale} does not have the rows.")
 

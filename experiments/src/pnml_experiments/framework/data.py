@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError
-from pnml_experiments.framework.experiment import VARIABLE
+from pnml_experiments.framework.stored_files import VARIABLE
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

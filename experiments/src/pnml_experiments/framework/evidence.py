@@ -21,7 +21,7 @@ class Verdict(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class Evidence:
     """Rows of a result, to be asked for by table and labels."""
 
     result: Result
@@ -69,7 +69,7 @@ class Claim:
     chapter: int
     text: str
     experiment: str
-    judge: Callable[[Found], Verdict]
+    judge: Callable[[Evidence], Verdict]
 
 
 def by_count(good: int, of: int, evidence: str) -> Verdict:
@@ -79,7 +79,7 @@ def by_count(good: int, of: int, evidence: str) -> Verdict:
     return Verdict("holds in part" if 2 * good >= of else "does not hold", evidence)
 
 
-def shown(value: Estimate, digits: int = 1) -> str:
+def interval_text(value: Estimate, digits: int = 1) -> str:
     """A number with its interval."""
     if value.low == value.high:
         return f"{value.value:.{digits}f}"

@@ -14,13 +14,13 @@ from typing import Literal, cast
 from pnml.errors import InputError
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
+from pnml_experiments.framework.stored_files import VARIABLE, paths
 
 Scale = Literal["small", "medium", "full"]
 # Told by (done, total).
 Progress = Callable[[int, int], None]
-Run = Callable[[Scale, Output, Progress], Result]
+Run = Callable[..., Result]
 
-VARIABLE = "PNML_DATA"
 # What an extra of this package brings, by the name under which it is imported.
 _BRINGS = {"torch": "torch", "plots": "matplotlib"}
 
@@ -54,14 +54,18 @@ class Lack:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a figure of the thesis; the code that makes it is imported when it is run."""
+    """A table or a figure of the thesis; the code that makes it is imported when it is run.
+
+    Stands as literals at the top of its module, from where it is read without an import.
+    """
 
     id: str
     chapter: int
     title: str
-    module: str  # below pnml_experiments, with a function `run`
-    needs: tuple[str, ...] = ()  # paths below the data folder
-    uses: tuple[str, ...] = ()  # paths that add rows where they are there
+    module: str = ""  # below pnml_experiments, with a function `run`; known to those who list it
+    case: str = ""  # first argument of `run`, where the module has several experiments
+    needs: tuple[str, ...] = ()  # paths below the data folder, or names of groups of them
+    uses: tuple[str, ...] = ()  # the same, of files that only add rows
     extras: tuple[str, ...] = ("plots",)
     scales: tuple[Scale, ...] = ("small", "full")
     minutes: tuple[float, ...] = ()  # of one core at each scale, about; none where not known
@@ -69,10 +73,14 @@ class Experiment:
     gpu: bool = False  # the same of a GPU
     beyond: bool = False  # no table or figure of the thesis, but ours
 
+    def __post_init__(self) -> None:
+        for name in ("needs", "uses", "own"):
+            object.__setattr__(self, name, paths(getattr(self, name)))
+
     def run(self, scale: Scale, out: Output, progress: Progress) -> Result:
-        """Everything found at this scale; finished pieces are taken from the output folder."""
-        module = import_module(f"pnml_experiments.{self.module}")
-        return cast(Run, module.run)(scale, out, progress)
+        """The result at this scale; finished pieces are taken from the output folder."""
+        run = cast(Run, import_module(f"pnml_experiments.{self.module}").run)
+        return run(*[self.case] * bool(self.case), scale, out, progress)
 
     def lacking(self) -> Lack | None:
         """What must be set or installed first; None where nothing is missing."""
@@ -118,8 +126,8 @@ class Experiment:
     def files(self) -> list[Path]:
         """The data files that the result depends on, as far as they are here."""
         folder = os.environ.get(VARIABLE, "")
-        paths = [Path(folder, name) for name in (*self.needs, *self.uses)] if folder else []
-        return [path for path in paths if path.is_file()]
+        names = dict.fromkeys((*self.needs, *self.uses)) if folder else {}
+        return [path for name in names if (path := Path(folder, name)).is_file()]
 
     def check(self, scale: str) -> Scale:
         """The scale, or one sentence where it or something else is not to be had."""

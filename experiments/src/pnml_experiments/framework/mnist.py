@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pnml.errors import InputError
 from pnml_experiments.framework.data import data_path
-from pnml_experiments.framework.experiment import VARIABLE
+from pnml_experiments.framework.stored_files import VARIABLE
 
 _BYTES = b"\0\0\x08"  # how an IDX file of bytes begins
 _BATCH, _RATE = 64, 2e-3
@@ -40,6 +40,19 @@ def pixels(name: str, rows: npt.NDArray[np.intp] | slice = slice(None)) -> Tenso
     return torch.from_numpy(stored(name)[rows] / np.float32(255))[:, None]
 
 
+def body(filters: int = 16, hidden: int = 100) -> list[nn.Module]:
+    """Two convolutions and a linear layer, from images (n, 1, 28, 28) to hidden units."""
+    return [
+        nn.Conv2d(1, filters, 4, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(filters, 2 * filters, 4, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(2 * filters * 49, hidden),
+        nn.ReLU(),
+    ]
+
+
 class SmallCNN(nn.Module):
     """Two convolutions and two linear layers, of which the last sees a hundred features.
 
@@ -49,15 +62,7 @@ class SmallCNN(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.body = nn.Sequential(
-            nn.Conv2d(1, 16, 4, stride=2, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(16, 32, 4, stride=2, padding=1),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.Linear(1568, 100),
-            nn.ReLU(),
-        )
+        self.body = nn.Sequential(*body())
         self.head = nn.Linear(100, 10)
 
     def forward(self, x: Tensor) -> Tensor:

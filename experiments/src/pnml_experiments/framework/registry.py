@@ -1,27 +1,42 @@
-"""All that can be run again. Listing it imports none of it."""
+"""All experiments, read from the tops of their files without importing them."""
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from difflib import get_close_matches
+from pathlib import Path
 
 from pnml.errors import InputError
-from pnml_experiments.active_entries import ACTIVE
-from pnml_experiments.adversarial_entries import ADVERSARIAL
 from pnml_experiments.framework.experiment import Experiment
-from pnml_experiments.linear_entries import LINEAR
-from pnml_experiments.network_entries import NETWORKS
-from pnml_experiments.synthetic_entries import SYNTHETIC
-from pnml_experiments.table_entries import BENCHMARK, STUDIES
 
-EXPERIMENTS: tuple[Experiment, ...] = (
-    *SYNTHETIC,
-    *BENCHMARK,
-    *LINEAR,
-    *NETWORKS,
-    *ADVERSARIAL,
-    *ACTIVE,
-    *STUDIES,
-)
+_ROOT = Path(__file__).parents[1]
+_FOLDERS = ("ch*", "studies")
+# One experiment, or a tuple of several; the closing parenthesis stands alone on its line.
+_HEADER = re.compile(r"^EXPERIMENTS? = (.*?^\))$", re.MULTILINE | re.DOTALL)
+
+
+def read(path: Path, module: str) -> Iterator[Experiment]:
+    """The experiments that a file declares, as literals."""
+    header = _HEADER.search(path.read_text(encoding="utf-8"))
+    if header is None:
+        return
+    value = ast.parse(header[1], mode="eval").body
+    for call in value.elts if isinstance(value, ast.Tuple) else [value]:
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError(f"{path} declares an experiment by something else than keywords")
+        fields = {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg}
+        yield Experiment(module=module, **fields)
+
+
+def _all() -> Iterator[Experiment]:
+    for folder in _FOLDERS:
+        for path in _ROOT.glob(f"{folder}/*.py"):
+            yield from read(path, f"{path.parent.name}.{path.stem}")
+
+
+EXPERIMENTS: tuple[Experiment, ...] = tuple(sorted(_all(), key=lambda one: (one.chapter, one.id)))
 
 
 def find(name: str) -> Experiment:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-IMAGES = ("images/cifar10_small.npz", "images/cifar100_small.npz", "images/ood_small.npz")
-DENSENETS = (
-    "weights/densenet_bc100_cifar10.pth",
-    "weights/densenet_bc100_cifar100.pth",
-)
-OECC = (
-    "weights/densenet_bc100_cifar10_oecc.pth",
-    "weights/densenet_bc100_cifar100_oecc.pth",
-)
-SVHN = "images/svhn_small.npz"
+from collections.abc import Iterable
+
+from pnml_experiments.framework.printed import lines
+
+VARIABLE = "PNML_DATA"
 RESNET20 = "features/cifar10_resnet20.npz"
 CLINC = "features/clinc150_minilm.npz"
-GENIES = "features/deep_pnml_genie.npz"
-DIGITS = (
-    "mnist/train-images-idx3-ubyte.gz",
-    "mnist/train-labels-idx1-ubyte.gz",
-    "mnist/t10k-images-idx3-ubyte.gz",
-    "mnist/t10k-labels-idx1-ubyte.gz",
-    "fashion_mnist/t10k-images-idx3-ubyte.gz",
-)
-CHARACTERS = "emnist/emnist47_small.npz"
-ATTACKED = (*DIGITS[:4], "weights/mnist_cnn_pgd.pth")
+EMNIST = "emnist/emnist47_small.npz"
+FASHION_TEST = "fashion_mnist/t10k-images-idx3-ubyte.gz"
+MNIST = {
+    "train": "mnist/train-images-idx3-ubyte.gz",
+    "train labels": "mnist/train-labels-idx1-ubyte.gz",
+    "test": "mnist/t10k-images-idx3-ubyte.gz",
+    "test labels": "mnist/t10k-labels-idx1-ubyte.gz",
+}
 UCI = {
     "yacht": "uci/yacht.npz",
     "energy": "uci/energy.npz",
@@ -35,13 +28,58 @@ UCI = {
     "naval": "uci/naval-propulsion-plant.npz",
     "protein": "uci/protein-tertiary-structure.npz",
 }
-TABLES = tuple(UCI.values())
-SHIFTS = tuple(
-    f"shift/{name}.npz" for name in ("wine", "parkinson", "fire", "fertility", "triazines")
+PMLB_SMALL = (
+    "1089_USCrime",
+    "195_auto_price",
+    "542_pollution",
+    "651_fri_c0_100_25",
+    "192_vineyard",
+    "666_rmftsa_ladata",
 )
+SHIFT = ("wine", "parkinson", "fire", "fertility", "triazines")
 
 
-def weights_of(network: str) -> tuple[str, ...]:
-    """Checkpoints of a network that someone may have, plain and OECC-tuned."""
-    inds = ("cifar10", "cifar100", "svhn")
-    return tuple(f"weights/{network}_{ind}{end}.pth" for ind in inds for end in ("", "_oecc"))
+def pmlb_path(name: str) -> str:
+    """Path of a set of the PMLB collection.
+
+    >>> pmlb_path("banana")
+    'pmlb/banana.tsv.gz'
+    """
+    return f"pmlb/{name}.tsv.gz"
+
+
+def _weights(network: str, *endings: str) -> tuple[str, ...]:
+    """Checkpoints of a network on each of its training sets."""
+    sets = ("cifar10", "cifar100", "svhn")
+    return tuple(f"weights/{network}_{name}{end}.pth" for name in sets for end in endings)
+
+
+# What an experiment may say that it needs, beside single paths.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "mnist": tuple(MNIST.values()),
+    "fashion-mnist": (FASHION_TEST,),
+    "emnist": (EMNIST,),
+    "small-images": (
+        "images/cifar10_small.npz",
+        "images/cifar100_small.npz",
+        "images/ood_small.npz",
+    ),
+    "densenets": _weights("densenet_bc100", "")[:2],
+    "densenets-oecc": _weights("densenet_bc100", "_oecc")[:2],
+    "densenet-weights": _weights("densenet_bc100", "", "_oecc"),
+    "resnet34-weights": _weights("resnet34", "", "_oecc"),
+    "wrn40-weights": _weights("wrn40_energy", "", "_oecc"),
+    "uci": tuple(UCI.values()),
+    "pmlb-small": tuple(map(pmlb_path, PMLB_SMALL)),
+    "pmlb": tuple(dict.fromkeys(pmlb_path(line["set"]) for line in lines("pmlb"))),
+    "shift": tuple(f"shift/{name}.npz" for name in SHIFT),
+}
+
+
+def paths(names: Iterable[str]) -> tuple[str, ...]:
+    """The paths behind names of groups and paths, each once.
+
+    >>> paths(["fashion-mnist", "images/svhn.npz"])
+    ('fashion_mnist/t10k-images-idx3-ubyte.gz', 'images/svhn.npz')
+    """
+    return tuple(dict.fromkeys(path for name in names for path in GROUPS.get(name, (name,))))

@@ -20,13 +20,24 @@ from pnml.core.statistic.factor import Factor
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.metrics import Estimate
 from pnml_experiments.framework.data import arrays, is_here
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
 from pnml_experiments.framework.stored_files import UCI
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="linear-active",
+    chapter=7,
+    title="Active learning for least squares on UCI sets",
+    minutes=(0.1, 20.0),
+    extras=("plots",),
+    needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
+    uses=("uci",),
+    beyond=True,
+)
 
 ALPHA = 0.1  # with columns of unit variance
 _EXTRA = 5  # labels at the start, beyond the number of features

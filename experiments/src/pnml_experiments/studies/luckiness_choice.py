@@ -13,18 +13,29 @@ from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
 from pnml_experiments.ch4_luckiness import shift
 from pnml_experiments.ch4_luckiness.linear_learners import Trained, mean_losses
-from pnml_experiments.ch4_luckiness.pmlb import SMALL
 from pnml_experiments.ch4_luckiness.pmlb_rows import RATIOS, drawn, read, sets, shuffled
 from pnml_experiments.framework.data import is_here
-from pnml_experiments.framework.evidence import shown
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.evidence import interval_text
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.inks import INKS
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
+from pnml_experiments.framework.stored_files import PMLB_SMALL
 from pnml_experiments.studies.luckiness_rules import all_learners
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="luckiness-choice",
+    chapter=4,
+    title="Rules for the penalty of luckiness",
+    minutes=(0.2, 4.0),
+    extras=("plots",),
+    needs=("pmlb-small", "shift"),
+    uses=("pmlb",),
+    beyond=True,
+)
 
 BASE = "luckiness, default"
 RIVALS = ("ridge, squared error", "Bayes, default")
@@ -59,7 +70,7 @@ Draws = dict[str, dict[str, list[float]]]
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """Every rule on the PMLB sets and on the shift sets, against today's default and rivals."""
-    names = [name for name in sets() if scale == "full" or name in SMALL]
+    names = [name for name in sets() if scale == "full" or name in PMLB_SMALL]
     shifted = [name for name in shift.SETS if is_here(shift.path_of(name))]
     draws, tell = _DRAWS[scale], counted(progress, len(names) + len(shifted))
     found: dict[str, dict[str, Draws]] = {f"{ratio:g}": {} for ratio in RATIOS}
@@ -220,7 +231,7 @@ def findings(found: Mapping[str, Mapping[str, Draws]]) -> tuple[str, ...]:
 
 def _both(found: Mapping[str, Estimate]) -> str:
     mse, loss = (found[key] for key in _BOTH)
-    return f"MSE {shown(mse)} %, log-loss {shown(loss, 3)} nats"
+    return f"MSE {interval_text(mse)} %, log-loss {interval_text(loss, 3)} nats"
 
 
 def _rivals(found: Mapping[str, Mapping[str, Draws]]) -> Table:

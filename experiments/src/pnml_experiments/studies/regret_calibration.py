@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 from pnml.core.arrays import FloatArray
 from pnml.metrics import calibration, expected_calibration_error
 from pnml.nn.feature_scale import separation
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
 from pnml_experiments.studies.calibration_findings import (
@@ -48,6 +48,16 @@ from pnml_experiments.studies.calibration_heads import (
     resnet20,
 )
 from pnml_experiments.studies.calibration_tables import BINS, GROUPS, figure, tables
+
+EXPERIMENT = Experiment(
+    id="regret-calibration",
+    chapter=8,
+    title="Regret, and probabilities that keep what they promise",
+    minutes=(0.4, 3.0),
+    extras=("plots", "torch"),
+    uses=("features/cifar10_resnet20.npz", "features/clinc150_minilm.npz"),
+    beyond=True,
+)
 
 STRENGTHS = (0.0, 0.5, 1.0, 2.0)  # standard deviations of the training columns
 PAIRS = ((PNML, SOFTMAX), (PNML, TEMPERATURE), (PNML, FRESH), (TEMPERATURE, SOFTMAX))

@@ -17,7 +17,7 @@ from pnml.estimators.kernel import KernelPNMLRegressor
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.tree_regressor import PNMLTreeRegressor
 from pnml_experiments.framework.colours import COLOURS
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
 from pnml_experiments.framework.stored_files import UCI
@@ -33,6 +33,18 @@ from pnml_experiments.studies.uci_draws import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="regret-complexity",
+    chapter=8,
+    title="Regret, and effective degrees of freedom",
+    minutes=(0.1, 1.0),
+    extras=("plots",),
+    needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
+    uses=("uci",),
+    beyond=True,
+)
+
 
 # Penalties over the number of rows.
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)

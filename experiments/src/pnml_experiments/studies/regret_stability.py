@@ -19,7 +19,7 @@ from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.tree_regressor import PNMLTreeRegressor
 from pnml_experiments.framework.colours import COLOURS
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
 from pnml_experiments.framework.stored_files import UCI
@@ -35,6 +35,17 @@ from pnml_experiments.studies.uci_learners import chosen_kernel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="regret-stability",
+    chapter=8,
+    title="Regret, and what leaving a row out moves",
+    minutes=(0.7, 7.0),
+    extras=("plots",),
+    needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
+    uses=("uci",),
+    beyond=True,
+)
 
 _TREES, _LEAF = 30, 5
 _ROOM = 1e-4  # beyond a bound, for what solvers leave

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.metrics import Estimate, interval_coverage, interval_score
 from pnml_experiments.framework.colours import COLOURS
-from pnml_experiments.framework.experiment import Progress, Scale, counted
+from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
 from pnml_experiments.framework.stored_files import UCI
@@ -32,6 +32,17 @@ from pnml_experiments.studies.uci_rivals import BAYESIAN_RIDGE, LEARNERS, OURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
+
+EXPERIMENT = Experiment(
+    id="uci-benchmark",
+    chapter=4,
+    title="Learners side by side on the UCI sets",
+    minutes=(0.8, 20.0),
+    extras=("plots",),
+    needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
+    uses=("uci", "shift"),
+    beyond=True,
+)
 
 _HARD = 0.1  # share of the test rows
 _LOSS, _ERROR, _COVERED, _HARD_COVERED, _SCORE = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,30 +16,16 @@ from pnml.nn.batches import batches_of, input_of
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.head import check_shapes, linear_module
 from pnml.nn.refit.checkpoint import Checkpoint
-from pnml.nn.refit.exact_refit import ExactRefit
-from pnml.nn.refit.fine_tuning import FineTuned
 from pnml.nn.refit.labels import class_labels, label_of
 from pnml.nn.refit.refit_output import Genies, RefitOutput
 from pnml.nn.refit.refit_settings import FineTuning, RefitSettings
-from pnml.nn.refit.row_source import LastLayerSource, NetworkRows, TailSource
+from pnml.nn.refit.row_source import LastLayerSource, NetworkRows, Refitter, Source, TailSource
 from pnml.nn.refit.training_rows import TrainingRows, TrainingRowsBuilder, refuse_nonfinite
 from pnml.runtime.fingerprint import refit_fingerprint
 from pnml.runtime.progress import tracked
 
 # Seed of the sample of training rows that are left out for the threshold.
 _SEED = 0
-
-
-class _Refitter(Protocol):
-    """Computes genies of rows."""
-
-    @property
-    def alpha(self) -> float | None: ...
-    @property
-    def rows_at_once(self) -> int: ...
-    def refit(self, rows: Tensor) -> Genies: ...
-    def left_out(self, indices: npt.NDArray[np.intp]) -> Genies: ...
-    def depends_on(self) -> tuple[list[str], list[npt.NDArray[Any]]]: ...
 
 
 class RefitLastLayerPNML:
@@ -100,10 +86,10 @@ class RefitLastLayerPNML:
         self.settings = RefitSettings(layers, alpha, tol, tuning, sample)
         self.model = model
         tuned = self.settings.tuned
-        self._source: LastLayerSource | TailSource = (
+        self._source: Source = (
             TailSource(model, layer, layers) if tuned else LastLayerSource(model, layer)
         )
-        self._fitted: _Refitter | None = None
+        self._fitted: Refitter | None = None
         self._training: TrainingRows | None = None
         self._sample_regrets: npt.NDArray[Any] | None = None
 
@@ -260,16 +246,11 @@ class RefitLastLayerPNML:
         builder.add(batch.rows, checked.flatten(), classes, name)
 
     def _learn(self, training: TrainingRows) -> Self:
-        settings, source = self.settings, self._source
-        if isinstance(source, TailSource):
-            self._fitted = FineTuned(source.cut, training, settings.tuning or FineTuning())
-        else:
-            alpha = None if settings.alpha == "auto" else float(settings.alpha)
-            self._fitted = ExactRefit.of(training, alpha, settings.tol)
+        self._fitted = self._source.refitter(training, self.settings)
         self._training, self._sample_regrets = training, None
         return self
 
-    def _refitter(self) -> _Refitter:
+    def _refitter(self) -> Refitter:
         if self._fitted is None:
             raise InputError(
                 "This RefitLastLayerPNML has seen no training rows; call fit(loader) or "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -13,6 +15,11 @@ from pnml.nn.batches import call, device_of, moved
 from pnml.nn.eval_mode import as_in_use, unwrapped
 from pnml.nn.head import CallableHead
 from pnml.nn.refit.cut_model import Cut, cut_model, cut_pair
+from pnml.nn.refit.exact_refit import ExactRefit
+from pnml.nn.refit.fine_tuning import FineTuned
+from pnml.nn.refit.refit_output import Genies
+from pnml.nn.refit.refit_settings import FineTuning, RefitSettings
+from pnml.nn.refit.training_rows import TrainingRows
 from pnml.nn.split_model import SplitModel
 
 
@@ -36,6 +43,36 @@ class Source(Protocol):
         """Rows that are given already: inputs of the refitted part."""
         ...
 
+    def refitter(self, training: TrainingRows, settings: RefitSettings) -> Refitter:
+        """Refits for rows of this source, from training rows of it."""
+        ...
+
+
+class Refitter(Protocol):
+    """Computes genies of rows."""
+
+    @property
+    def alpha(self) -> float | None:
+        """The penalty in use; None if layers are fine-tuned."""
+        ...
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of one chunk."""
+        ...
+
+    def refit(self, rows: Tensor) -> Genies:
+        """Genies of all labels for rows (n, ...)."""
+        ...
+
+    def left_out(self, indices: npt.NDArray[np.intp]) -> Genies:
+        """Genies of training rows, each row left out of the training rows."""
+        ...
+
+    def depends_on(self) -> tuple[list[str], list[npt.NDArray[Any]]]:
+        """Words and arrays that the genies depend on besides the rows, for a fingerprint."""
+        ...
+
 
 class LastLayerSource:
     """Rows are the features that the last layer sees, one for each position."""
@@ -57,6 +94,11 @@ class LastLayerSource:
         rows = features.reshape(-1, width)
         logits = head(rows.double(), 1.0)[0]
         return NetworkRows(rows, features, logits.reshape(*features.shape[:-1], -1))
+
+    def refitter(self, training: TrainingRows, settings: RefitSettings) -> ExactRefit:
+        """Refits of the last layer to convergence."""
+        alpha = None if settings.alpha == "auto" else float(settings.alpha)
+        return ExactRefit.of(training, alpha, settings.tol)
 
 
 class TailSource:
@@ -102,6 +144,10 @@ class TailSource:
         with as_in_use([tail] if isinstance(tail, nn.Module) else []):
             logits = CallableHead(tail).own_logits(features)
         return self._checked(features, features, logits)
+
+    def refitter(self, training: TrainingRows, settings: RefitSettings) -> FineTuned:
+        """Fine-tuning of the last layers."""
+        return FineTuned(self.cut, training, settings.tuning or FineTuning())
 
     def _checked(self, rows: Any, features: Tensor, logits: Tensor) -> NetworkRows:
         if self._pair is not None and self._cut is None:

@@ -1,0 +1,90 @@
+"""Stored features of known and unknown classes, with a linear head on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pnml_experiments.ch5_networks.ood_tables import SEED
+from pnml_experiments.framework.data import arrays, data_path
+from pnml_experiments.framework.output import Arrays, Output
+from pnml_experiments.framework.stored_files import CLINC, RESNET20
+
+# Rows of training and of each other set.
+SIZES: dict[str, dict[str, tuple[int | None, int | None]]] = {
+    "ResNet-20": {"small": (5_000, 1_000), "full": (None, None)},
+    "CLINC150": {"small": (3_000, 500), "full": (None, None)},
+}
+# Stored name → name in the thesis.
+_OUTLIERS = {
+    "svhn_test": "SVHN",
+    "tiny_resize": "Imagenet (R)",
+    "tiny_crop": "Imagenet (C)",
+    "cifar100_test": "CIFAR-100",
+    "uniform": "Uniform",
+    "gaussian": "Gaussian",
+}
+_INVERSE_PENALTY = 10.0  # C of the logistic regression
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """Features of a trained network and the linear head on them."""
+
+    weight: Any  # (C, d)
+    bias: Any  # (C,)
+    train: Any  # (n, d)
+    test: Any  # (m, d)
+    outliers: Mapping[str, Any]
+    train_labels: Any = None  # (n,)
+    test_labels: Any = None  # (m,)
+
+
+def features(name: str, scale: str, out: Output) -> FeatureSet:
+    """The stored features of a name in `SIZES`, as many rows as the scale has."""
+    train, others = SIZES[name][scale]
+    return resnet20(train, others) if name == "ResNet-20" else clinc150(train, others, out)
+
+
+def resnet20(train: int | None = None, others: int | None = None) -> FeatureSet:
+    """CIFAR-10 in a ResNet-20: the first rows of each set, or all of them."""
+    stored = arrays(RESNET20)
+    return FeatureSet(
+        stored["fc_weight"],
+        stored["fc_bias"],
+        stored["f_cifar10_train"][:train].astype("float32"),
+        stored["f_cifar10_test"][:others].astype("float32"),
+        {name: stored[f"f_{key}"][:others].astype("float32") for key, name in _OUTLIERS.items()},
+        stored["y_cifar10_train"][:train].astype(int),
+        stored["y_cifar10_test"][:others].astype(int),
+    )
+
+
+def clinc150(train: int | None, others: int | None, out: Output) -> FeatureSet:
+    """Sentences of 150 intents in MiniLM, with a logistic regression fitted to them."""
+    stored = arrays(CLINC)
+    # every so many, as the rows come sorted by intent
+    step = 1 if train is None else len(stored["x_train"]) // train
+    rows, labels = stored["x_train"][::step].astype(float), stored["y_train"][::step].astype(int)
+
+    def fit() -> Arrays:
+        from sklearn.linear_model import LogisticRegression
+
+        head = LogisticRegression(C=_INVERSE_PENALTY, max_iter=2_000).fit(rows, labels)
+        return {"weight": head.coef_, "bias": head.intercept_}
+
+    settings = f"C={_INVERSE_PENALTY} step={step}"
+    head = out.arrays("clinc150-head", (data_path(CLINC), settings), fit)
+    sample = np.random.default_rng(SEED).permutation(len(stored["x_test"]))[:others]
+    return FeatureSet(
+        head["weight"],
+        head["bias"],
+        rows,
+        stored["x_test"][sample].astype(float),
+        {"out of scope": stored["x_oos_test"][:others].astype(float)},
+        labels,
+        stored["y_test"][sample].astype(int),
+    )
