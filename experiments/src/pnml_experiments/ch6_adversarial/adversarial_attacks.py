@@ -12,11 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-<<<<<<< HEAD
-from pnml.adversarial import AttackResult, paired_gain, share_held
-=======
-from pnml.adversarial import AttackBudget, Attacked, paired_gain, share_held
->>>>>>> 419c5001f9293a8e66e45fd212805214dd52ded2
+from pnml.adversarial import AttackBudget, AttackResult, paired_gain, share_held
 from pnml.metrics import Estimate
 from pnml_experiments.ch6_adversarial.adversarial_subjects import NEEDS, Points
 from pnml_experiments.framework.data import data_path
