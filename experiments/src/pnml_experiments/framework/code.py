@@ -107,7 +107,7 @@ class _Module:
     def bound(self, name: str) -> list[ast.stmt]:
         """The statements that bind this name."""
         if name == _EVERYTHING:
-            return [statement for each in self._bound.values() for statement in each]
+            return [statement for item in self._bound.values() for statement in item]
         return self._bound.get(name, [])
 
 
@@ -118,7 +118,7 @@ def _binds(statement: ast.stmt) -> list[str] | None:
     if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
         return []
     if isinstance(statement, _DEFINITIONS):
-        harmless = all(_HARMLESS & set(_names(each)) for each in statement.decorator_list)
+        harmless = all(_HARMLESS & set(_names(item)) for item in statement.decorator_list)
         return [statement.name] if harmless else None
     if isinstance(statement, ast.Assign):
         targets = statement.targets
@@ -188,14 +188,14 @@ def _held(function: Any) -> list[Name]:
     """The top-level names around a function and around the functions in its closure."""
     waiting, names, seen = [function], [], set[int]()
     while waiting:
-        each = waiting.pop()
-        each = getattr(each, "__func__", getattr(each, "func", each))  # bound methods, partials
-        if id(each) in seen:
+        item = waiting.pop()
+        item = getattr(item, "__func__", getattr(item, "func", item))  # bound methods, partials
+        if id(item) in seen:
             continue
-        seen.add(id(each))
-        if hasattr(each, "__qualname__"):
-            names.append(Name(each.__module__, each.__qualname__.partition(".")[0]))
-        cells = getattr(each, "__closure__", None) or ()
+        seen.add(id(item))
+        if hasattr(item, "__qualname__"):
+            names.append(Name(item.__module__, item.__qualname__.partition(".")[0]))
+        cells = getattr(item, "__closure__", None) or ()
         waiting += [cell.cell_contents for cell in cells if callable(_content(cell))]
     return names
 
