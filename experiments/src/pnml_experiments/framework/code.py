@@ -52,9 +52,10 @@ class Code:
             if here in seen or module is None:
                 continue
             seen.add(here)
-            if here.name in module.imported:
-                waiting += self._targets(module.imported[here.name])
-            for statement in (*module.effects, *module.bound(here.name)):
+            base, _, attribute = here.name.partition(".")
+            if base in module.imported:
+                waiting += self._targets(module.imported[base], attribute)
+            for statement in (*module.effects, *module.bound(base)):
                 texts.add(ast.dump(statement))
                 waiting += [Name(here.module, name) for name in _names(statement)]
                 waiting += [
@@ -65,11 +66,11 @@ class Code:
                 ]
         return texts
 
-    def _targets(self, source: Name) -> list[Name]:
-        """The name that an import brings: all of a module, or one name of it."""
+    def _targets(self, source: Name, attribute: str = "") -> list[Name]:
+        """What an import brings: a name of a module, or a module, of which one name is used."""
         submodule = f"{source.module}.{source.name}"
         if source.name != _EVERYTHING and self._path(submodule) is not None:
-            return [Name(submodule, _EVERYTHING)]
+            return [Name(submodule, attribute or _EVERYTHING)]
         return [source]
 
     def _path(self, module: str) -> Path | None:
@@ -118,7 +119,7 @@ def _binds(statement: ast.stmt) -> list[str] | None:
     if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
         return []
     if isinstance(statement, _DEFINITIONS):
-        harmless = all(_HARMLESS & set(_names(item)) for item in statement.decorator_list)
+        harmless = all(_HARMLESS & set(_names(each)) for each in statement.decorator_list)
         return [statement.name] if harmless else None
     if isinstance(statement, ast.Assign):
         targets = statement.targets
@@ -147,7 +148,10 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, Name]]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """Names that the code uses; annotations compute nothing."""
+    """Names that the code uses, ``a.b`` for an attribute of a name; annotations do not count."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        yield f"{node.value.id}.{node.attr}"
+        return
     if isinstance(node, ast.Name):
         yield node.id
     for field, value in ast.iter_fields(node):
