@@ -1,4 +1,4 @@
-"""``pnml reproduce``: a table or a figure of the thesis, beside what was printed."""
+"""``pnml reproduce``: run experiments and print them beside what was printed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ScaleName(StrEnum):
-    """How much is run: minutes, hours where that is offered, or all of the data at hand."""
+    """How much is run: minutes, hours (where offered), or all of the data."""
 
     small = "small"
     medium = "medium"
@@ -82,16 +82,21 @@ def reproduce(
     else:
         documents = []
         for experiment in asked(name):
-            done = _run(experiment, scale.value, output, fresh)
-            documents.append(_show(experiment, *done, quiet=as_json))
+            outcome = _run(experiment, scale.value, output, fresh)
+            documents.append(_show(experiment, *outcome, quiet=as_json))
         _close(documents, [], [], as_json)
 
 
 def _run(
     experiment: Experiment, scale: str, output: Path, fresh: bool
 ) -> tuple[Result, Path, float]:
+<<<<<<< HEAD
     """The result, its page and the seconds that it took."""
     from pnml.runtime.progress import terminal_bar
+=======
+    """Result, page and seconds of one run."""
+    from pnml.cli.talk import progress
+>>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
     from pnml_experiments.framework.running import reproduce as run
 
     start = perf_counter()
@@ -101,8 +106,13 @@ def _run(
 
 
 def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) -> None:
+<<<<<<< HEAD
     """Run all that can be run, a line for each; exit with 1 where one of them has failed."""
     from pnml.cli.console import print_words
+=======
+    """Run all that can run and print a line for each; exit code 1 if one fails."""
+    from pnml.cli.talk import print_words
+>>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
     from pnml_experiments.command.run_all import finished, split
 
     tasks, skipped = split(scale, output, fresh)
@@ -124,8 +134,13 @@ def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) ->
 def _show(
     experiment: Experiment, result: Result, page: Path, seconds: float, *, quiet: bool
 ) -> dict[str, Any]:
+<<<<<<< HEAD
     """The result as plain values, which people see as words as soon as it is there."""
     from pnml.cli.console import print_words
+=======
+    """Print the result in words, unless quiet; the result as plain values."""
+    from pnml.cli.talk import print_words
+>>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
     from pnml_experiments.command.run_all import document
 
     if not quiet:
