@@ -115,11 +115,5 @@ def test_listing_imports_no_experiment_and_neither_torch_nor_matplotlib():
         "print([name for name in sys.modules if name in ('torch', 'matplotlib') "
         "or name.startswith(('pnml_experiments.ch', 'pnml_experiments.studies'))])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
-<<<<<<< HEAD
     done = child.python(code, check=True)
-=======
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
     assert done.stdout.strip() == "[]"

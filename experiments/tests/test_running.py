@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-<<<<<<< HEAD
-=======
 from dataclasses import replace
 from importlib import import_module
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
 
 import pytest
 
-import child
 from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml_experiments.framework import running
@@ -128,16 +124,6 @@ def test_names_are_unique():
     assert len({experiment.id for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
 
 
-<<<<<<< HEAD
-def test_listing_imports_neither_torch_nor_matplotlib():
-    code = (
-        "import sys; from pnml_experiments.framework.registry import EXPERIMENTS; "
-        "[e.lacking() for e in EXPERIMENTS]; "
-        "print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
-    )
-    done = child.python(code, check=True)
-    assert done.stdout.strip() == "[]"
-=======
 @pytest.mark.parametrize("module", sorted({experiment.module for experiment in EXPERIMENTS}))
 def test_what_is_read_from_a_file_is_what_its_module_declares(module):
     pytest.importorskip("torch")
@@ -159,4 +145,3 @@ def test_a_header_that_is_not_made_of_keywords_is_refused(tmp_path, header):
     path.write_text(header)
     with pytest.raises(ValueError, match="keywords"):
         list(read(path, "studies.one"))
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5

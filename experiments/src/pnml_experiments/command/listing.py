@@ -16,13 +16,8 @@ _NUMBERS, _LONGEST = 38, 26
 
 
 def show_list(output: Path, as_json: bool) -> None:
-<<<<<<< HEAD
-    """Print all entries of the catalogue, and the experiments that the thesis has not."""
-    from pnml.cli.console import print_json, print_words
-=======
     """Print all entries of the thesis, and the experiments beyond it."""
-    from pnml.cli.talk import print_json, print_words
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
+    from pnml.cli.console import print_json, print_words
     from pnml_experiments.framework.catalogue import beyond, thesis
     from pnml_experiments.framework.registry import EXPERIMENTS
 

@@ -90,13 +90,8 @@ def reproduce(
 def _run(
     experiment: Experiment, scale: str, output: Path, fresh: bool
 ) -> tuple[Result, Path, float]:
-<<<<<<< HEAD
-    """The result, its page and the seconds that it took."""
-    from pnml.runtime.progress import terminal_bar
-=======
     """Result, page and seconds of one run."""
-    from pnml.cli.talk import progress
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
+    from pnml.runtime.progress import terminal_bar
     from pnml_experiments.framework.running import reproduce as run
 
     start = perf_counter()
@@ -106,13 +101,8 @@ def _run(
 
 
 def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) -> None:
-<<<<<<< HEAD
-    """Run all that can be run, a line for each; exit with 1 where one of them has failed."""
-    from pnml.cli.console import print_words
-=======
     """Run all that can run and print a line for each; exit code 1 if one fails."""
-    from pnml.cli.talk import print_words
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
+    from pnml.cli.console import print_words
     from pnml_experiments.command.run_all import finished, split
 
     tasks, skipped = split(scale, output, fresh)
@@ -134,13 +124,8 @@ def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) ->
 def _show(
     experiment: Experiment, result: Result, page: Path, seconds: float, *, quiet: bool
 ) -> dict[str, Any]:
-<<<<<<< HEAD
-    """The result as plain values, which people see as words as soon as it is there."""
-    from pnml.cli.console import print_words
-=======
     """Print the result in words, unless quiet; the result as plain values."""
-    from pnml.cli.talk import print_words
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
+    from pnml.cli.console import print_words
     from pnml_experiments.command.run_all import document
 
     if not quiet:

@@ -61,13 +61,8 @@ def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple
 
 
 def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
-<<<<<<< HEAD
-    """What becomes of the tasks, as soon as it is known; a failure does not end the others."""
-    from pnml.runtime.progress import terminal_bar
-=======
     """Outcomes of the tasks as they finish; a failure does not stop the others."""
-    from pnml.cli.talk import progress
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
+    from pnml.runtime.progress import terminal_bar
 
     if jobs == 1:
         for task in tasks:
@@ -76,13 +71,8 @@ def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
         return
     # the longest first, so that none of them starts last
     by_cost = sorted(tasks, key=lambda task: -(task.experiment.cost(task.scale) or 0.0))
-<<<<<<< HEAD
-    taken_along = []
-    with terminal_bar("experiments") as tell:
-=======
     lost_with_pool = []
-    with progress("experiments") as tell:
->>>>>>> 0f3cac78fecb54481621cfe43cd6adc3cdecdcd5
+    with terminal_bar("experiments") as tell:
         for done, (task, future) in enumerate(_side_by_side(by_cost, jobs), 1):
             tell(done, len(tasks))
             if future.exception() is None:
