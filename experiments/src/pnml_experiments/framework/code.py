@@ -35,14 +35,17 @@ class Code:
         self._root = root
         self._package = package
         self._parsed: dict[str, _Module | None] = {}
+        self._digests: dict[tuple[Name, ...], str] = {}
 
     def digest(self, *starts: Name) -> str:
         """Digest of these names and of everything in the package that they use.
 
         Docstrings, comments, layout and definitions that are never reached do not count.
         """
-        texts = sorted(self._reached(starts))
-        return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+        if starts not in self._digests:
+            texts = sorted(self._reached(starts))
+            self._digests[starts] = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+        return self._digests[starts]
 
     def _reached(self, starts: Iterable[Name]) -> set[str]:
         waiting, seen, texts = list(starts), set[Name](), set[str]()
