@@ -323,61 +323,51 @@ def _set_names(evidence: Evidence) -> list[str]:
 
 
 def _judge_loss(evidence: Evidence) -> Verdict:
-    pairs = [
-        tuple(
-            evidence.fair(_LOSS_TABLE, set=name, learner=learner, rows="all").value
-            for learner in both
+    names = _set_names(evidence)
+    fair, printed = (
+        sum(
+            number(_LOSS_TABLE, set=name, learner="pNML", rows="all").value
+            < number(_LOSS_TABLE, set=name, learner="min-norm", rows="all").value
+            for name in names
         )
-        for name in _set_names(evidence)
-        for both in [("pNML", "min-norm")]
-    ]
-    printed = sum(
-        evidence.ours(_LOSS_TABLE, set=name, learner="pNML", rows="all").value
-        < evidence.ours(_LOSS_TABLE, set=name, learner="min-norm", rows="all").value
-        for name in _set_names(evidence)
+        for number in (evidence.fair, evidence.ours)
     )
-    good = sum(ours < theirs for ours, theirs in pairs)
     said = (
-        f"Mean test log-loss below that of the min-norm fit on {printed} of {len(pairs)} UCI sets "
-        f"by the printed protocol, on {good} by the fair one."
+        f"Mean test log-loss below that of the min-norm fit on {printed} of {len(names)} UCI sets "
+        f"by the printed protocol, on {fair} by the fair one."
     )
-    return by_count(good, len(pairs), said)
+    return by_count(fair, len(names), said)
 
 
 def _judge_threshold(evidence: Evidence) -> Verdict:
     names = _set_names(evidence)
-    good = sum(
-        evidence.fair(_LOSS_TABLE, set=name, learner="pNML", rows="80 %").value
-        < evidence.fair(_LOSS_TABLE, set=name, learner="pNML", rows="all").value
-        for name in names
-    )
+
+    def loss(name: str, rows: str) -> float:
+        return evidence.fair(_LOSS_TABLE, set=name, learner="pNML", rows=rows).value
+
+    lower = sum(loss(name, "80 %") < loss(name, "all") for name in names)
     said = (
-        f"The 80 % of test rows with the least regret have a lower log-loss than all on {good} of "
+        f"The 80 % of test rows with the least regret have a lower log-loss than all on {lower} of "
         f"{len(names)} sets."
     )
-    return by_count(good, len(names), said)
+    return by_count(lower, len(names), said)
 
 
 def _judge_descent(evidence: Evidence) -> Verdict:
     names = _set_names(evidence)
 
-    def rows_at(name: str, number: str) -> float:
+    def value(name: str, number: str) -> float:
         return evidence.fair("Double descent", set=name, number=number).value
 
     near = sum(
-        abs(rows_at(name, "rows at the largest regret") - rows_at(name, "columns")) <= 1
+        abs(value(name, "rows at the largest regret") - value(name, "columns")) <= 1
         for name in names
     )
-    rank = [
-        evidence.fair(
-            "Double descent", set=name, number="rank correlation of loss and regret"
-        ).value
-        for name in names
-    ]
+    ranks = [value(name, "rank correlation of loss and regret") for name in names]
     said = (
         f"The regret is largest within one row of as many rows as columns on {near} of "
-        f"{len(names)} sets; rank correlation of loss and regret over sizes {min(rank):.2f} to "
-        f"{max(rank):.2f}."
+        f"{len(names)} sets; rank correlation of loss and regret over sizes {min(ranks):.2f} to "
+        f"{max(ranks):.2f}."
     )
     return by_count(near, len(names), said)
 

@@ -73,14 +73,16 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     for name, (rows, classes) in _densenets(scale, out, progress).items():
         spectra[name] = eigenvalues(rows)
         notes[name] = _SUBSET.format(len(rows), classes)
-    found = [row for name in spectra for row in _rows(name, spectra[name], notes.get(name, ""))]
-    found.append(Row({"embeddings": "DenseNet-BC-100, SVHN", "number": _FALL}, 1000.0, note=_SVHN))
+    numbers = [row for name in spectra for row in _rows(name, spectra[name], notes.get(name, ""))]
+    numbers.append(
+        Row({"embeddings": "DenseNet-BC-100, SVHN", "number": _FALL}, 1000.0, note=_SVHN)
+    )
     figure = Figure(
         "embedding-spectrum",
         "Root eigenvalues of the correlation matrix of training embeddings, largest first.",
         lambda: _draw(spectra),
     )
-    return Result((Table("Spectra", tuple(found)),), (figure,), remarks=_REMARKS)
+    return Result((Table("Spectra", tuple(numbers)),), (figure,), remarks=_REMARKS)
 
 
 def eigenvalues(rows: Any) -> FloatArray:
@@ -103,14 +105,14 @@ def _densenets(scale: Scale, out: Output, progress: Progress) -> dict[str, tuple
     ready = [
         one for one in subjects("DenseNet-BC-100") if one.is_here and "Baseline" in one.methods
     ]
-    sizes, found = SIZES[scale], {}
+    sizes, embeddings = SIZES[scale], {}
     tell = counted(progress, sum(len(own_images(one, sizes).train.images) for one in ready))
     for one in ready:
         own = own_images(one, sizes)
         features_only = replace(one, methods=("Baseline",))
         kept = extract(features_only, sizes, own.train, [], out, tell)
-        found[f"DenseNet-BC-100, {one.ind}"] = kept.train, own.classes
-    return found
+        embeddings[f"DenseNet-BC-100, {one.ind}"] = kept.train, own.classes
+    return embeddings
 
 
 def _rows(name: str, values: FloatArray, note: str) -> list[Row]:

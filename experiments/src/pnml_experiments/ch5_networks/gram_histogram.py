@@ -77,8 +77,8 @@ def best_threshold(usual: FloatArray, strange: FloatArray) -> float:
     """
     levels = np.unique(np.concatenate([usual, strange]))
     kept = np.searchsorted(np.sort(usual), levels) / len(usual)
-    found = 1 - np.searchsorted(np.sort(strange), levels) / len(strange)
-    return float(levels[np.argmax(kept + found)])
+    detected = 1 - np.searchsorted(np.sort(strange), levels) / len(strange)
+    return float(levels[np.argmax(kept + detected)])
 
 
 def _scores(scale: Scale, out: Output, progress: Progress) -> tuple[int, Trio, Trio]:

@@ -100,8 +100,8 @@ def standard_network(out: Output, images: int, epochs: int) -> nn.Sequential:
 
     def compute() -> Arrays:
         clean = training_digits(images)
-        found = trained(clean.x, clean.y, epochs=epochs, seed=0)
-        return {name: value.numpy() for name, value in found.state_dict().items()}
+        network = trained(clean.x, clean.y, epochs=epochs, seed=0)
+        return {name: value.numpy() for name, value in network.state_dict().items()}
 
     files = [data_path(MNIST[name]) for name in ("train", "train labels")]
     kept = out.arrays("adversarial-standard", [*files, f"{images} {epochs}"], compute)

@@ -68,19 +68,19 @@ def pools() -> list[Pool]:
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """How many images there are here, and some of them."""
-    found = pools()
+    shown = pools()
     here = {
-        "MNIST": (70_000, len(stored(MNIST["train"])) + len(found[0].own)),
+        "MNIST": (70_000, len(stored(MNIST["train"])) + len(shown[0].own)),
         "EMNIST": (
             240_000,
-            len(arrays(EMNIST)["x_train"]) + len(found[1].own),
+            len(arrays(EMNIST)["x_train"]) + len(shown[1].own),
         ),
         "CIFAR-10": (
             60_000,
-            len(arrays("images/cifar10_small.npz")["x_train"]) + len(found[2].own),
+            len(arrays("images/cifar10_small.npz")["x_train"]) + len(shown[2].own),
         ),
-        "Fashion-MNIST": (70_000, len(found[0].strange)),
-        "SVHN": (600_000, len(found[2].strange)),
+        "Fashion-MNIST": (70_000, len(shown[0].strange)),
+        "SVHN": (600_000, len(shown[2].strange)),
     }
     progress(1, 1)
     rows = tuple(
@@ -88,15 +88,15 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
         for name, (printed, count) in here.items()
     )
     caption = "Pools with strange images on top, test images without them below."
-    figure = Figure("active-pools", caption, lambda: _draw(found))
+    figure = Figure("active-pools", caption, lambda: _draw(shown))
     return Result((Table("Images", rows, _ABOUT, digits=0),), (figure,))
 
 
-def _draw(found: list[Pool]) -> MatplotlibFigure:
+def _draw(shown: list[Pool]) -> MatplotlibFigure:
     from matplotlib.figure import Figure as Canvas
 
-    figure = Canvas(figsize=(3.6 * len(found), 7.6), layout="constrained")
-    for column, pool in zip(figure.subplots(2, len(found)).T, found, strict=True):
+    figure = Canvas(figsize=(3.6 * len(shown), 7.6), layout="constrained")
+    for column, pool in zip(figure.subplots(2, len(shown)).T, shown, strict=True):
         panels = ((f"{pool.name} and strange images", pool.mixed()), (pool.name, pool.alone()))
         for ax, (title, pictures) in zip(column, panels, strict=True):
             ax.imshow(tiled(pictures), cmap="gray", vmin=0, vmax=255)

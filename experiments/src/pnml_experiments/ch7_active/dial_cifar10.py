@@ -62,8 +62,8 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
 def run_on(device: str, setting: Setting, out: Output, progress: Progress) -> Result:
     """Curves of all strategies with the network on a device."""
     data = pictures(device, setting.test)
-    found = curves_of(data, setting, out, progress)
-    return result_of("dial-cifar10", "CIFAR-10", "polluted", LEVELS, found, setting.words)
+    curves = curves_of(data, setting, out, progress)
+    return result_of("dial-cifar10", "CIFAR-10", "polluted", LEVELS, curves, setting.words)
 
 
 def settings() -> dict[str, Setting]:

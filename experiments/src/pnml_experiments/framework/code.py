@@ -35,14 +35,17 @@ class Code:
         self._root = root
         self._package = package
         self._parsed: dict[str, _Module | None] = {}
+        self._digests: dict[tuple[Name, ...], str] = {}
 
     def digest(self, *starts: Name) -> str:
         """Digest of these names and of everything in the package that they use.
 
         Docstrings, comments, layout and definitions that are never reached do not count.
         """
-        texts = sorted(self._reached(starts))
-        return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+        if starts not in self._digests:
+            texts = sorted(self._reached(starts))
+            self._digests[starts] = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+        return self._digests[starts]
 
     def _reached(self, starts: Iterable[Name]) -> set[str]:
         waiting, seen, texts = list(starts), set[Name](), set[str]()
@@ -56,14 +59,10 @@ class Code:
             if base in module.imported:
                 waiting += self._targets(module.imported[base], attribute)
             for statement in (*module.effects, *module.bound(base)):
-                texts.add(ast.dump(statement))
-                waiting += [Name(here.module, name) for name in _names(statement)]
-                waiting += [
-                    target
-                    for node in ast.walk(statement)
-                    for _, source in _imports(node)
-                    for target in self._targets(source)
-                ]
+                use = module.uses(statement)
+                texts.add(use.text)
+                waiting += [Name(here.module, name) for name in use.names]
+                waiting += [target for source in use.imports for target in self._targets(source)]
         return texts
 
     def _targets(self, source: Name, attribute: str = "") -> list[Name]:
@@ -88,6 +87,14 @@ class Code:
         return self._parsed[name]
 
 
+class _Uses(NamedTuple):
+    """The text of a statement, the names that it uses and what it imports by itself."""
+
+    text: str
+    names: set[str]
+    imports: list[Name]
+
+
 class _Module:
     """Top-level statements of a module by the names that they bind."""
 
@@ -96,6 +103,7 @@ class _Module:
         self.imported: dict[str, Name] = {}
         self.effects: list[ast.stmt] = []  # statements that act when the module is imported
         self._bound: dict[str, list[ast.stmt]] = {}
+        self._uses: dict[ast.stmt, _Uses] = {}
         for statement in tree.body:
             names = _binds(statement)
             if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -110,6 +118,13 @@ class _Module:
         if name == _EVERYTHING:
             return [statement for item in self._bound.values() for statement in item]
         return self._bound.get(name, [])
+
+    def uses(self, statement: ast.stmt) -> _Uses:
+        """What a statement of this module says and uses, found once."""
+        if statement not in self._uses:
+            imports = [source for node in ast.walk(statement) for _, source in _imports(node)]
+            self._uses[statement] = _Uses(ast.dump(statement), set(_names(statement)), imports)
+        return self._uses[statement]
 
 
 def _binds(statement: ast.stmt) -> list[str] | None:

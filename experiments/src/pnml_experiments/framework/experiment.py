@@ -9,17 +9,18 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from pnml.errors import InputError
-from pnml_experiments.framework.output import Output
-from pnml_experiments.framework.result import Result
 from pnml_experiments.framework.stored_files import VARIABLE, paths
+
+if TYPE_CHECKING:  # listing experiments loads no numpy
+    from pnml_experiments.framework.output import Output
+    from pnml_experiments.framework.result import Result
 
 Scale = Literal["small", "medium", "full"]
 # Called with (done, total).
 Progress = Callable[[int, int], None]
-Run = Callable[..., Result]
 
 # Extra of pnml → the module that it installs.
 _BRINGS = {"torch": "torch", "plots": "matplotlib"}
@@ -79,7 +80,7 @@ class Experiment:
 
     def run(self, scale: Scale, out: Output, progress: Progress) -> Result:
         """The result at this scale; finished pieces are taken from the output folder."""
-        run = cast(Run, import_module(f"pnml_experiments.{self.module}").run)
+        run: Callable[..., Result] = import_module(f"pnml_experiments.{self.module}").run
         return run(*[self.case] * bool(self.case), scale, out, progress)
 
     def lacking(self) -> Lack | None:
