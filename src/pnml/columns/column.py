@@ -31,6 +31,7 @@ KINDS = {
 }
 
 _WORD_LIKE = {"word", "number", "truth"}  # what may be mixed in a column of words
+_PLAIN_NUMBERS = {int, float, type(None)}
 _GAP_TYPES = frozenset({"NoneType", "NAType", "NaTType"})  # None, pandas.NA, pandas.NaT
 
 
@@ -113,6 +114,9 @@ def _objects(cells: list[Any], name: str, known: str | None) -> Column:
     types = set(map(type, cells))
     if types == {str}:
         return Column("word", None, Words.of(cells))
+    if types <= _PLAIN_NUMBERS and known != "word":
+        present = [cell for cell in cells if cell is not None] if type(None) in types else cells
+        return _filled("number", present, np.array([cell is None for cell in cells]), name)
     gap = np.array([cell.__class__ is not str and _is_gap(cell) for cell in cells], dtype=bool)
     present = [cell for cell, missing in zip(cells, gap.tolist(), strict=True) if not missing]
     families: dict[str, type] = {}
@@ -154,7 +158,7 @@ def _filled(kind: str, present: list[Any], gap: BoolArray, name: str) -> Column:
         numbers[~gap] = seconds_of(present)
     else:
         try:
-            numbers[~gap] = np.array([float(cell) for cell in present])
+            numbers[~gap] = np.array(present, dtype=object).astype(np.float64)
         except (OverflowError, ValueError) as error:
             raise InputError(
                 f"Column {shorten(name)!r} holds a number that float64 cannot hold ({error}); "

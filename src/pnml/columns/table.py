@@ -79,7 +79,7 @@ def read_columns(X: Any, like: Known | None = None) -> Table:
         names, named = read_names(list(X.columns))
         read = _pandas if hasattr(X, "iloc") else _polars
     else:
-        X = _array(X)
+        X = _array(X, like)
         names, named = place_names(X.shape[1]), False
     _check(X.shape, names, named, like)
     if like is not None:
@@ -152,11 +152,9 @@ def _pandas(X: Any, names: tuple[str, ...], like: Known | None) -> Iterator[Colu
             numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
             kind = "truth" if dtype.kind == "b" else "number"
             yield agreeing(number_column(kind, numbers), known, name)
-        elif dtype.kind == "M" and series.dt.tz is not None:
+        elif getattr(dtype, "tz", None) is not None:
             column = read_column(series.dt.tz_convert(None).to_numpy(), name)
             yield agreeing(_zoned(column), known, name)
-        elif dtype.kind in "Mm":
-            yield read_column(series.to_numpy(), name, known)
         else:
             yield read_column(series.to_numpy(dtype=object), name, known)
 
@@ -174,6 +172,8 @@ def _polars(X: Any, names: tuple[str, ...], like: Known | None) -> Iterator[Colu
 
 def _category(words: Words, known: str | None, name: str) -> Column:
     """A column of categories: words, whatever its categories are."""
+    if len(set(words.levels)) < len(words.levels):  # such as 1 and "1"
+        words = Words.of(words.cells)
     if words.gaps.all():
         return agreeing(Column("gap", np.full(len(words.codes), np.nan), None), known, name)
     return agreeing(Column("word", None, words), known, name)
@@ -184,14 +184,17 @@ def _zoned(column: Column) -> Column:
     return Column(kind, column.numbers, column.words)
 
 
-def _array(X: Any) -> npt.NDArray[Any]:
-    """A matrix with one dtype; lists with words become objects, so that numbers stay numbers."""
-    try:
-        values = np.asarray(X)
-    except ValueError:  # rows, or cells, of several lengths
+def _array(X: Any, like: Known | None) -> npt.NDArray[Any]:
+    """A matrix; lists become objects, so that each cell stays what it is."""
+    if isinstance(X, list | tuple) and (like is None or not _all_numbers(like)):
         values = _objects(X)
-    if not isinstance(X, np.ndarray) and values.dtype.kind in "US":
-        values = _objects(X)
+    else:
+        try:
+            values = np.asarray(X)
+        except ValueError:  # rows, or cells, of several lengths
+            values = _objects(X)
+        if isinstance(X, list | tuple) and values.dtype.kind not in "biuf":
+            values = _objects(X)
     if values.ndim != 2:
         raise InputError(
             f"Expected 2D array, but X has shape {values.shape}: every sample is a row and every "
@@ -205,7 +208,8 @@ def _array(X: Any) -> npt.NDArray[Any]:
 
 def _objects(X: Any) -> npt.NDArray[Any]:
     """Rows of unlike cells, each as it is."""
-    lengths = {len(row) if hasattr(row, "__len__") else 1 for row in X}
+    rows = [row for row in X if hasattr(row, "__len__") and not isinstance(row, str | dict)]
+    lengths = set(map(len, rows))
     if len(lengths) > 1:
         raise InputError(
             f"X has rows of {min(lengths)} and of {max(lengths)} cells, but every row needs one "
