@@ -40,11 +40,6 @@ class Table:
         """Position (q,) among all columns of each column of numbers."""
         return np.array([j for j, kind in enumerate(self.kinds) if kind != "word"], dtype=np.int64)
 
-    @cached_property
-    def word_places(self) -> IntArray:
-        """Position (c,) among all columns of each column of words."""
-        return np.array([j for j, kind in enumerate(self.kinds) if kind == "word"], dtype=np.int64)
-
     def __getitem__(self, rows: BoolArray) -> Table:
         words = tuple(column[rows] for column in self.words)
         return Table(self.names, self.named, self.kinds, self.numbers[rows], words)
@@ -87,13 +82,13 @@ def read_columns(X: Any, like: Known | None = None) -> Table:
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and _all_numbers(like):
         return _matrix(X, names, like)
     columns = list(read(X, names, like))
-    numbers = [column.numbers for column in columns if column.numbers is not None]
+    numbers = [column.cells for column in columns if not isinstance(column.cells, Words)]
     return Table(
         names,
         named,
         tuple(column.kind for column in columns),
         np.column_stack(numbers) if numbers else np.empty((X.shape[0], 0)),
-        tuple(column.words for column in columns if column.words is not None),
+        tuple(column.cells for column in columns if isinstance(column.cells, Words)),
     )
 
 
@@ -175,13 +170,12 @@ def _category(words: Words, known: str | None, name: str) -> Column:
     if len(set(words.levels)) < len(words.levels):  # such as 1 and "1"
         words = Words.of(words.cells)
     if words.gaps.all():
-        return agreeing(Column("gap", np.full(len(words.codes), np.nan), None), known, name)
-    return agreeing(Column("word", None, words), known, name)
+        return agreeing(Column("gap", np.full(len(words.codes), np.nan)), known, name)
+    return agreeing(Column("word", words), known, name)
 
 
 def _zoned(column: Column) -> Column:
-    kind = "instant" if column.kind == "date" else column.kind
-    return Column(kind, column.numbers, column.words)
+    return Column("instant" if column.kind == "date" else column.kind, column.cells)
 
 
 def _array(X: Any, like: Known | None) -> npt.NDArray[Any]:
