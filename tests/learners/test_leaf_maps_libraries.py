@@ -11,23 +11,11 @@ import pandas as pd
 import pytest
 
 import child
+from leaf_examples import check_ids, table, with_gaps
 from pnml.errors import InputError
 from pnml.learners.leaf_maps import leaf_map_of, merged, rows_in_leaves
 
 ROUNDS = 6
-
-
-def table(n=200, seed=0):
-    """Rows, a target, and three classes of it."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) / 10
-    return X, y, (y > -0.5).astype(int) + (y > 0.5)
-
-
-def with_gaps(X, seed=0):
-    gap = np.random.default_rng(seed).random(X.shape) < 0.1
-    return np.where(gap, np.nan, X)
 
 
 def words(n=300, seed=0):
@@ -38,14 +26,6 @@ def words(n=300, seed=0):
     frame.loc[rng.random(n) < 0.1, "b"] = np.nan
     y = frame["a"] * (frame["colour"] == "red") + 2 * (frame["colour"] == "blue")
     return frame, (y + rng.normal(size=n) / 10).to_numpy()
-
-
-def check_ids(leaves, leaf):
-    assert leaf.dtype == np.int64
-    assert leaf.flags.c_contiguous
-    assert leaf.shape[1] == len(leaves.ends) - 1
-    assert np.all((leaf >= leaves.ends[:-1]) & (leaf < leaves.ends[1:]))
-    assert len(leaves.branches.leaves) == leaves.ends[-1]
 
 
 def summed(leaves, X, values, classes=1, dtype=float):
@@ -236,7 +216,10 @@ class TestXGBoost:
         dumped = json.loads(bytes(model.get_booster().save_raw("json")))
         trees = dumped["learner"]["gradient_booster"]["model"]["trees"]
         assert any(1 in tree["split_type"] for tree in trees)
-        self.check(model, words(seed=1)[0])
+        new, _ = words(seed=1)
+        self.check(model, new)
+        order = ["red", "grey", "green", "blue"]
+        self.check(model, new.assign(colour=new["colour"].cat.set_categories(order)))
 
     def test_a_model_stopped_early_has_the_trees_it_predicts_with(self):
         X, y, _ = table()
@@ -282,6 +265,8 @@ class TestXGBoost:
     def test_an_unfitted_model_is_refused(self):
         with pytest.raises(InputError, match="The XGBRegressor is not fitted"):
             leaf_map_of(self.xgboost().XGBRegressor())
+        with pytest.raises(InputError, match="The Booster is not fitted"):
+            leaf_map_of(self.xgboost().Booster())
 
 
 class TestCatBoost:

@@ -29,8 +29,9 @@ class CatBoostLeaves:
 
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""
-        local = np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int64)
-        return local + self.ends[:-1]
+        local = np.asarray(self.model.calc_leaf_indexes(X))  # uint32
+        leaf: IntArray = local + self.ends[:-1]
+        return leaf
 
 
 def of_model(model: Any) -> CatBoostLeaves:
