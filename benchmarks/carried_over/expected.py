@@ -17,6 +17,8 @@ EXPECTED = {
     "displays/regret/*-tree*/words": _TREES,
     "ood/regret*/trusted*": _DETECTORS,
     "ood/with_pnml*/trusted*": _DETECTORS,
+    "ood/regret*/decision_function*": _DETECTORS,
+    "ood/with_pnml*/decision_function*": _DETECTORS,
     "command/help/reproduce/*": "The experiments are a distribution of their own.",
 }
 

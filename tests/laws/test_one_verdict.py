@@ -7,12 +7,14 @@ to add a kind, add its cases to `CASES`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+from pnml import PNMLTreeClassifier, PNMLTreeRegressor
 from pnml.core.trust import Evidence, Reference
 from pnml.estimators.registry import every_learner, table_learners
 from registry_laws import LEVELS, evidence, fitted, new_rows, training
@@ -29,7 +31,10 @@ class Case:
 
 
 def estimator(name: str) -> Case:
-    model, X = fitted(every_learner()[name]), new_rows()
+    return estimator_case(fitted(every_learner()[name]), new_rows())
+
+
+def estimator_case(model: Any, X: Any) -> Case:
     return Case(
         lambda level: model.trusted(X, level),
         model.reference_,
@@ -39,10 +44,13 @@ def estimator(name: str) -> Case:
 
 
 def display(name: str) -> Case:
+    return display_case(fitted(every_learner()[name]), new_rows())
+
+
+def display_case(model: Any, X: Any) -> Case:
     plots = pytest.importorskip("pnml.plots")
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
-    model, X = fitted(every_learner()[name]), new_rows()
 
     def shown(level):
         made = plots.RegretDisplay.from_estimator(model, X, level=level)
@@ -76,10 +84,31 @@ def table(name: str) -> Case:
     )
 
 
+def forest(task: str, *, asked_of_display: bool) -> Case:
+    """Trees grown on their own rows, one new row of which lacks a value that none lacked."""
+    regression = task == "regression"
+    trees = RandomForestRegressor if regression else RandomForestClassifier
+    wrapped = PNMLTreeRegressor if regression else PNMLTreeClassifier
+    X, y = training(task)
+    X = X.copy()
+    X[::6, 0] = np.nan
+    model = wrapped(trees(8, random_state=0, min_samples_leaf=2)).fit(X, y)
+    new = new_rows()
+    new[1, 0] = new[2, 1] = np.nan
+    never_seen = np.isnan(new[:, 1])
+    case = display_case(model, new) if asked_of_display else estimator_case(model, new)
+    return replace(case, evidence=Evidence(model.regret(new), None, never_seen))
+
+
 CASES: dict[str, Callable[[], Case]] = (
     {f"estimator {name}": lambda name=name: estimator(name) for name in every_learner()}
     | {f"display of {name}": lambda name=name: display(name) for name in every_learner()}
     | {f"table by {name}": lambda name=name: table(name) for name in table_learners()}
+    | {
+        f"{who} of a forest, {task}": lambda task=task, of=of: forest(task, asked_of_display=of)
+        for task in ("regression", "classification")
+        for who, of in (("estimator", False), ("display", True))
+    }
 )
 
 

@@ -34,10 +34,10 @@ class _Keyed:
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The compiled function, cached on disk if numba can write there."""
     try:
-        kept: Callable[..., Any] = numba.njit(nogil=True, cache=True)(function)
+        compiled: Callable[..., Any] = numba.njit(nogil=True, cache=True)(function)
     except RuntimeError:  # neither the folder of this file nor the user's cache is writable
-        kept = numba.njit(nogil=True)(function)
-    return kept
+        compiled = numba.njit(nogil=True)(function)
+    return compiled
 
 
 class NumbaKernel:

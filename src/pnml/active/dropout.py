@@ -64,9 +64,9 @@ class MCDropout(NetworkSamples):
         network = unwrapped(self.model)
         masks = Masks(self._dropouts(network), self.seed)
 
-        def run(m: int, given: Any) -> Any:
+        def run(m: int, x: Any) -> Any:
             masks.begin(m)
-            output = call(network, given)
+            output = call(network, x)
             if masks.calls == 0:
                 raise InputError(
                     f"The network holds {len(masks.dropouts)} dropout modules but ran none of "

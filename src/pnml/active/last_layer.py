@@ -78,9 +78,9 @@ class LastLayerSamples(NetworkSamples):
         root = self._root()
         outputs: dict[str, Tensor] = {}
 
-        def run(m: int, given: Any) -> Tensor:
+        def run(m: int, x: Any) -> Tensor:
             if m == 0:  # the network itself runs once for each batch
-                out = self.model(given)
+                out = self.model(x)
                 outputs["logits"] = out.logits.double()
                 outputs["whitened"] = self._whitened(out.features, root)
             logits = outputs["logits"]

@@ -37,12 +37,12 @@ def linear_scores(
 
     Examples
     --------
-    >>> seen, pool = [[0.0], [1.0]], [[0.5], [5.0]]
-    >>> linear_scores(seen, pool, [[6.0]]).round(2)
+    >>> labelled, pool = [[0.0], [1.0]], [[0.5], [5.0]]
+    >>> linear_scores(labelled, pool, [[6.0]]).round(2)
     array([4.12, 0.91])
     """
-    rows, new, wanted = _start(X, pool, targets, alpha, fit_intercept)
-    missing, regret = rows.after_each(new, wanted)
+    state, n_pool, n_targets = _start(X, pool, targets, alpha, fit_intercept)
+    missing, regret = state.after_each(n_pool, n_targets)
     return np.where(missing > 0, np.inf, regret)
 
 
@@ -64,12 +64,12 @@ def linear_select(
     >>> linear_select([[0.0], [1.0]], [[0.5], [5.0], [4.0]], [[6.0], [0.0]], 2)
     array([1, 2])
     """
-    state, new, wanted = _start(X, pool, targets, alpha, fit_intercept)
-    n = check_count("n", n, new, "rows in the pool")
-    left = np.arange(new)
+    state, n_pool, n_targets = _start(X, pool, targets, alpha, fit_intercept)
+    n = check_count("n", n, n_pool, "rows in the pool")
+    left = np.arange(n_pool)
     picks = np.empty(n, dtype=np.intp)
     for t in range(n):
-        missing, regret = state.after_each(len(left), wanted)
+        missing, regret = state.after_each(len(left), n_targets)
         best = int(np.lexsort((regret, missing))[0])  # stable: ties go to the first
         picks[t] = left[best]
         state = state.with_row(best).without(best)
@@ -85,10 +85,10 @@ def _start(
         raise InputError(
             f"alpha is {alpha!r}, but a finite number of at least 0 is needed; pass one."
         )
-    rows, new, wanted = (
+    rows, pool_rows, target_rows = (
         _rows(values, name) for values, name in ((X, "X"), (pool, "pool"), (targets, "targets"))
     )
-    for values, name in ((new, "pool"), (wanted, "targets")):
+    for values, name in ((pool_rows, "pool"), (target_rows, "targets")):
         if values.shape[1] != rows.shape[1]:
             raise InputError(
                 f"The {name} has {values.shape[1]} columns but X has {rows.shape[1]}; pass the "
@@ -97,7 +97,8 @@ def _start(
     unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
     factor = Factor.of(rows)
     spectrum = Spectrum.of_factor(factor, intercept=fit_intercept, unit_columns=unit_columns)
-    return Whitened.of(spectrum, np.vstack([new, wanted]), float(alpha)), len(new), len(wanted)
+    both = np.vstack([pool_rows, target_rows])
+    return Whitened.of(spectrum, both, float(alpha)), len(pool_rows), len(target_rows)
 
 
 def _rows(values: Any, name: str) -> FloatArray:

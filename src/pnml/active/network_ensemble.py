@@ -72,10 +72,10 @@ def log_probs(
     known = length_hint(inputs)
     with reporting(progress, models * max(known, 1), "Running models") as advance, torch.no_grad():
         for batch in inputs:
-            given = moved(input_of(batch, network), device_of(network))
+            x = moved(input_of(batch, network), device_of(network))
             passes = []
             for m in range(models):
-                passes.append(_logs(run(m, given), temperature))
+                passes.append(_logs(run(m, x), temperature))
                 advance(1 if known else 0)
             parts.append(np.stack(passes))
     if not parts or sum(part.shape[1] for part in parts) == 0:
@@ -114,15 +114,15 @@ def last_layer_features(model: nn.Module, inputs: Any, batch_size: int) -> Float
     parts, split = [], None
     with as_in_use([network]), torch.no_grad():
         for batch in batches(inputs, batch_size):
-            given = moved(input_of(batch, network), device_of(network))
-            split = split or found_by_running(network, given)
-            parts.append(split.run(given)[0].double().cpu().flatten(1).numpy())
+            x = moved(input_of(batch, network), device_of(network))
+            split = split or found_by_running(network, x)
+            parts.append(split.run(x)[0].double().cpu().flatten(1).numpy())
     return np.concatenate(parts)
 
 
 def _plain_pass(network: nn.Module) -> Pass:
-    def run(_: int, given: Any) -> Any:
-        return call(network, given)
+    def run(_: int, x: Any) -> Any:
+        return call(network, x)
 
     return run
 

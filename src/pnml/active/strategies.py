@@ -31,8 +31,8 @@ class Round:
     """The data a strategy may use; log-probabilities and features are computed on request.
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
-    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
-    >>> seen.logp_candidates().shape
+    >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> data.logp_candidates().shape
     (2, 3, 2)
     """
 
@@ -55,7 +55,7 @@ class Round:
 class Strategy:
     """A name for tables, and a rule that picks positions (n,) among a round's candidates.
 
-    >>> last = Strategy("the last", lambda seen, n: np.arange(len(seen.candidates))[-n:])
+    >>> last = Strategy("the last", lambda data, n: np.arange(len(data.candidates))[-n:])
     >>> last.pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
     array([3, 4])
     """
@@ -70,20 +70,20 @@ def at_random(name: str = "random") -> Strategy:
     >>> at_random().pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
     array([0, 1])
     """
-    return Strategy(name, lambda seen, n: np.arange(n))
+    return Strategy(name, lambda data, n: np.arange(n))
 
 
 def by_core_set(name: str = "core-set") -> Strategy:
     """Candidates far from all labelled rows, in the features of the model. Eq. (I24).
 
     >>> rows = np.array([[0.0], [1.0], [5.0]])
-    >>> seen = Round(rows, rows, rows[:1], None, lambda x: x)
-    >>> by_core_set().pick(seen, 1)
+    >>> data = Round(rows, rows, rows[:1], None, lambda x: x)
+    >>> by_core_set().pick(data, 1)
     array([2])
     """
 
-    def pick(seen: Round, n: int) -> IntArray:
-        return k_center(seen.features(seen.candidates), seen.features(seen.bought), n)
+    def pick(data: Round, n: int) -> IntArray:
+        return k_center(data.features(data.candidates), data.features(data.bought), n)
 
     return Strategy(name, pick)
 
@@ -92,46 +92,46 @@ def by_entropy(name: str = "entropy") -> Strategy:
     """Candidates with the most uncertain label. Eq. (I20).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
-    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
-    >>> by_entropy().pick(seen, 1)
+    >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_entropy().pick(data, 1)
     array([1])
     """
-    return Strategy(name, lambda seen, n: best_of(entropy_scores(seen.logp_candidates()), n))
+    return Strategy(name, lambda data, n: best_of(entropy_scores(data.logp_candidates()), n))
 
 
 def by_margin(name: str = "margin") -> Strategy:
     """Candidates whose two most probable labels are closest. Eq. (I21).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
-    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
-    >>> by_margin().pick(seen, 1)
+    >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_margin().pick(data, 1)
     array([1])
     """
-    return Strategy(name, lambda seen, n: best_of(margin_scores(seen.logp_candidates()), n))
+    return Strategy(name, lambda data, n: best_of(margin_scores(data.logp_candidates()), n))
 
 
 def by_bald(name: str = "BALD") -> Strategy:
     """Candidates whose label is most informative about the model. Eq. (I22).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
-    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
-    >>> by_bald().pick(seen, 1)
+    >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_bald().pick(data, 1)
     array([1])
     """
-    return Strategy(name, lambda seen, n: best_of(bald_scores(seen.logp_candidates()), n))
+    return Strategy(name, lambda data, n: best_of(bald_scores(data.logp_candidates()), n))
 
 
 def by_epig(name: str = "EPIG") -> Strategy:
     """Candidates whose label is most informative about the labels of the targets. Eq. (I23).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
-    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
-    >>> by_epig().pick(seen, 1)
+    >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_epig().pick(data, 1)
     array([1])
     """
 
-    def pick(seen: Round, n: int) -> IntArray:
-        return best_of(epig_scores(seen.logp_candidates(), seen.logp_targets()), n)
+    def pick(data: Round, n: int) -> IntArray:
+        return best_of(epig_scores(data.logp_candidates(), data.logp_targets()), n)
 
     return Strategy(name, pick)
 
@@ -140,8 +140,8 @@ def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strate
     """Candidates whose worst label lowers the regret of the targets most. Eq. (I3).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
-    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
-    >>> by_dial().pick(seen, 1)
+    >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_dial().pick(data, 1)
     array([0])
     """
     return _dial_strategy(name, temperature, dial_select)
@@ -151,16 +151,16 @@ def by_dial_batch(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL, batc
     """The same, each pick given the earlier picks. Eq. (I5).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
-    >>> seen = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
-    >>> by_dial_batch().pick(seen, 1)
+    >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_dial_batch().pick(data, 1)
     array([0])
     """
     return _dial_strategy(name, temperature, dial_select_batch)
 
 
 def _dial_strategy(name: str, temperature: float, select: Callable[..., IntArray]) -> Strategy:
-    def pick(seen: Round, n: int) -> IntArray:
-        logs = seen.logp_candidates(temperature), seen.logp_targets(temperature)
+    def pick(data: Round, n: int) -> IntArray:
+        logs = data.logp_candidates(temperature), data.logp_targets(temperature)
         return select(*logs, n, progress=False)
 
     return Strategy(name, pick)

@@ -72,4 +72,5 @@ class KernelMatrix:
 def explained_by_root(R: FloatArray, k: FloatArray) -> FloatArray:
     """kᵀRᵀRk of centred kernels k (m, n). It equals `KernelMatrix.explained`."""
     product: FloatArray = blas.dtrmm(1.0, R, k.T)
-    return np.einsum("ij,ij->j", product, product)
+    explained: FloatArray = np.einsum("ij,ij->j", product, product)
+    return explained

@@ -50,6 +50,7 @@ class NormBallRegressor(RegressorBase):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(10, 30))
     >>> model = NormBallRegressor().fit(X, X[:, 0])

@@ -110,10 +110,11 @@ class StreamingRegressor(RegressorBase):
     @property
     def learner_(self) -> LeastSquares | Lasso:  # type: ignore[override]
         """The fitted value; a stream is solved when it is first asked for."""
-        check_is_fitted(self)
-        if self._learner is None:
-            self._learner = self._solved_stream()
-        return self._learner
+        learner: LeastSquares | Lasso | None = getattr(self, "_learner", None)
+        if learner is None:
+            check_is_fitted(self)
+            learner = self._learner = self._solved_stream()
+        return learner
 
     def _solved_stream(self) -> LeastSquares:
         gram = cast(Gram, self._statistic)  # rows in memory are solved as they come

@@ -38,6 +38,7 @@ class UniversalRegressor(RegressorBase, _BaseComposition):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(30, 3))
     >>> model = UniversalRegressor().fit(X, X[:, 0] + rng.normal(size=30))

@@ -35,7 +35,9 @@ class LastStep:
             if len(step.steps) > 1:
                 given = step[:-1].transform(given)
             step = unfrozen(step.steps[-1][1])
-        if values is None:
+        if values is None and not steps and isinstance(given, np.ndarray):
+            values = given  # rows that the estimator has checked
+        elif values is None:
             values = _numbers(given)
             if steps:
                 refuse_nonfinite(step, values, name="X after the first steps")

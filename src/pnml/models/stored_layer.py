@@ -33,7 +33,7 @@ _HEAD_DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @dataclass(frozen=True)
 class StoredLayer:
-    """Settings and statistic of a LastLayerPNML, and its head where that is the whole network."""
+    """Settings and statistic of a LastLayerPNML, and its head if that is the whole network."""
 
     settings: dict[str, Any]  # the arguments of LastLayerPNML
     task: str  # never "auto"

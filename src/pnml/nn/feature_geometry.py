@@ -108,7 +108,7 @@ class Geometry:
 
     @cached_property
     def _whitening(self) -> FloatArray | None:
-        """None where the penalty is within the round-off."""
+        """None if the penalty is within the round-off."""
         clear = 0 < _CLEAR * self.statistic.total_energy <= self.alpha
         return whitening(self.statistic.xx, self.alpha) if clear else None
 

@@ -92,7 +92,7 @@ class StatisticBuilder:
         self._waiting = 0  # rows in the block
 
     def add(self, features: npt.NDArray[np.floating], name: str) -> None:
-        """Add features (n, d); `name` says in an error message where they came from."""
+        """Add features (n, d); error messages call them `name`."""
         done = 0
         while done < len(features):
             room = slice(self._waiting, self._waiting + len(features) - done)

@@ -23,7 +23,7 @@ class SplitModel:
         self._network: Network | None = split_as_named(model, layer)
 
     def input_of(self, batch: Any) -> Any:
-        """The input in a batch, in the dtype of this model where it came as an array."""
+        """The input in a batch, in the dtype of this model if it is an array."""
         return input_of(batch, next(iter(self.modules), None))
 
     def run(self, given: Any) -> tuple[Tensor, Tensor]:
@@ -53,11 +53,11 @@ class SplitModel:
 
     @property
     def layer_name(self) -> str | None:
-        """Name of the last layer in the model; None where it has none or is not found yet."""
+        """Name of the last layer in the model; None if it has none or is not found yet."""
         return self._network.name if isinstance(self._network, HookedNetwork) else None
 
     def use_layer(self, name: str | None) -> None:
-        """Use the layer of this name as the last one, where none was found yet."""
+        """Use the layer of this name as the last one, if none was found yet."""
         if self._network is None:
             self._network = split_as_named(self.model, name)
 

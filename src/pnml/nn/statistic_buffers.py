@@ -26,7 +26,7 @@ class StatisticBuffers(nn.Module):
     sample_keys: Tensor  # (m,)
     sample_rows: Tensor  # (m, w + 1)
     sample_bound: Tensor  # (2,)  size of the sample, and the smallest discarded key
-    scale: Tensor  # ()  NaN where none is stored
+    scale: Tensor  # ()  NaN if none is stored
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class StatisticBuffers(nn.Module):
 
     @property
     def chosen_scale(self) -> float | None:
-        """The scale in the buffer; None where none was stored."""
+        """The scale in the buffer; None if none is stored."""
         self._refuse_meta()
         scale = float(self.scale)
         return None if math.isnan(scale) else scale
@@ -96,6 +96,9 @@ class StatisticBuffers(nn.Module):
     def keep_scale(self, scale: float) -> None:
         """Store the scale chosen for this statistic."""
         self._hold("scale", scale)
+
+    def _get_name(self) -> str:
+        return "FeatureStatistic"  # in the repr of a network
 
     def _refuse_meta(self) -> None:
         if self.xx.is_meta:

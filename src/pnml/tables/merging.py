@@ -12,7 +12,6 @@ from pnml.core.arrays import FloatArray
 from pnml.core.statistic.exact_sum import merged
 from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError, shorten
-from pnml.estimators.regressor import StreamingRegressor
 from pnml.tables.encoder import (
     NEVER_SEEN,
     BoolArray,
@@ -63,8 +62,7 @@ def _gram(estimator: Any) -> Gram:
 
 def _refuse_unlike(first: TableModel, other: TableModel, name: str, other_name: str) -> None:
     for model, called in ((first, name), (other, other_name)):
-        able = isinstance(model.estimator, StreamingRegressor)
-        if not able or not LEARNERS[model.learner].streams:
+        if not LEARNERS[model.learner].streams:
             raise InputError(
                 f"{called} is of the learner {model.learner!r}, whose rows do not add up; only "
                 "pnml, lpnml and ols can be put together: fit one model to all rows instead."

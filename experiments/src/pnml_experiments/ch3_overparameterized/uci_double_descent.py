@@ -23,10 +23,10 @@ from pnml_experiments.ch3_overparameterized.uci_min_norm import (
     read_split,
     sizes_of,
 )
+from pnml_experiments.framework.colours import INKS
 from pnml_experiments.framework.data import arrays, is_here
 from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, by_count
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
-from pnml_experiments.framework.inks import INKS
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import numbers
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly

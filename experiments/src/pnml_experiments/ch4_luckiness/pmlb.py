@@ -14,9 +14,9 @@ from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
 from pnml_experiments.ch4_luckiness.linear_learners import METHODS, mean_losses
 from pnml_experiments.ch4_luckiness.pmlb_rows import RATIOS, drawn, printed, read, sets
+from pnml_experiments.framework.colours import INKS
 from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, Word
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
-from pnml_experiments.framework.inks import INKS
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 from pnml_experiments.framework.stored_files import PMLB_SMALL

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from pnml.adversarial import AttackResult, paired_gain, share_held
+from pnml.adversarial import AttackBudget, AttackResult, paired_gain, share_held
 from pnml.metrics import Estimate
 from pnml_experiments.ch6_adversarial.adversarial_subjects import NEEDS, Points
 from pnml_experiments.framework.data import data_path
@@ -25,6 +25,12 @@ Held = npt.NDArray[np.bool_]
 RADIUS, SEED = 0.3, 0
 INTERVAL = "95 %, points drawn again, 2000 times; gains are paired, point by point"
 _ROWS = 250
+
+
+# Auto-PGD alone; other attacks are added by name.
+PGD_BUDGET = AttackBudget(
+    quick_steps=0, fab_steps=0, square_queries=0, hop_queries=0, joint_steps=0
+)
 
 
 @cache

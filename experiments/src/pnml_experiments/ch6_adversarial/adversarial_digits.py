@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,7 +12,13 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from pnml.adversarial import AdversarialPNML, AttackBudget, evaluate_defence
-from pnml_experiments.ch6_adversarial.adversarial_attacks import Held, gain, in_words, percent
+from pnml_experiments.ch6_adversarial.adversarial_attacks import (
+    PGD_BUDGET,
+    Held,
+    gain,
+    in_words,
+    percent,
+)
 from pnml_experiments.ch6_adversarial.adversarial_subjects import Points
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Arrays, Output
@@ -62,24 +68,14 @@ SIZES = {
         points=40,
         epochs=40,
         last=3,
-        budget=AttackBudget(
-            steps=15,
-            targets=4,
-            quick_steps=0,
-            fab_steps=10,
-            square_queries=0,
-            hop_queries=0,
-            joint_steps=0,
-        ),
+        budget=replace(PGD_BUDGET, steps=15, targets=4, fab_steps=10),
     ),
     "full": Sizes(
         seeds=(0, 1, 2),
         points=400,
         epochs=200,
         last=40,
-        budget=AttackBudget(
-            steps=50, quick_steps=0, fab_steps=50, square_queries=0, hop_queries=0, joint_steps=0
-        ),
+        budget=replace(PGD_BUDGET, steps=50, fab_steps=50),
     ),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from pnml.adversarial import (
 from pnml.metrics import Estimate
 from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     INTERVAL,
+    PGD_BUDGET,
     RADIUS,
     SEED,
     gain,
@@ -85,16 +86,7 @@ SIZES = {
         points=8,
         held_out=20,
         draws=2,
-        budget=AttackBudget(
-            steps=5,
-            targets=2,
-            backwards=("identity",),
-            quick_steps=0,
-            fab_steps=0,
-            square_queries=0,
-            hop_queries=0,
-            joint_steps=0,
-        ),
+        budget=replace(PGD_BUDGET, steps=5, targets=2, backwards=("identity",)),
         refusing=(0.0, 0.1),
         joint_steps=5,
         joint_targets=2,
@@ -106,14 +98,7 @@ SIZES = {
         points=300,
         held_out=200,
         draws=4,
-        budget=AttackBudget(
-            steps=20,
-            quick_steps=0,
-            fab_steps=20,
-            square_queries=300,
-            hop_queries=0,
-            joint_steps=0,
-        ),
+        budget=replace(PGD_BUDGET, steps=20, fab_steps=20, square_queries=300),
         refusing=(0.0, 0.01, 0.05, 0.1, 0.2),
         joint_steps=15,
         joint_targets=3,

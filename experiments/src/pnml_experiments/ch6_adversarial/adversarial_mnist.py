@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
@@ -18,6 +18,7 @@ from pnml.adversarial import (
 from pnml_experiments.ch6_adversarial import adversarial_mnist_tables as shown
 from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     INTERVAL,
+    PGD_BUDGET,
     RADIUS,
     SEED,
     fgsm,
@@ -72,16 +73,15 @@ SIZES = {
         starts=2,
         adaptive=10,
         sweep_steps=10,
-        budget=AttackBudget(
+        budget=replace(
+            PGD_BUDGET,
             steps=10,
             targets=3,
             backwards=("identity", "autograd"),
-            quick_steps=0,
             fab_steps=10,
             square_queries=100,
             hop_queries=200,
             hop_rows=4,
-            joint_steps=0,
         ),
         standard=(4_000, 2),
     ),
@@ -92,13 +92,13 @@ SIZES = {
         starts=20,
         adaptive=100,
         sweep_steps=20,
-        budget=AttackBudget(
+        budget=replace(
+            PGD_BUDGET,
             steps=30,
             quick_steps=20,
             fab_steps=30,
             square_queries=1_000,
             hop_queries=5_000,
-            joint_steps=0,
         ),
         standard=(20_000, 3),
     ),

@@ -69,6 +69,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "densenet-weights": _weights("densenet_bc100", "", "_oecc"),
     "resnet34-weights": _weights("resnet34", "", "_oecc"),
     "wrn40-weights": _weights("wrn40_energy", "", "_oecc"),
+    "uci-small": tuple(UCI[name] for name in ("yacht", "energy", "concrete")),
     "uci": tuple(UCI.values()),
     "pmlb-small": tuple(map(pmlb_path, PMLB_SMALL)),
     "pmlb": tuple(dict.fromkeys(pmlb_path(line["set"]) for line in lines("pmlb"))),

@@ -34,7 +34,7 @@ EXPERIMENT = Experiment(
     title="Active learning for least squares on UCI sets",
     minutes=(0.1, 20.0),
     extras=("plots",),
-    needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
+    needs=("uci-small",),
     uses=("uci",),
     beyond=True,
 )

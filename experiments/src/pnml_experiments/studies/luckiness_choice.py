@@ -14,10 +14,10 @@ from pnml.metrics import Estimate
 from pnml_experiments.ch4_luckiness import shift
 from pnml_experiments.ch4_luckiness.linear_learners import Trained, mean_losses
 from pnml_experiments.ch4_luckiness.pmlb_rows import RATIOS, drawn, read, sets, shuffled
+from pnml_experiments.framework.colours import INKS
 from pnml_experiments.framework.data import is_here
 from pnml_experiments.framework.evidence import interval_text
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
-from pnml_experiments.framework.inks import INKS
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
 from pnml_experiments.framework.stored_files import PMLB_SMALL

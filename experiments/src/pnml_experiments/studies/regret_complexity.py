@@ -40,7 +40,7 @@ EXPERIMENT = Experiment(
     title="Regret, and effective degrees of freedom",
     minutes=(0.1, 1.0),
     extras=("plots",),
-    needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
+    needs=("uci-small",),
     uses=("uci",),
     beyond=True,
 )

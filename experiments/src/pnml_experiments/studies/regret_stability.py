@@ -42,7 +42,7 @@ EXPERIMENT = Experiment(
     title="Regret, and what leaving a row out moves",
     minutes=(0.7, 7.0),
     extras=("plots",),
-    needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
+    needs=("uci-small",),
     uses=("uci",),
     beyond=True,
 )

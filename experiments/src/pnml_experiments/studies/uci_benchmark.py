@@ -39,7 +39,7 @@ EXPERIMENT = Experiment(
     title="Learners side by side on the UCI sets",
     minutes=(0.8, 20.0),
     extras=("plots",),
-    needs=("uci/yacht.npz", "uci/energy.npz", "uci/concrete.npz"),
+    needs=("uci-small",),
     uses=("uci", "shift"),
     beyond=True,
 )
