@@ -1,0 +1,201 @@
+"""One column of a table: its kind, and its cells as numbers or words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.columns.times import days, has_zone, seconds, seconds_of, stamps_of
+from pnml.columns.words import BoolArray, Words, word_of
+from pnml.core.arrays import FloatArray
+from pnml.errors import InputError, shorten
+
+# Kinds of columns, and how a message calls their cells. All but words are kept as numbers. Truth
+# values are numbers (0 and 1) because models take them so: a column of booleans and the same column
+# in an array of floats then mean the same. A leaf's cell tells False from True all the same.
+KINDS = {
+    "number": "numbers",
+    "truth": "truth values",
+    "date": "dates",  # days since 1970
+    "instant": "dates with a time zone",  # days since 1970, UTC
+    "span": "durations",  # seconds
+    "word": "words",
+    "gap": "no value",  # all cells are missing, so the column may be of any kind
+}
+
+_WORD_LIKE = {"word", "number", "truth"}  # what may be mixed in a column of words
+_GAP_TYPES = frozenset({"NoneType", "NAType", "NaTType"})  # None, pandas.NA, pandas.NaT
+
+
+@dataclass(frozen=True)
+class Column:
+    """Cells of one column."""
+
+    kind: str
+    numbers: FloatArray | None  # (n,) NaN for gaps; None for words
+    words: Words | None
+
+
+def number_column(kind: str, numbers: FloatArray) -> Column:
+    """A column of numbers; of kind "gap" where there is none."""
+    empty = bool(np.isnan(numbers[0])) and bool(np.isnan(numbers).all())
+    return Column("gap" if empty else kind, numbers, None)
+
+
+def read_column(values: npt.NDArray[Any], name: str, known: str | None = None) -> Column:
+    """Cells (n,) of any dtype, read as the kind `known` of the training rows where given."""
+    dtype = values.dtype.kind
+    if dtype in "biuf":
+        if known == "word":
+            return Column("word", None, Words.of_values(values))
+        numbers = values.astype(np.float64)
+        return agreeing(number_column("truth" if dtype == "b" else "number", numbers), known, name)
+    if dtype == "M":
+        return agreeing(number_column("date", days(values)), known, name)
+    if dtype == "m":
+        return agreeing(number_column("span", seconds(values)), known, name)
+    if dtype == "c":
+        raise InputError(
+            f"Column {shorten(name)!r} holds complex numbers (Complex data not supported); "
+            "pass real numbers, such as the real and the imaginary part as two columns."
+        )
+    if dtype in "OU":
+        return agreeing(_objects(values.tolist(), name, known), known, name)
+    raise InputError(
+        f"Column {shorten(name)!r} holds cells of dtype {shorten(values.dtype)}, which are neither "
+        "numbers, words nor dates; turn them into one of these or leave the column out."
+    )
+
+
+def agreeing(column: Column, known: str | None, name: str) -> Column:
+    """The column as the kind that training rows had; raises where it has another kind."""
+    if known is None or known == column.kind:
+        return column
+    pair = {known, column.kind}
+    if column.kind == "gap" and column.numbers is not None:
+        if known != "word":
+            return Column(known, column.numbers, None)
+        return Column(known, None, Words(np.full(len(column.numbers), -1), ()))
+    if known == "gap":
+        return Column(known, np.where(_gaps(column), np.nan, 0.0), None)  # any value is new
+    if pair == {"number", "truth"}:
+        return Column(known, column.numbers, None)
+    row = int(np.argmin(_gaps(column)))
+    cell = None if column.words is None else column.words.levels[column.words.codes[row]]
+    raise unlike_training(name, row, cell, column.kind, known)
+
+
+def unlike_training(name: str, row: int, cell: str | None, kind: str, known: str) -> InputError:
+    """The error for a column of another kind than in training."""
+    what = KINDS[kind] if cell is None else f"{shorten(cell)!r}"
+    return InputError(
+        f"Column {shorten(name)!r} holds {what} in row {row} (counted from 0), but {KINDS[known]} "
+        f"in training; pass {KINDS[known]} or a missing value there."
+    )
+
+
+def _gaps(column: Column) -> BoolArray:
+    if column.words is not None:
+        return column.words.gaps
+    assert column.numbers is not None  # noqa: S101 - a column holds numbers or words
+    return np.isnan(column.numbers)
+
+
+def _objects(cells: list[Any], name: str, known: str | None) -> Column:
+    """Read Python objects: the kind is that of all cells that are not missing."""
+    types = set(map(type, cells))
+    if types == {str}:
+        return Column("word", None, Words.of(cells))
+    gap = np.array([cell.__class__ is not str and _is_gap(cell) for cell in cells], dtype=bool)
+    present = [cell for cell, missing in zip(cells, gap.tolist(), strict=True) if not missing]
+    families: dict[str, type] = {}
+    for kind in dict.fromkeys(map(type, present)):
+        families.setdefault(_family(kind, name), kind)
+    found = families.keys()
+    if not found:
+        return Column("gap", np.full(len(cells), np.nan), None)
+    if found <= _WORD_LIKE and ("word" in found or known == "word"):
+        if known not in (None, "word", "gap"):
+            row = next(i for i, cell in enumerate(cells) if isinstance(cell, str))
+            raise unlike_training(name, row, cells[row], "word", known)
+        words = [None if m else word_of(c) for c, m in zip(cells, gap.tolist(), strict=True)]
+        return Column("word", None, Words.of(words))
+    if found == {"truth", "number"}:
+        found = {"number": float}.keys()
+    if len(found) > 1:
+        first, second = sorted(KINDS[family] for family in found)[:2]
+        raise InputError(
+            f"Column {shorten(name)!r} mixes {first} and {second}; turn all its cells into one "
+            "kind, for instance with astype(str)."
+        )
+    return _filled(next(iter(found)), present, gap, name)
+
+
+def _filled(kind: str, present: list[Any], gap: BoolArray, name: str) -> Column:
+    """Numbers, dates or durations at the places that are not gaps."""
+    numbers = np.full(len(gap), np.nan)
+    if kind == "date":
+        zoned = {has_zone(cell) for cell in present}
+        if len(zoned) > 1:
+            raise InputError(
+                f"Column {shorten(name)!r} mixes dates with and without a time zone; give all of "
+                "them a zone, or none."
+            )
+        kind = "instant" if zoned == {True} else "date"
+        numbers[~gap] = days(stamps_of(present))
+    elif kind == "span":
+        numbers[~gap] = seconds_of(present)
+    else:
+        try:
+            numbers[~gap] = np.array([float(cell) for cell in present])
+        except (OverflowError, ValueError) as error:
+            raise InputError(
+                f"Column {shorten(name)!r} holds a number that float64 cannot hold ({error}); "
+                "pass smaller numbers or a missing value."
+            ) from error
+    return number_column(kind, numbers)
+
+
+def _is_gap(cell: Any) -> bool:
+    if type(cell).__name__ in _GAP_TYPES:
+        return True
+    if isinstance(cell, float | np.floating | Decimal):
+        return bool(cell != cell)
+    return isinstance(cell, np.datetime64 | np.timedelta64) and bool(np.isnat(cell))
+
+
+_FAMILIES: dict[str, Callable[[type], bool]] = {
+    "word": lambda kind: issubclass(kind, str),
+    "truth": lambda kind: issubclass(kind, bool | np.bool_),
+    "date": lambda kind: issubclass(kind, date | np.datetime64),
+    "span": lambda kind: issubclass(kind, timedelta | time | np.timedelta64),
+    "number": lambda kind: issubclass(kind, Real | Decimal),
+}
+
+
+def _family(kind: type, name: str) -> str:
+    for family, holds in _FAMILIES.items():
+        if holds(kind):
+            return family
+    if issubclass(kind, complex | np.complexfloating):
+        raise InputError(
+            f"Column {shorten(name)!r} holds complex numbers (Complex data not supported); "
+            "pass real numbers, such as the real and the imaginary part as two columns."
+        )
+    if issubclass(kind, bytes):
+        raise InputError(
+            f"Column {shorten(name)!r} holds bytes, which are not words; decode them to text "
+            "first, for instance with .decode()."
+        )
+    raise InputError(
+        f"Column {shorten(name)!r} holds a cell of type {shorten(kind.__name__)}, but a cell must "
+        "be one number, word, truth value, date or duration; spread it over columns of these, or "
+        "leave the column out."
+    )
