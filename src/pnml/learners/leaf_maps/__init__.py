@@ -1,0 +1,16 @@
+"""Partitions of fitted tree ensembles as plain numbers: which leaf of each tree holds a row."""
+
+from pnml.learners.leaf_maps.dispatch import leaf_map_of
+from pnml.learners.leaf_maps.merging import MergedLeaves, merged, rows_in_leaves
+from pnml.learners.leaf_maps.protocol import LeafMap
+from pnml.learners.leaf_maps.thinning import of_trees, thinned
+
+__all__ = [
+    "LeafMap",
+    "MergedLeaves",
+    "leaf_map_of",
+    "merged",
+    "of_trees",
+    "rows_in_leaves",
+    "thinned",
+]

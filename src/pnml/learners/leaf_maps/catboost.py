@@ -1,0 +1,78 @@
+"""Leaf maps of CatBoost."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pnml.core.leaves.cells import IntArray
+from pnml.learners.leaf_maps.branches import Branches
+from pnml.learners.leaf_maps.refusals import changed_layout, several_targets, unfitted
+
+_SEVERAL_TARGETS = ("MultiRMSE", "MultiLogloss", "MultiCrossEntropy", "MultiQuantile")
+_NO_LEAF = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class CatBoostLeaves:
+    """A fitted model of CatBoost; its classes share one tree per round."""
+
+    model: Any
+    branches: Branches
+
+    @property
+    def ends(self) -> IntArray:
+        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        return self.branches.ends
+
+    def leaf(self, X: Any) -> IntArray:
+        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        local = np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int64)
+        return local + self.ends[:-1]
+
+
+def of_model(model: Any) -> CatBoostLeaves:
+    """Leaves of a CatBoostRegressor, CatBoostClassifier or CatBoost."""
+    if not model.is_fitted() or not model.tree_count_:
+        raise unfitted(model)
+    if str(model.get_all_params().get("loss_function")).startswith(_SEVERAL_TARGETS):
+        raise several_targets(model)
+    try:
+        counts = np.asarray(model.get_tree_leaf_counts(), dtype=np.int64)
+        if model._is_oblivious():
+            trees = [_symmetric(int(count)) for count in counts]
+        else:
+            trees = [_grown(model, tree, int(count)) for tree, count in enumerate(counts)]
+    except (AttributeError, IndexError):
+        version = sys.modules["catboost"].__version__
+        raise changed_layout(model, "CatBoost", version) from None
+    return CatBoostLeaves(model, Branches.joined(trees))
+
+
+def _symmetric(leaves: int) -> Branches:
+    """A tree with one split per level; bit k of a leaf's number is the answer at level k.
+
+    Node 2ʲ − 1 + i is the one after j splits with the answers i.
+    """
+    node = np.arange(2 * leaves - 1)
+    size = 2 ** np.floor(np.log2(node + 1)).astype(np.int64)  # nodes of its level
+    half = size // 2
+    above = np.where(node == 0, -1, half - 1 + (node + 1 - size) % np.maximum(half, 1))
+    return Branches.of_tree(above, np.arange(leaves - 1, 2 * leaves - 1))
+
+
+def _grown(model: Any, tree: int, leaves: int) -> Branches:
+    """A tree grown node by node: each node stores how far its children are from it."""
+    steps = np.array(model._get_tree_step_nodes(tree), dtype=np.int64).reshape(-1, 2)
+    numbers = np.array(model._get_tree_node_to_leaf(tree), dtype=np.int64)
+    node = np.arange(len(steps))
+    above = np.full(len(steps), -1, dtype=np.int64)
+    for step in steps.T:
+        above[(node + step)[step > 0]] = node[step > 0]
+    at = np.empty(leaves, dtype=np.int64)
+    leaf = numbers != _NO_LEAF
+    at[numbers[leaf]] = node[leaf]
+    return Branches.of_tree(above, at)

@@ -1,0 +1,70 @@
+"""Leaf maps of LightGBM: its scikit-learn estimators and its Booster."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pnml.core.leaves.cells import IntArray
+from pnml.errors import InputError
+from pnml.learners.leaf_maps.branches import Branches
+from pnml.learners.leaf_maps.refusals import refuse_unfitted, unfitted
+
+_FIELD = re.compile(r"^(num_leaves|left_child|right_child|is_linear)=(.*)$", flags=re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class LightGBMLeaves:
+    """A fitted model of LightGBM: tree t·C + c is that of round t and class c."""
+
+    model: Any
+    branches: Branches
+
+    @property
+    def ends(self) -> IntArray:
+        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        return self.branches.ends
+
+    def leaf(self, X: Any) -> IntArray:
+        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        local = np.asarray(self.model.predict(X, pred_leaf=True))
+        return local.reshape(-1, len(self.ends) - 1) + self.ends[:-1]
+
+
+def of_estimator(model: Any) -> LightGBMLeaves:
+    """Leaves of an LGBMRegressor, LGBMClassifier or LGBMRanker."""
+    refuse_unfitted(model)
+    return LightGBMLeaves(model, _branches(model, model.booster_))
+
+
+def of_booster(model: Any) -> LightGBMLeaves:
+    """Leaves of a Booster, up to its best iteration as in its ``predict``."""
+    return LightGBMLeaves(model, _branches(model, model))
+
+
+def _branches(model: Any, booster: Any) -> Branches:
+    """The trees that ``predict`` uses: up to the best iteration where there is one."""
+    trees = booster.model_to_string().partition("\nend of trees")[0].split("\nTree=")[1:]
+    if not trees:
+        raise unfitted(model)
+    return Branches.joined([_tree(model, text) for text in trees])
+
+
+def _tree(model: Any, text: str) -> Branches:
+    fields = dict(_FIELD.findall(text))
+    if int(fields.get("is_linear", 0)):
+        raise InputError(
+            f"The {type(model).__name__} has linear trees, whose leaves hold slopes and not "
+            "values; fit it with linear_tree=False."
+        )
+    leaves = int(fields["num_leaves"])
+    if leaves == 1:
+        return Branches.of_tree(np.array([-1]), np.array([0]))
+    above = np.full(2 * leaves - 1, -1, dtype=np.int64)  # first the splits, then the leaves
+    for side in ("left_child", "right_child"):
+        child = np.array(fields[side].split(), dtype=np.int64)
+        above[np.where(child < 0, leaves - 2 - child, child)] = np.arange(leaves - 1)
+    return Branches.of_tree(above, np.arange(leaves - 1, 2 * leaves - 1))

@@ -1,0 +1,37 @@
+"""Leaf maps of models that say which node of each tree a row ends in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pnml.core.leaves.cells import IntArray
+from pnml.learners.leaf_maps.branches import Branches
+
+
+@dataclass(frozen=True)
+class NodeLeaves:
+    """A model whose ``apply`` gives a node for every row and tree, in the order of the trees."""
+
+    model: Any
+    branches: Branches
+
+    @property
+    def ends(self) -> IntArray:
+        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        return self.branches.ends
+
+    @cached_property
+    def _numbers(self) -> IntArray:
+        return self.branches.numbers
+
+    def leaf(self, X: Any) -> IntArray:
+        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        node = np.asarray(self.model.apply(X))
+        node = node.reshape(len(node), len(self.branches.starts))
+        place = np.empty(node.shape, dtype=np.int64)
+        np.add(node, self.branches.starts, out=place, casting="unsafe")  # XGBoost's are float32
+        return self._numbers[place]

@@ -1,0 +1,93 @@
+"""Leaf maps of scikit-learn's trees, forests, gradient boosting, bagging and AdaBoost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from pnml.core.leaves.cells import IntArray
+from pnml.learners.leaf_maps.branches import Branches
+from pnml.learners.leaf_maps.node_leaves import NodeLeaves
+from pnml.learners.leaf_maps.protocol import LeafMap
+from pnml.learners.leaf_maps.refusals import refuse_unfitted, several_targets
+
+
+@dataclass(frozen=True)
+class JoinedLeaves:
+    """The trees of all members of a fitted ensemble, each with its own columns."""
+
+    model: Any
+    members: tuple[LeafMap, ...]
+    columns: tuple[IntArray | None, ...]  # of each member; None for all
+    branches: Branches
+
+    @property
+    def ends(self) -> IntArray:
+        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        return self.branches.ends
+
+    def leaf(self, X: Any) -> IntArray:
+        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        rows = member_rows(self.model, X)
+        out = np.empty((rows.shape[0], len(self.ends) - 1), dtype=np.int64)
+        tree = 0
+        for member, columns in zip(self.members, self.columns, strict=True):
+            leaf = member.leaf(rows if columns is None else rows[:, columns])
+            out[:, tree : tree + leaf.shape[1]] = leaf + self.ends[tree]
+            tree += leaf.shape[1]
+        return out
+
+
+def of_tree(model: Any) -> NodeLeaves:
+    """Leaves of a decision tree or an extra tree."""
+    _check(model)
+    return NodeLeaves(model, _branches(model))
+
+
+def of_forest(model: Any) -> NodeLeaves:
+    """Leaves of a random forest or of extra trees."""
+    _check(model)
+    return NodeLeaves(model, Branches.joined([_branches(tree) for tree in model.estimators_]))
+
+
+def of_gradient_boosting(model: Any) -> NodeLeaves:
+    """Leaves of gradient boosting: tree t·C + c is that of round t and class c."""
+    _check(model)
+    trees = model.estimators_.ravel()  # (rounds, classes), as `apply` orders them
+    return NodeLeaves(model, Branches.joined([_branches(tree) for tree in trees]))
+
+
+def member_rows(model: Any, X: Any) -> Any:
+    """Rows as bagging and AdaBoost hand them to their members: numbers without names."""
+    return validate_data(
+        model, X, reset=False, accept_sparse="csr", dtype=None, ensure_all_finite=False
+    )
+
+
+def member_columns(model: Any) -> list[IntArray | None]:
+    """The columns that each member of a fitted ensemble sees; None for all."""
+    features = getattr(model, "estimators_features_", [None] * len(model.estimators_))
+    every = np.arange(model.n_features_in_)
+    return [None if f is None or np.array_equal(f, every) else np.asarray(f) for f in features]
+
+
+def of_members(model: Any, members: list[LeafMap | None]) -> JoinedLeaves | None:
+    """Leaves of bagged or boosted trees, where the maps of all members are known."""
+    known = tuple(member for member in members if member is not None)
+    if len(known) < len(members):
+        return None
+    branches = Branches.joined([member.branches for member in known])
+    return JoinedLeaves(model, known, tuple(member_columns(model)), branches)
+
+
+def _check(model: Any) -> None:
+    refuse_unfitted(model)
+    if getattr(model, "n_outputs_", 1) > 1:
+        raise several_targets(model)
+
+
+def _branches(tree: Any) -> Branches:
+    return Branches.of_children(tree.tree_.children_left, tree.tree_.children_right)
