@@ -24,8 +24,6 @@ from pnml.core.trust import Evidence, Reference
 
 # Penalty of a leaf value; anything from 0.1 to 10 gives nearly the same order of rows.
 ALPHA = 0.3
-# More leaves than these make the Gram slow; evenly spaced trees stand for the others in it.
-MOST_LEAVES = 4_000
 _EXPLAINED_ROWS = 256
 
 
@@ -111,9 +109,12 @@ def count_cells(
     weights: FloatArray,
     words: int,
     groups: Sequence[Sequence[int]],
+    kept: IntArray,
 ) -> LeafCells:
-    """Count training rows, of which none has the weight 0; `words` counts words of all columns."""
-    kept = evenly_spaced(ends, MOST_LEAVES)
+    """Count training rows, of which none has the weight 0.
+
+    `words` is the number of words in all columns, `kept` the trees whose leaves enter the Gram.
+    """
     own = np.zeros(len(kept) + 1, dtype=np.int64)
     own[1:] = np.cumsum(np.diff(ends)[kept])
     leaf = rows.leaf[:, kept] + (own[:-1] - ends[kept])
@@ -127,20 +128,6 @@ def count_cells(
     reference = Reference(regrets, weights, None, _largest_excess(beyond))
     members = tuple(tuple(map(int, group)) for group in groups)
     return LeafCells(ends, kept, geometry, cells, ranges, reference, members)
-
-
-def evenly_spaced(ends: IntArray, most: int) -> IntArray:
-    """Evenly spaced trees with at most `most` leaves in all, and at least one tree.
-
-    >>> evenly_spaced(np.arange(0, 101, 10), 45)
-    array([0, 3, 6, 9])
-    """
-    sizes, trees = np.diff(ends), len(ends) - 1
-    for count in range(trees, 1, -1):
-        kept = np.unique(np.linspace(0, trees - 1, count).round().astype(np.int64))
-        if sizes[kept].sum() <= most:
-            return kept
-    return np.zeros(1, dtype=np.int64)
 
 
 def _largest_excess(beyond: FloatArray) -> FloatArray:
