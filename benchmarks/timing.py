@@ -70,7 +70,10 @@ def fresh_process(statement: str, times: int) -> FloatArray:
 def _calls_per_sample(call: Call) -> int:
     if _seconds(call, 1) > _SAMPLE_SECONDS:  # fills caches and loads lazy imports, too
         return 1
-    return max(1, int(_SAMPLE_SECONDS / _seconds(call, 1)))
+    calls = 1
+    while (seconds := _seconds(call, calls)) == 0:  # shorter than a tick of the clock
+        calls *= 2
+    return max(1, int(_SAMPLE_SECONDS / seconds))
 
 
 def _seconds(call: Call, calls: int) -> float:

@@ -174,13 +174,29 @@ def few_digits(tmp_path, monkeypatch, rng, network):
     monkeypatch.setattr(adversarial_subjects, "_APART", 20)
 
 
+def few_steps(module):
+    """The small budget of a module with every attack that it has, each cut short."""
+    usual = module.SIZES["small"].budget
+    caps = {"steps": 2, "targets": 1, "fab_steps": 2, "square_queries": 10, "hop_queries": 40}
+    fewer = {name: min(getattr(usual, name), cap) for name, cap in caps.items()}
+    return {"budget": replace(usual, hop_rows=1, **fewer), "held_out": 6}
+
+
+MNIST_SIZES = {"points": 3, "strengths": (0.1,), "starts": 1, "adaptive": 2, "sweep_steps": 2}
+
+
 @pytest.mark.parametrize(
     ("name", "module", "fewer"),
     [
-        ("adversarial-mnist", adversarial_mnist, {"points": 5, "strengths": (0.1,), "starts": 1}),
-        ("adversarial-curves", adversarial_curves, {"points": 4, "few": 3, "radii": (0.3,)}),
-        ("adversarial-holds", adversarial_holds, {"points": 4, "images": 8}),
+        ("adversarial-mnist", adversarial_mnist, MNIST_SIZES | few_steps(adversarial_mnist)),
+        ("adversarial-curves", adversarial_curves, {"points": 3, "few": 2, "radii": (0.3,)}),
+        (
+            "adversarial-holds",
+            adversarial_holds,
+            {"points": 3, "images": 8, "joint_steps": 2} | few_steps(adversarial_holds),
+        ),
     ],
+    ids=["adversarial-mnist", "adversarial-curves", "adversarial-holds"],
 )
 def test_an_entry_runs_draws_and_goes_on(name, module, fewer, few_digits, out, monkeypatch):
     pytest.importorskip("matplotlib")

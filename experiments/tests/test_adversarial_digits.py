@@ -27,8 +27,8 @@ _SMALL = adversarial_digits.SIZES["small"]
 TINY = replace(
     _SMALL,
     seeds=(0, 1),
-    points=8,
-    epochs=4,
+    points=4,
+    epochs=3,
     last=1,
     budget=replace(_SMALL.budget, steps=3, targets=1, fab_steps=0),
 )

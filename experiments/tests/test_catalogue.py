@@ -107,12 +107,13 @@ def test_those_beyond_the_thesis_have_no_number():
     assert all(entry.kind == "experiment" and not entry.number for entry in beyond())
 
 
-def test_listing_imports_neither_torch_nor_matplotlib():
+def test_listing_imports_no_experiment_and_neither_torch_nor_matplotlib():
     code = (
         "import sys; from pathlib import Path; "
-        "from pnml_experiments.framework.catalogue import thesis; "
-        "[e.state(Path()) for e in thesis()]; "
-        "print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
+        "from pnml_experiments.framework.catalogue import beyond, thesis; "
+        "[e.state(Path()) for e in (*thesis(), *beyond())]; "
+        "print([name for name in sys.modules if name in ('torch', 'matplotlib') "
+        "or name.startswith(('pnml_experiments.ch', 'pnml_experiments.studies'))])"
     )
     done = child.python(code, check=True)
     assert done.stdout.strip() == "[]"

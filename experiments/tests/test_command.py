@@ -114,7 +114,7 @@ def few(monkeypatch):
     made = (
         registry.find("regret-curve"),
         Experiment("broken", 2, "Broken", "no_such_module", extras=()),
-        registry.find("null-space-histograms"),
+        registry.find("ood-imagenet30"),
         Experiment("needy", 5, "Needy", "x", needs=("features/x.npz",), extras=()),
         Experiment("huge", 5, "Huge", "x", extras=(), scales=("full",)),
     )
@@ -126,19 +126,19 @@ def test_all_runs_what_can_be_run_and_goes_on_after_a_failure(few, call, tmp_pat
     done = call("reproduce", "--all", "-o", tmp_path / "out")
     assert done.code == 1
     assert re.search(r"regret-curve: \d+ s, .*result\.md", done.out)
-    assert re.search(r"null-space-histograms: \d+ s, ", done.out)
+    assert re.search(r"ood-imagenet30: \d+ s, ", done.out)
     assert "broken: failed" in done.out
     assert "broken: ModuleNotFoundError: No module named" in done.out
     assert "set PNML_DATA" in done.out
     assert "huge is not offered at the scale small." in done.out
-    assert (tmp_path / "out" / "null-space-histograms" / "small" / "result.md").is_file()
+    assert (tmp_path / "out" / "ood-imagenet30" / "small" / "result.md").is_file()
 
 
 def test_all_for_machines_keeps_done_skipped_and_failed_apart(few, call, tmp_path):
     done = call("reproduce", "--all", "--json", "-j", "1", "-o", tmp_path / "out")
     assert done.code == 1
     document = json.loads(done.out)
-    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "null-space-histograms"]
+    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "ood-imagenet30"]
     assert all(entry["seconds"] > 0 for entry in document["done"])
     assert [entry["id"] for entry in document["failed"]] == ["broken"]
     skipped = {entry["id"]: entry["reason"] for entry in document["skipped"]}
@@ -150,7 +150,7 @@ def test_all_for_machines_keeps_done_skipped_and_failed_apart(few, call, tmp_pat
 def test_any_number_of_jobs_finds_the_same(few, call, tmp_path, jobs):
     done = call("reproduce", "--all", "--json", "-j", str(jobs), "-o", tmp_path / "out")
     document = json.loads(done.out)
-    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "null-space-histograms"]
+    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "ood-imagenet30"]
     assert document["failed"][0]["reason"].startswith("ModuleNotFoundError")
     alone = json.loads(call("reproduce", "regret-curve", "--json", "-o", tmp_path / "alone").out)
     assert document["done"][0]["tables"] == alone["done"][0]["tables"]
@@ -165,12 +165,12 @@ class Dying(Experiment):
 
 def test_a_process_that_is_lost_is_a_failure_and_takes_no_other_along(call, tmp_path, monkeypatch):
     lost = Dying("lost", 2, "Lost", "x", extras=(), minutes=(1.0, 1.0))  # the first to begin
-    others = registry.find("regret-curve"), registry.find("iris-maps")
+    others = registry.find("regret-curve"), registry.find("ood-imagenet30")
     monkeypatch.setattr(registry, "EXPERIMENTS", (lost, *others))
     done = call("reproduce", "--all", "--json", "-j", "2", "-o", tmp_path / "out")
     assert done.code == 1
     document = json.loads(done.out)
-    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "iris-maps"]
+    assert [entry["id"] for entry in document["done"]] == ["regret-curve", "ood-imagenet30"]
     ((name, reason),) = [(entry["id"], entry["reason"]) for entry in document["failed"]]
     assert name == "lost"
     assert reason.startswith("BrokenProcessPool")

@@ -12,10 +12,11 @@ import oracle
 
 pytest.importorskip("matplotlib")
 
-from pnml_experiments.ch4_luckiness import pmlb_rows, shift
+from pnml_experiments.ch4_luckiness import pmlb_rows
 from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Trained
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.stored_files import shift_path
 from pnml_experiments.studies import luckiness_choice, luckiness_rules
 from pnml_experiments.studies.luckiness_choice import BASE
 
@@ -136,7 +137,7 @@ def folder(tmp_path, monkeypatch, rng):
             np.savetxt(file, table, delimiter="\t", header="a\tb\tc\ttarget", comments="")
     X, new = rng.normal(size=(30, 3)), 2 + rng.normal(size=(20, 3))
     targets = {"y_train": X.sum(axis=1) + rng.normal(size=30), "y_test": new.sum(axis=1)}
-    np.savez(tmp_path / shift.path_of("wine"), X_train=X, X_test=new, **targets)
+    np.savez(tmp_path / shift_path("wine"), X_train=X, X_test=new, **targets)
     monkeypatch.setenv("PNML_DATA", str(tmp_path))
     monkeypatch.setattr(luckiness_choice, "_DRAWS", {"small": 3})
     return tmp_path

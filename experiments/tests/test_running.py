@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
-import child
 from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml_experiments.framework import running
 from pnml_experiments.framework.experiment import Experiment
 from pnml_experiments.framework.page import cells, page
-from pnml_experiments.framework.registry import EXPERIMENTS, find
+from pnml_experiments.framework.registry import EXPERIMENTS, find, read
 from pnml_experiments.framework.result import Result, Row, Table, exactly
 from pnml_experiments.framework.running import reproduce
 
@@ -119,19 +120,28 @@ def test_unknown_names_are_answered_with_near_ones():
         find("zzz")
 
 
-def test_names_are_unique_and_every_module_has_a_run():
-    from importlib.util import find_spec
-
+def test_names_are_unique():
     assert len({experiment.id for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
-    for experiment in EXPERIMENTS:
-        assert find_spec(f"pnml_experiments.{experiment.module}") is not None
 
 
-def test_listing_imports_neither_torch_nor_matplotlib():
-    code = (
-        "import sys; from pnml_experiments.framework.registry import EXPERIMENTS; "
-        "[e.lacking() for e in EXPERIMENTS]; "
-        "print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
-    )
-    done = child.python(code, check=True)
-    assert done.stdout.strip() == "[]"
+@pytest.mark.parametrize("module", sorted({experiment.module for experiment in EXPERIMENTS}))
+def test_what_is_read_from_a_file_is_what_its_module_declares(module):
+    pytest.importorskip("torch")
+    imported = import_module(f"pnml_experiments.{module}")
+    assert callable(imported.run)
+    declared = getattr(imported, "EXPERIMENTS", None) or (imported.EXPERIMENT,)
+    listed = [experiment for experiment in EXPERIMENTS if experiment.module == module]
+    assert {replace(one, module=module) for one in declared} == set(listed)
+    assert len(listed) == 1 or all(one.case for one in listed)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["EXPERIMENT = Experiment(\n    'one', 2,\n)\n", "EXPERIMENT = (\n    3,\n)\n"],
+    ids=["positional", "number"],
+)
+def test_a_header_that_is_not_made_of_keywords_is_refused(tmp_path, header):
+    path = tmp_path / "one.py"
+    path.write_text(header)
+    with pytest.raises(ValueError, match="keywords"):
+        list(read(path, "studies.one"))

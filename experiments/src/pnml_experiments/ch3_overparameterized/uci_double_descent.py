@@ -30,6 +30,7 @@ from pnml_experiments.framework.experiment import Experiment, Progress, Scale, c
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import numbers
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
+from pnml_experiments.framework.stored_files import UCI
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,17 +46,7 @@ EXPERIMENT = Experiment(
     uses=("uci",),
 )
 
-UCI = {
-    "yacht": "yacht",
-    "energy": "energy",
-    "power": "power-plant",
-    "concrete": "concrete",
-    "boston": "bostonHousing",
-    "wine": "wine-quality-red",
-    "kin8nm": "kin8nm",
-    "naval": "naval-propulsion-plant",
-    "protein": "protein-tertiary-structure",
-}
+SETS = ("yacht", "energy", "power", "concrete", "boston", "wine", "kin8nm", "naval", "protein")
 PRINTED, FAIR = "printed", "fair"
 PNML, FIT = "pNML", "min-norm"
 LEARNERS = {PNML: "pnml", FIT: "min_norm"}
@@ -106,7 +97,7 @@ class Sizes:
     splits: int
 
 
-SIZES = {"small": Sizes(("yacht", "energy", "power"), 2), "full": Sizes(tuple(UCI), 20)}
+SIZES = {"small": Sizes(("yacht", "energy", "power"), 2), "full": Sizes(SETS, 20)}
 _PROTOCOLS: Mapping[str, tuple[Callable[[Split], Split], Callable[[Split, int], Losses]]] = {
     PRINTED: (as_printed, printed_losses),
     FAIR: (lambda split: split, fair_losses),
@@ -132,7 +123,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
 
 
 def _path(name: str) -> str:
-    return f"uci/{UCI[name]}.npz"
+    return UCI["housing" if name == "boston" else name]
 
 
 def _splits(name: str, sizes: Sizes) -> int:

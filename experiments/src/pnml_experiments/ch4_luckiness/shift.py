@@ -30,6 +30,7 @@ from pnml_experiments.framework.experiment import Experiment, Progress, Scale, c
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import lines
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
+from pnml_experiments.framework.stored_files import shift_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -80,7 +81,7 @@ Rows = Callable[[], tuple[Trained, FloatArray, FloatArray]]
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """The printed table, log-losses, the rule of the thesis, and areas under the curve."""
-    here = [name for name in SETS if is_here(path_of(name))]
+    here = [name for name in SETS if is_here(shift_path(name))]
     tell = counted(progress, len(here))
     found: dict[str, Piece] = {}
     for name in here:
@@ -120,25 +121,16 @@ def printed() -> dict[tuple[str, str], float]:
     return found
 
 
-def path_of(name: str) -> str:
-    """Where a set is, below the data folder.
-
-    >>> path_of("wine")
-    'shift/wine.npz'
-    """
-    return f"shift/{name}.npz"
-
-
 def read(name: str) -> tuple[Trained, FloatArray, FloatArray]:
     """Training rows, test rows and their targets; columns of variance 1 over training."""
-    stored = arrays(path_of(name))
+    stored = arrays(shift_path(name))
     X, new, y, truth = (stored[part].astype(float) for part in _STORED)
     return _scaled(X, new, y, truth)
 
 
 def read_last() -> tuple[Trained, FloatArray, FloatArray]:
     """Triazines with the last fifth of all rows as test rows, the split of the printed errors."""
-    stored = arrays(path_of("triazines"))
+    stored = arrays(shift_path("triazines"))
     X, new, y, truth = (stored[part].astype(float) for part in _STORED)
     X, y = np.vstack([X, new]), np.concatenate([y, truth])
     cut = len(y) - int(np.ceil(len(y) / 5))

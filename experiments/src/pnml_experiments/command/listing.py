@@ -1,4 +1,4 @@
-"""``pnml reproduce --list``: what can be run again, what it costs, needs and has found."""
+"""``pnml reproduce --list``: every entry with its cost, its data and its state."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from pnml_experiments.framework.catalogue import Entry
     from pnml_experiments.framework.experiment import Experiment
 
-# Widths of all columns of numbers with what is between columns, and of the longest id.
+# Width of all number columns with their gaps, and of the longest id.
 _NUMBERS, _LONGEST = 38, 26
 
 
 def show_list(output: Path, as_json: bool) -> None:
-    """Print all entries of the catalogue, and the experiments that the thesis has not."""
+    """Print all entries of the thesis, and the experiments beyond it."""
     from pnml.cli.console import print_json, print_words
     from pnml_experiments.framework.catalogue import beyond, thesis
     from pnml_experiments.framework.registry import EXPERIMENTS
 
     if as_json:
         entries = [_document(entry, output) for entry in (*thesis(), *beyond())]
-        experiments = [_experiment(one, output) for one in EXPERIMENTS]
+        experiments = [_experiment(experiment, output) for experiment in EXPERIMENTS]
         print_json({"entries": entries, "experiments": experiments})
         return
     for title, part in (("The thesis", thesis()), ("Beyond the thesis", beyond())):
@@ -79,32 +79,34 @@ def _minutes(value: float | None) -> str:
 
 
 def _document(entry: Entry, output: Path) -> dict[str, Any]:
-    scales = list(dict.fromkeys(scale for one in entry.experiments for scale in one.scales))
+    scales = list(
+        dict.fromkeys(scale for experiment in entry.experiments for scale in experiment.scales)
+    )
     return {
         "id": entry.id,
         "kind": entry.kind,
         "number": entry.number,
         "chapter": entry.chapter,
         "title": entry.title,
-        "experiments": [one.id for one in entry.experiments],
+        "experiments": [experiment.id for experiment in entry.experiments],
         "minutes": {scale: entry.cost(scale) for scale in scales},
         "data": list(entry.data),
         "state": entry.state(output),
     }
 
 
-def _experiment(one: Experiment, output: Path) -> dict[str, Any]:
+def _experiment(experiment: Experiment, output: Path) -> dict[str, Any]:
     from pnml_experiments.framework.catalogue import state
 
-    lack = one.lacking()
+    lack = experiment.lacking()
     return {
-        "id": one.id,
-        "chapter": one.chapter,
-        "title": one.title,
-        "scales": list(one.scales),
-        "minutes": {scale: one.cost(scale) for scale in one.scales},
-        "beyond": one.beyond,
+        "id": experiment.id,
+        "chapter": experiment.chapter,
+        "title": experiment.title,
+        "scales": list(experiment.scales),
+        "minutes": {scale: experiment.cost(scale) for scale in experiment.scales},
+        "beyond": experiment.beyond,
         "ready": lack is None,
         "lacking": lack and lack.sentence,
-        "state": state(one, output),
+        "state": state(experiment, output),
     }

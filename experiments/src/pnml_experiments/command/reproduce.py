@@ -1,4 +1,4 @@
-"""``pnml reproduce``: a table or a figure of the thesis, beside what was printed."""
+"""``pnml reproduce``: run experiments and print them beside what was printed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ScaleName(StrEnum):
-    """How much is run: minutes, hours where that is offered, or all of the data at hand."""
+    """How much is run: minutes, hours (where offered), or all of the data."""
 
     small = "small"
     medium = "medium"
@@ -82,15 +82,15 @@ def reproduce(
     else:
         documents = []
         for experiment in asked(name):
-            done = _run(experiment, scale.value, output, fresh)
-            documents.append(_show(experiment, *done, quiet=as_json))
+            outcome = _run(experiment, scale.value, output, fresh)
+            documents.append(_show(experiment, *outcome, quiet=as_json))
         _close(documents, [], [], as_json)
 
 
 def _run(
     experiment: Experiment, scale: str, output: Path, fresh: bool
 ) -> tuple[Result, Path, float]:
-    """The result, its page and the seconds that it took."""
+    """Result, page and seconds of one run."""
     from pnml.runtime.progress import terminal_bar
     from pnml_experiments.framework.running import reproduce as run
 
@@ -101,7 +101,7 @@ def _run(
 
 
 def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) -> None:
-    """Run all that can be run, a line for each; exit with 1 where one of them has failed."""
+    """Run all that can run and print a line for each; exit code 1 if one fails."""
     from pnml.cli.console import print_words
     from pnml_experiments.command.run_all import finished, split
 
@@ -124,7 +124,7 @@ def _run_all(scale: str, output: Path, fresh: bool, jobs: int, as_json: bool) ->
 def _show(
     experiment: Experiment, result: Result, page: Path, seconds: float, *, quiet: bool
 ) -> dict[str, Any]:
-    """The result as plain values, which people see as words as soon as it is there."""
+    """Print the result in words, unless quiet; the result as plain values."""
     from pnml.cli.console import print_words
     from pnml_experiments.command.run_all import document
 

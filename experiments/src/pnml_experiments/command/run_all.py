@@ -1,4 +1,4 @@
-"""``pnml reproduce --all``: every experiment that can be run here, several side by side."""
+"""``pnml reproduce --all``: every experiment that can run here, several in parallel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What became of a task: a document, or the reason why there is none."""
+    """Outcome of a task: its document, or why it failed."""
 
     experiment: Experiment
     document: dict[str, Any] | None
@@ -36,7 +36,7 @@ class Finished(NamedTuple):
 
 
 def usual_jobs() -> int:
-    """How many experiments are run side by side where nobody says."""
+    """Default number of experiments that run in parallel."""
     from joblib import cpu_count
 
     cores: int = cpu_count()
@@ -44,7 +44,7 @@ def usual_jobs() -> int:
 
 
 def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple[str, str]]]:
-    """What can be run here, and the names of the others with the reasons."""
+    """Tasks that can run here, and (id, reason) of the others."""
     from pnml_experiments.framework.registry import EXPERIMENTS
 
     tasks, skipped = [], []
@@ -61,7 +61,7 @@ def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple
 
 
 def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
-    """What becomes of the tasks, as soon as it is known; a failure does not end the others."""
+    """Outcomes of the tasks as they finish; a failure does not stop the others."""
     from pnml.runtime.progress import terminal_bar
 
     if jobs == 1:
@@ -69,18 +69,18 @@ def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
             with terminal_bar(task.experiment.id) as tell:
                 yield _tried(task, tell)
         return
-    # the longest first, so that none of them is left for the end
+    # the longest first, so that none of them starts last
     by_cost = sorted(tasks, key=lambda task: -(task.experiment.cost(task.scale) or 0.0))
-    taken_along = []
+    lost_with_pool = []
     with terminal_bar("experiments") as tell:
         for done, (task, future) in enumerate(_side_by_side(by_cost, jobs), 1):
             tell(done, len(tasks))
             if future.exception() is None:
                 yield future.result()
             else:
-                taken_along.append(task)
-    # a process that is lost ends all that wait, and nobody says whose it was
-    for task in taken_along:
+                lost_with_pool.append(task)
+    # a process that dies breaks the whole pool and does not say whose it was: retry one by one
+    for task in lost_with_pool:
         for _, future in _side_by_side([task], 1):
             error = future.exception()
             lost = Finished(task.experiment, None, _words(error) if error else "")
@@ -88,7 +88,7 @@ def finished(tasks: list[Task], jobs: int) -> Iterator[Finished]:
 
 
 def _side_by_side(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Future[Finished]]]:
-    """The tasks in processes of their own, as they end."""
+    """Tasks with their futures as they finish, each task in a process of its own."""
     from joblib import cpu_count
 
     threads = max(1, cpu_count() // jobs)
@@ -137,6 +137,6 @@ def _words(error: BaseException) -> str:
 
 
 def _limit(threads: int) -> None:
-    """Let this process use so many threads; said before numpy and torch look for cores."""
+    """Limit the threads of this process, before numpy and torch count the cores."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, str(threads))

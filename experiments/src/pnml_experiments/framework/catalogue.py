@@ -18,7 +18,7 @@ SCALES = ("small", "medium", "full")
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure, table or algorithm of the thesis, or an experiment that the thesis has not."""
+    """A figure, table or algorithm of the thesis, or an experiment beyond it."""
 
     id: str
     number: str  # in the thesis, with its kind; empty where it has none
@@ -37,10 +37,10 @@ class Entry:
         return self.number.partition(" ")[0].lower() or "experiment"
 
     def cost(self, scale: str) -> float | None:
-        """Minutes at a scale, about; None where one of its experiments does not say."""
-        each = [experiment.cost(scale) for experiment in self.experiments]
-        known = [minutes for minutes in each if minutes is not None]
-        return sum(known) if len(known) == len(each) else None
+        """Approximate minutes at a scale; None if one of its experiments has none."""
+        costs = [experiment.cost(scale) for experiment in self.experiments]
+        known = [minutes for minutes in costs if minutes is not None]
+        return sum(known) if len(known) == len(costs) else None
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -49,12 +49,12 @@ class Entry:
         return tuple(sorted({path.partition("/")[0] for path in paths}))
 
     def state(self, folder: Path) -> str:
-        """Whether it is done below a folder of results, can be run, or what it needs."""
-        return "; ".join(dict.fromkeys(state(one, folder) for one in self.experiments))
+        """``done at SCALE``, ``can run``, or ``needs …`` for what is missing."""
+        return "; ".join(dict.fromkeys(state(part, folder) for part in self.experiments))
 
 
 def state(experiment: Experiment, folder: Path) -> str:
-    """Whether an experiment is done below a folder, can be run, or what it needs."""
+    """``done at SCALE`` below a folder of results, ``can run``, or ``needs …``."""
     missing = experiment.print_alone()
     if missing:
         return f"needs {missing}"
@@ -66,7 +66,7 @@ def state(experiment: Experiment, folder: Path) -> str:
 
 
 def finished(experiment: Experiment, folder: Path) -> list[str]:
-    """The scales at which an experiment is done below a folder, the smallest first."""
+    """The scales with a result below the folder, smallest first."""
     return [scale for scale in SCALES if Path(folder, experiment.id, scale, "rows.jsonl").is_file()]
 
 
@@ -91,7 +91,7 @@ def thesis() -> tuple[Entry, ...]:
 
 
 def beyond() -> tuple[Entry, ...]:
-    """The experiments that the thesis has not.
+    """The experiments beyond the thesis.
 
     >>> beyond()[0].kind
     'experiment'

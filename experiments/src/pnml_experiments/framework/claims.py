@@ -1,4 +1,4 @@
-"""What the thesis claims, and what became of each claim when it was measured again."""
+"""The claims of the thesis with our verdicts, and the page that lists them."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ def claims() -> tuple[Claim, ...]:
     """Every claim that stands beside an experiment, by chapter."""
     modules = dict.fromkeys(one.module for one in EXPERIMENTS)
     loaded = [import_module(f"pnml_experiments.{name}") for name in modules]
-    every = [claim for module in loaded for claim in getattr(module, "CLAIMS", ())]
-    return tuple(sorted(every, key=lambda claim: claim.chapter))
+    collected = [claim for module in loaded for claim in getattr(module, "CLAIMS", ())]
+    return tuple(sorted(collected, key=lambda claim: claim.chapter))
 
 
 def judged(docs: Path, experiment: str | None = None) -> Iterator[tuple[Claim, Verdict]]:
-    """Every claim whose rows are below a folder of pages, or that of one page, with its verdict."""
+    """Claims with verdicts, as far as their rows are below `docs`; of one experiment or all."""
     for claim in claims():
         rows = docs / "data" / f"{claim.experiment}.jsonl"
         if rows.is_file() and experiment in (None, claim.experiment):
             yield claim, _verdict(claim, stored(rows))
 
 
-def _verdict(claim: Claim, found: Stored) -> Verdict:
+def _verdict(claim: Claim, rows: Stored) -> Verdict:
     try:
-        return claim.judge(Evidence(found.result))
+        return claim.judge(Evidence(rows.result))
     except InputError:  # a small scale does not have all tables
-        return Verdict("not settled here", f"The scale {found.scale} does not have the rows.")
+        return Verdict("not settled here", f"The scale {rows.scale} does not have the rows.")
 
 
 def claims_page(docs: Path) -> str:
-    """The page of all claims that can be judged from the rows below a folder of pages."""
+    """The page of all claims that the rows below `docs` can settle."""
     verdicts = list(judged(docs))
     count: Counter[str] = Counter(verdict.word for _, verdict in verdicts)
     summary = ", ".join(f"{count[word]} × {word}" for word in get_args(Word) if count[word])

@@ -52,9 +52,10 @@ class Code:
             if here in seen or module is None:
                 continue
             seen.add(here)
-            if here.name in module.imported:
-                waiting += self._targets(module.imported[here.name])
-            for statement in (*module.effects, *module.bound(here.name)):
+            base, _, attribute = here.name.partition(".")
+            if base in module.imported:
+                waiting += self._targets(module.imported[base], attribute)
+            for statement in (*module.effects, *module.bound(base)):
                 texts.add(ast.dump(statement))
                 waiting += [Name(here.module, name) for name in _names(statement)]
                 waiting += [
@@ -65,11 +66,11 @@ class Code:
                 ]
         return texts
 
-    def _targets(self, source: Name) -> list[Name]:
-        """The name that an import brings: all of a module, or one name of it."""
+    def _targets(self, source: Name, attribute: str = "") -> list[Name]:
+        """What an import brings: a name of a module, or a module, of which one name is used."""
         submodule = f"{source.module}.{source.name}"
         if source.name != _EVERYTHING and self._path(submodule) is not None:
-            return [Name(submodule, _EVERYTHING)]
+            return [Name(submodule, attribute or _EVERYTHING)]
         return [source]
 
     def _path(self, module: str) -> Path | None:
@@ -107,7 +108,7 @@ class _Module:
     def bound(self, name: str) -> list[ast.stmt]:
         """The statements that bind this name."""
         if name == _EVERYTHING:
-            return [statement for each in self._bound.values() for statement in each]
+            return [statement for item in self._bound.values() for statement in item]
         return self._bound.get(name, [])
 
 
@@ -147,7 +148,10 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, Name]]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """Names that the code uses; annotations compute nothing."""
+    """Names that the code uses, ``a.b`` for an attribute of a name; annotations do not count."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        yield f"{node.value.id}.{node.attr}"
+        return
     if isinstance(node, ast.Name):
         yield node.id
     for field, value in ast.iter_fields(node):
@@ -188,14 +192,14 @@ def _held(function: Any) -> list[Name]:
     """The top-level names around a function and around the functions in its closure."""
     waiting, names, seen = [function], [], set[int]()
     while waiting:
-        each = waiting.pop()
-        each = getattr(each, "__func__", getattr(each, "func", each))  # bound methods, partials
-        if id(each) in seen:
+        item = waiting.pop()
+        item = getattr(item, "__func__", getattr(item, "func", item))  # bound methods, partials
+        if id(item) in seen:
             continue
-        seen.add(id(each))
-        if hasattr(each, "__qualname__"):
-            names.append(Name(each.__module__, each.__qualname__.partition(".")[0]))
-        cells = getattr(each, "__closure__", None) or ()
+        seen.add(id(item))
+        if hasattr(item, "__qualname__"):
+            names.append(Name(item.__module__, item.__qualname__.partition(".")[0]))
+        cells = getattr(item, "__closure__", None) or ()
         waiting += [cell.cell_contents for cell in cells if callable(_content(cell))]
     return names
 

@@ -1,4 +1,4 @@
-"""Data of the experiments, read from the folder that PNML_DATA names."""
+"""Read arrays and weights below the folder that PNML_DATA names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Images = npt.NDArray[np.uint8]
 
 
 def data_path(name: str) -> Path:
-    """A file below the data folder, which need not be there."""
+    """Path of a file below the data folder; it may be missing."""
     return Path(os.environ.get(VARIABLE, ""), name)
 
 
@@ -32,10 +32,10 @@ def is_here(name: str) -> bool:
 
 
 class StoredArrays(dict[str, npt.NDArray[Any]]):
-    """The arrays of a file by name; one that is not in it is missed in a sentence."""
+    """The arrays of a file by name; a missing one raises InputError."""
 
-    def __init__(self, name: str, found: Mapping[str, npt.NDArray[Any]]) -> None:
-        super().__init__(found)
+    def __init__(self, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        super().__init__(arrays)
         self._name = name
 
     def __missing__(self, key: str) -> npt.NDArray[Any]:
@@ -46,7 +46,7 @@ class StoredArrays(dict[str, npt.NDArray[Any]]):
 
 
 def arrays(name: str) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of an ``.npz`` file below the data folder; nothing in it is run."""
+    """All arrays of an ``.npz`` file below the data folder; pickles are refused."""
     path = data_path(name)
     if not is_here(name):
         raise InputError(
@@ -58,17 +58,17 @@ def arrays(name: str) -> dict[str, npt.NDArray[Any]]:
 
 
 def weights(name: str) -> dict[str, Tensor]:
-    """The state dict of a checkpoint below the data folder; nothing in it is run."""
+    """The state dict of a checkpoint below the data folder, loaded with weights_only."""
     import torch
 
     with _readable(name):
-        found = torch.load(data_path(name), weights_only=True, map_location="cpu")
-        state: dict[str, Tensor] = found.get("state_dict", found)
+        stored = torch.load(data_path(name), weights_only=True, map_location="cpu")
+        state: dict[str, Tensor] = stored.get("state_dict", stored)
         return {key.removeprefix("module."): value for key, value in state.items()}
 
 
 def with_weights(network: nn.Module, name: str) -> nn.Module:
-    """The network with the weights of a checkpoint, all of them and no others, in eval mode."""
+    """The network with exactly the weights of a checkpoint, in eval mode."""
     state = weights(name)
     # checkpoints of old releases do not count batches
     for key, value in network.state_dict().items():
@@ -87,7 +87,7 @@ def with_weights(network: nn.Module, name: str) -> nn.Module:
 
 @contextmanager
 def _readable(name: str) -> Iterator[None]:
-    """One sentence for a file that is cut short or of another make; readers raise anything."""
+    """Turn any error of a reader into one sentence that names the file."""
     try:
         yield
     except MemoryError:

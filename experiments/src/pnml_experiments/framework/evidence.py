@@ -1,4 +1,4 @@
-"""How claims are judged: a claim, a verdict, and the rows that it rests on."""
+"""A claim of the thesis, the verdict on it, and the rows behind the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Word = Literal["holds", "holds in part", "does not hold", "not settled here"]
 
 
 class Verdict(NamedTuple):
-    """What became of a claim, and the numbers that say so."""
+    """The verdict on a claim, and a sentence with the numbers behind it."""
 
     word: Word
     evidence: str
@@ -22,39 +22,39 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Rows of a result, to be asked for by table and labels."""
+    """Rows of a result, looked up by table and labels."""
 
     result: Result
 
     def rows(self, table: str, **labels: str) -> list[Row]:
         """Rows of the table whose title begins like this, and which have these labels."""
-        titled = [each for each in self.result.tables if each.title.startswith(table)]
+        titled = [part for part in self.result.tables if part.title.startswith(table)]
         if not titled:
             raise InputError(f"There is no table {table!r} here; run the experiment again.")
         asked = {name.replace("_", " "): value for name, value in labels.items()}
         return [
             row
-            for each in titled
-            for row in each.rows
+            for part in titled
+            for row in part.rows
             if asked.items() <= {name.rstrip(",%"): v for name, v in row.labels.items()}.items()
         ]
 
     def row(self, table: str, **labels: str) -> Row:
         """The one row with these labels."""
-        found = self.rows(table, **labels)
-        if len(found) != 1:
-            raise InputError(f"{len(found)} rows of {table!r} have {labels}, not one.")
-        return found[0]
+        rows = self.rows(table, **labels)
+        if len(rows) != 1:
+            raise InputError(f"{len(rows)} rows of {table!r} have {labels}, not one.")
+        return rows[0]
 
     def ours(self, table: str, **labels: str) -> Estimate:
-        """What came out, by the protocol of the thesis."""
+        """Our number under the protocol of the thesis."""
         value = self.row(table, **labels).ours
         if value is None:
             raise InputError(f"The row {labels} of {table!r} was not run.")
         return value
 
     def fair(self, table: str, **labels: str) -> Estimate:
-        """What came out by the fair protocol, which may be the same."""
+        """Our number under the fair protocol, or that of the thesis if they are the same."""
         row = self.row(table, **labels)
         value = row.ours if row.fair is None else row.fair
         if value is None:
@@ -64,7 +64,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the thesis says, in our words, and the rule by which it is judged."""
+    """A claim of the thesis, in our words, and the rule that judges it."""
 
     chapter: int
     text: str
@@ -73,7 +73,7 @@ class Claim:
 
 
 def by_count(good: int, of: int, evidence: str) -> Verdict:
-    """A verdict on something that should be so in all of several cases."""
+    """Verdict on a claim about several cases, by the number of cases where it is true."""
     if good == of:
         return Verdict("holds", evidence)
     return Verdict("holds in part" if 2 * good >= of else "does not hold", evidence)

@@ -1,4 +1,4 @@
-"""What can be run again, and what it takes."""
+"""An experiment: its metadata, what it needs, and how it is run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pnml_experiments.framework.result import Result
 from pnml_experiments.framework.stored_files import VARIABLE, paths
 
 Scale = Literal["small", "medium", "full"]
-# Told by (done, total).
+# Called with (done, total).
 Progress = Callable[[int, int], None]
 Run = Callable[..., Result]
 
-# What an extra of this package brings, by the name under which it is imported.
+# Extra of pnml → the module that it installs.
 _BRINGS = {"torch": "torch", "plots": "matplotlib"}
 
 
 def counted(progress: Progress, total: int) -> Callable[[int], None]:
-    """Progress for those who know only how much more is done.
+    """Progress by increments: call it with how much more is done.
 
     >>> tell = counted(lambda done, total: print(done, "of", total), 5)
     >>> tell(2)
@@ -46,9 +46,9 @@ def counted(progress: Progress, total: int) -> Callable[[int], None]:
 
 @dataclass(frozen=True)
 class Lack:
-    """What an experiment cannot be run without."""
+    """Something missing without which an experiment cannot run."""
 
-    what: str  # to set, to put there or to install
+    what: str  # a variable, a path or an extra
     sentence: str
 
 
@@ -68,10 +68,10 @@ class Experiment:
     uses: tuple[str, ...] = ()  # the same, of files that only add rows
     extras: tuple[str, ...] = ("plots",)
     scales: tuple[Scale, ...] = ("small", "full")
-    minutes: tuple[float, ...] = ()  # of one core at each scale, about; none where not known
-    own: tuple[str, ...] = ()  # paths or things of which one must be here for numbers of our own
-    gpu: bool = False  # the same of a GPU
-    beyond: bool = False  # no table or figure of the thesis, but ours
+    minutes: tuple[float, ...] = ()  # of one core at each scale, approximate
+    own: tuple[str, ...] = ()  # files, one of which our own numbers need
+    gpu: bool = False  # our own numbers need a GPU
+    beyond: bool = False  # a study that the thesis does not have
 
     def __post_init__(self) -> None:
         for name in ("needs", "uses", "own"):
@@ -83,7 +83,7 @@ class Experiment:
         return run(*[self.case] * bool(self.case), scale, out, progress)
 
     def lacking(self) -> Lack | None:
-        """What must be set or installed first; None where nothing is missing."""
+        """The first thing that is missing; None if the experiment can run."""
         for extra in self.extras:
             if find_spec(_BRINGS[extra]) is None:
                 return Lack(
@@ -108,14 +108,14 @@ class Experiment:
         return None
 
     def print_alone(self) -> str:
-        """What is missing for numbers of our own, so that a run shows what was printed."""
+        """What is missing for our own numbers; a run then shows only printed ones."""
         folder = os.environ.get(VARIABLE, "")
         if self.own and not (folder and any(Path(folder, path).is_file() for path in self.own)):
             return self.own[0]
         return "a GPU" if self.gpu and which("nvidia-smi") is None else ""
 
     def cost(self, scale: str) -> float | None:
-        """Minutes at a scale, about; None where it is not offered or not known.
+        """Approximate minutes at a scale; None if not offered or not known.
 
         >>> Experiment("one", 2, "One", "one", minutes=(0.5, 10.0)).cost("full")
         10.0
@@ -124,13 +124,13 @@ class Experiment:
         return known.get(scale)
 
     def files(self) -> list[Path]:
-        """The data files that the result depends on, as far as they are here."""
+        """The data files that the result depends on, those that exist."""
         folder = os.environ.get(VARIABLE, "")
         names = dict.fromkeys((*self.needs, *self.uses)) if folder else {}
         return [path for name in names if (path := Path(folder, name)).is_file()]
 
     def check(self, scale: str) -> Scale:
-        """The scale, or one sentence where it or something else is not to be had."""
+        """The scale, if it is offered and nothing is missing; InputError otherwise."""
         if scale not in self.scales:
             raise InputError(
                 f"{self.id} runs at the scales {' and '.join(self.scales)}, but {scale} was asked "

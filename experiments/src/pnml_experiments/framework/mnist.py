@@ -72,7 +72,7 @@ class SmallCNN(nn.Module):
 
 
 def trained(images: Tensor, labels: Tensor, *, epochs: int, seed: int) -> SmallCNN:
-    """The network after so many passes of Adam over the images, in eval mode."""
+    """The network after `epochs` passes of Adam over the images, in eval mode."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = SmallCNN()

@@ -1,4 +1,4 @@
-"""Where an experiment keeps what it has finished, so that an interrupted run goes on from there."""
+"""Store finished pieces of an experiment, so that an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BLOCK = 2**20
 
 
 class Output:
-    """Finished pieces of one experiment as JSON lines, and arrays that several may share.
+    """Finished pieces of one experiment as JSON lines, and a cache of arrays.
 
     Parameters
     ----------
-    folder : where the pieces and the result go; made where it is missing
-    cache : where arrays go that are slow to compute
-    stamp : what the pieces depend on; those with another stamp are forgotten
-    fresh : forget finished pieces and arrays in any case
+    folder : for the pieces and the result; created if missing
+    cache : folder for arrays that are slow to compute; experiments share it
+    stamp : fingerprint of what the pieces depend on; pieces with another stamp are dropped
+    fresh : drop finished pieces and arrays in any case
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as name:
@@ -66,10 +66,10 @@ class Output:
         return key in self._pieces
 
     def piece(self, key: str, compute: Callable[[], Any]) -> Any:
-        """What was computed under this key, now or in an earlier run; plain JSON values."""
+        """The value stored under this key, computed if there is none; plain JSON values."""
         if key not in self._pieces:
             value = json.loads(json.dumps(compute(), allow_nan=False))
-            # one write of one line: what interrupts us leaves it whole or to be cut off
+            # one write of one line: an interruption leaves it whole, or cut short and dropped
             with self._path.open("ab", buffering=0) as file:
                 file.write(_line({"piece": key, "value": value}))
                 os.fsync(file.fileno())
@@ -79,24 +79,24 @@ class Output:
     def arrays(
         self, name: str, depends: Iterable[Path | str], compute: Callable[[], Arrays]
     ) -> Arrays:
-        """Arrays computed by this code from these files and settings, now or in an earlier run."""
+        """Arrays stored for this code, these files and settings; computed if there are none."""
         parts = [version("pnml"), function_digest(compute), *depends]
         key = f"{name}-{digest(parts)[:16]}"
         path = self._cache / f"{key}.npz"
         if path.is_file() and (not self._fresh or key in self._computed):
-            broken = suppress(OSError, ValueError, BadZipFile, EOFError)  # computed again then
+            broken = suppress(OSError, ValueError, BadZipFile, EOFError)  # then compute again
             with broken, path.open("rb") as held, np.load(held, allow_pickle=False) as stored:
                 return dict(stored)
-        found = compute()
+        arrays = compute()
         with whole_file(path) as file:
-            np.savez(file, allow_pickle=False, **found)
+            np.savez(file, allow_pickle=False, **arrays)
         self._computed.add(key)
-        return found
+        return arrays
 
     def _stored(self, stamp: str) -> dict[str, Any]:
-        """Pieces of an earlier run with the same stamp; a line cut short is cut off the file.
+        """Pieces of an earlier run with the same stamp; a last line cut short is removed.
 
-        None where something else has written to it.
+        Empty if the file holds anything else.
         """
         if not self._path.is_file():
             return {}
@@ -115,21 +115,21 @@ class Output:
 
 
 def digest(depends: Iterable[Path | str]) -> str:
-    """Fingerprint of the contents of files and of words.
+    """SHA-256 over the contents of files and over words, in this order.
 
     >>> digest(["a", "b"]) == digest(["ab"])
     False
     """
     total = hashlib.sha256()
     for item in depends:
-        one = hashlib.sha256()
+        part = hashlib.sha256()
         if isinstance(item, Path):
             with item.open("rb") as file:
                 while block := file.read(_BLOCK):
-                    one.update(block)
+                    part.update(block)
         else:
-            one.update(item.encode())
-        total.update(one.digest())
+            part.update(item.encode())
+        total.update(part.digest())
     return total.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A result as a page in Markdown."""
+"""Write a result as a page in Markdown."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def page(
     release: str | None = None,
     said: Sequence[str] = (),
 ) -> str:
-    """The whole page: how it was run, what is said of it, figures, tables with notes below.
+    """The page: how it was run, the verdicts in `said`, figures, tables with notes below.
 
-    The release is that of this package by which it was run, where that is another.
+    `release` is the version of pnml that made the result, this one by default.
     """
     seeds = ", ".join(map(str, result.seeds)) or "none"
     how = [
@@ -38,23 +38,25 @@ def page(
         f"intervals: {result.interval}",
     ]
     parts = [f"# {experiment.title}", " · ".join(how), *said, *result.remarks]
-    parts += [f"![{one.caption}]({one.name}.png)\n\n*{one.caption}*" for one in result.figures]
+    parts += [
+        f"![{figure.caption}]({figure.name}.png)\n\n*{figure.caption}*" for figure in result.figures
+    ]
     for table in result.tables:
         parts += [f"## {table.title}", table.about, *_markdown(table)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def value_only(found: Estimate | None, digits: int) -> str:
+def value_only(estimate: Estimate | None, digits: int) -> str:
     """A number without its interval."""
-    return _number(None if found is None else found.value, digits)
+    return _number(None if estimate is None else estimate.value, digits)
 
 
-def with_interval(found: Estimate | None, digits: int) -> str:
-    """A number with its interval, where that has a width."""
-    value = value_only(found, digits)
-    if found is None or found.low == found.high:
+def with_interval(estimate: Estimate | None, digits: int) -> str:
+    """A number with its interval, unless that has no width."""
+    value = value_only(estimate, digits)
+    if estimate is None or estimate.low == estimate.high:
         return value
-    return f"{value} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    return f"{value} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
 def cells(
@@ -97,7 +99,7 @@ def cells(
 
 
 def _to_spread(table: Table) -> str:
-    """The label whose values become columns: the number that is told, or else the last that fits.
+    """The label whose values become columns: `number`, or else the last that fits.
 
     It fits where it has few values and most cells of the grid that it makes are filled.
     """

@@ -1,4 +1,4 @@
-"""Finished results as pages of the documentation: each can be written again from its rows."""
+"""Publish finished results as pages of the documentation, each written from its rows."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _HEAD = (
 
 
 def page_from_rows(path: Path, said: Sequence[str] = ()) -> str:
-    """The page of a result from its rows alone, with what is said of them in front."""
-    found = stored(path)
-    return page(found.experiment, found.scale, found.result, found.release, said)
+    """The page of a result from its file of rows, with the sentences `said` in front."""
+    rows = stored(path)
+    return page(rows.experiment, rows.scale, rows.result, rows.release, said)
 
 
 def published_page(name: str, docs: Path) -> str:
-    """The page of a published result: what its rows say of claims, what someone says, its rows.
+    """The page of a published result: verdicts on its claims, a comment, its tables.
 
-    The words are in ``data/NAME.txt``, as they outlive the rows.
+    The comment is in ``data/NAME.txt``, so that it outlives the rows.
     """
     said = [
         f"**{claim.text}** {_SAID[verdict.word]} {verdict.evidence}"
@@ -52,10 +52,10 @@ def published_page(name: str, docs: Path) -> str:
 
 
 def publish(results: Path, docs: Path) -> list[str]:
-    """Copy what is finished below a folder of results to the documentation; the ids copied.
+    """Copy finished results to the documentation and return their ids.
 
-    The largest scale wins; a result of a larger scale that is there already stays. All pages are
-    written again from their rows.
+    The largest scale wins, also over this run if the documentation already has a larger one.
+    Every page is written again from its rows.
     """
     copied = []
     for experiment in EXPERIMENTS:
@@ -74,11 +74,11 @@ def publish(results: Path, docs: Path) -> list[str]:
 
 def copy(folder: Path, docs: Path) -> None:
     """Copy the rows and the figures of one finished result."""
-    found = stored(folder / _ROWS)
+    rows = stored(folder / _ROWS)
     (docs / "data").mkdir(parents=True, exist_ok=True)
-    kept = docs / "data" / f"{found.experiment.id}.jsonl"
+    kept = docs / "data" / f"{rows.experiment.id}.jsonl"
     write_whole(kept, [(folder / _ROWS).read_bytes()])
-    for figure in found.result.figures:
+    for figure in rows.result.figures:
         picture = folder / f"{figure.name}.png"
         write_whole(docs / picture.name, [picture.read_bytes()])
 
@@ -100,7 +100,8 @@ def _index(entries: Sequence[Entry], docs: Path) -> str:
     lines = ["| number | what | id | page |", "| --- | --- | --- | --- |"]
     for entry in entries:
         pages = ", ".join(
-            _link(one.id, docs) or _reason(one.own, one.gpu) for one in entry.experiments
+            _link(experiment.id, docs) or _reason(experiment.own, experiment.gpu)
+            for experiment in entry.experiments
         )
         number = entry.number or f"chapter {entry.chapter}"
         lines.append(f"| {number} | {entry.title} | `{entry.id}` | {pages} |")
@@ -110,10 +111,10 @@ def _index(entries: Sequence[Entry], docs: Path) -> str:
 def _link(name: str, docs: Path) -> str:
     rows = docs / "data" / f"{name}.jsonl"
     if rows.is_file():
-        found = stored(rows)
-        rows_of = (row for table in found.result.tables for row in table.rows)
-        run = any(row.ours is not None or row.fair is not None for row in rows_of)
-        return f"[{name}]({name}.md), {found.scale if run else 'printed numbers alone'}"
+        result = stored(rows)
+        every = (row for table in result.result.tables for row in table.rows)
+        run = any(row.ours is not None or row.fair is not None for row in every)
+        return f"[{name}]({name}.md), {result.scale if run else 'printed numbers alone'}"
     return f"[{name}]({name}.md)" if (docs / f"{name}.md").is_file() else ""
 
 

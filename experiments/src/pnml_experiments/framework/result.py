@@ -1,4 +1,4 @@
-"""What an experiment found, beside what was printed."""
+"""The result of an experiment, beside what was printed."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Row:
     def record(self) -> dict[str, Any]:
         """The row as plain names and values."""
         out: dict[str, Any] = dict(self.labels) | {"printed": self.printed}
-        for name, found in (("ours", self.ours), ("fair", self.fair)):
-            value, low, high = found or (None, None, None)
+        for name, estimate in (("ours", self.ours), ("fair", self.fair)):
+            value, low, high = estimate or (None, None, None)
             out |= {name: value, f"{name}_low": low, f"{name}_high": high}
         return out | {"difference": self.difference, "note": self.note}
 
@@ -67,7 +67,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Result:
-    """All that an experiment found."""
+    """Tables, figures and remarks of an experiment."""
 
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...] = ()

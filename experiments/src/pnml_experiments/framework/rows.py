@@ -1,4 +1,4 @@
-"""A result as JSON lines from which its page can be written again."""
+"""Write a result as JSON lines, and read it back."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _VALUES = {"table", "printed", "difference", "note"} | {
 
 @dataclass(frozen=True)
 class Stored:
-    """What a file of rows holds."""
+    """The contents of a file of rows."""
 
-    experiment: Experiment  # as it was called then; it cannot be run
+    experiment: Experiment  # its id and title at that time; it cannot be run
     scale: str
     release: str  # of this package
-    result: Result  # whose figures are not to be drawn again
+    result: Result  # its figures cannot be drawn again
 
 
 def lines(experiment: Experiment, scale: str, result: Result) -> Iterator[dict[str, Any]]:
-    """How it was run and what the tables are called; then every row."""
+    """A line on how the result was made, then one line for every row."""
     yield {
         "experiment": experiment.id,
         "title": experiment.title,
@@ -61,20 +61,22 @@ def lines(experiment: Experiment, scale: str, result: Result) -> Iterator[dict[s
 
 
 def stored(path: Path) -> Stored:
-    """What was written to a file of rows."""
+    """Read a file of rows; InputError if it is not whole."""
     try:
         head, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        found = iter([_row(row) for row in rows])
+        remaining = iter([_row(row) for row in rows])
         tables = tuple(
             Table(
-                one["title"],
-                tuple(next(found) for _ in range(one["rows"])),
-                one["about"],
-                one["digits"],
+                table["title"],
+                tuple(next(remaining) for _ in range(table["rows"])),
+                table["about"],
+                table["digits"],
             )
-            for one in head["tables"]
+            for table in head["tables"]
         )
-        figures = tuple(Figure(one["name"], one["caption"], _drawn) for one in head["figures"])
+        figures = tuple(
+            Figure(figure["name"], figure["caption"], _drawn_already) for figure in head["figures"]
+        )
         result = Result(
             tables,
             figures,
@@ -105,5 +107,5 @@ def _estimate(record: Mapping[str, Any], name: str) -> Estimate | None:
     return Estimate(record[name], record[f"{name}_low"], record[f"{name}_high"])
 
 
-def _drawn() -> NoReturn:
+def _drawn_already() -> NoReturn:
     raise InputError("The figure of a stored result is drawn already; look at its PNG.")

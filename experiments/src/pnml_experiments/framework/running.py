@@ -1,4 +1,4 @@
-"""Run an experiment and write what it found."""
+"""Run an experiment and write its page, rows and figures."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def reproduce(
     *,
     fresh: bool = False,
 ) -> tuple[Result, Path]:
-    """What an experiment found, and the page below the folder that shows it.
+    """Run an experiment; its result, and the path of its page ``result.md``.
 
-    An earlier run that was interrupted is taken up where it stopped. Beside the page
-    ``result.md`` there are ``rows.jsonl`` and the figures as PNG and SVG.
+    An interrupted run resumes where it stopped. Beside the page are ``rows.jsonl`` and the
+    figures as PNG and SVG.
     """
     asked = experiment.check(scale)
     place = folder / experiment.id / asked
@@ -36,8 +36,9 @@ def reproduce(
     result = experiment.run(asked, out, progress)
     for figure in result.figures:
         _write_figure(figure, place)
-    told = (json.dumps(one, ensure_ascii=False) + "\n" for one in lines(experiment, scale, result))
-    write_whole(place / "rows.jsonl", [line.encode() for line in told])
+    records = lines(experiment, scale, result)
+    text = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+    write_whole(place / "rows.jsonl", [line.encode() for line in text])
     write_whole(place / "result.md", [page(experiment, scale, result).encode()])
     return result, place / "result.md"
 
@@ -52,11 +53,11 @@ def _write_figure(figure: Figure, folder: Path) -> None:
     from matplotlib import pyplot as plt
 
     with in_turn():
-        drawn = figure.draw()
+        canvas = figure.draw()
     try:
         for ending in ("png", "svg"):
-            held = io.BytesIO()
-            drawn.savefig(held, format=ending, dpi=150, bbox_inches="tight")
-            write_whole(folder / f"{figure.name}.{ending}", [held.getvalue()])
+            buffer = io.BytesIO()
+            canvas.savefig(buffer, format=ending, dpi=150, bbox_inches="tight")
+            write_whole(folder / f"{figure.name}.{ending}", [buffer.getvalue()])
     finally:
-        plt.close(drawn)
+        plt.close(canvas)

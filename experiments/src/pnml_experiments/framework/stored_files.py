@@ -48,6 +48,15 @@ def pmlb_path(name: str) -> str:
     return f"pmlb/{name}.tsv.gz"
 
 
+def shift_path(name: str) -> str:
+    """Path of a set whose test rows have another distribution than its training rows.
+
+    >>> shift_path("wine")
+    'shift/wine.npz'
+    """
+    return f"shift/{name}.npz"
+
+
 def _weights(network: str, *endings: str) -> tuple[str, ...]:
     """Checkpoints of a network on each of its training sets."""
     sets = ("cifar10", "cifar100", "svhn")
@@ -73,7 +82,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "uci": tuple(UCI.values()),
     "pmlb-small": tuple(map(pmlb_path, PMLB_SMALL)),
     "pmlb": tuple(dict.fromkeys(pmlb_path(line["set"]) for line in lines("pmlb"))),
-    "shift": tuple(f"shift/{name}.npz" for name in SHIFT),
+    "shift": tuple(map(shift_path, SHIFT)),
 }
 
 

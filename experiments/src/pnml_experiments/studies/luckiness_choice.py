@@ -20,7 +20,7 @@ from pnml_experiments.framework.evidence import interval_text
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
-from pnml_experiments.framework.stored_files import PMLB_SMALL
+from pnml_experiments.framework.stored_files import PMLB_SMALL, shift_path
 from pnml_experiments.studies.luckiness_rules import all_learners
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ Draws = dict[str, dict[str, list[float]]]
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """Every rule on the PMLB sets and on the shift sets, against today's default and rivals."""
     names = [name for name in sets() if scale == "full" or name in PMLB_SMALL]
-    shifted = [name for name in shift.SETS if is_here(shift.path_of(name))]
+    shifted = [name for name in shift.SETS if is_here(shift_path(name))]
     draws, tell = _DRAWS[scale], counted(progress, len(names) + len(shifted))
     found: dict[str, dict[str, Draws]] = {f"{ratio:g}": {} for ratio in RATIOS}
     for name in names:

@@ -22,6 +22,7 @@ from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Trained
 from pnml_experiments.framework.data import arrays, is_here
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Row, Table, exactly
+from pnml_experiments.framework.stored_files import shift_path
 from pnml_experiments.studies.luckiness_rules import nearly_best
 from pnml_experiments.studies.uci_draws import over_splits, standardised
 from pnml_experiments.studies.uci_learners import COVERAGE, Told, chosen_kernel
@@ -167,7 +168,7 @@ SCORES: Mapping[str, Score] = {
 
 def told_apart(name: str, seed: int) -> dict[str, float]:
     """AUROC of every score, shifted rows against held-back ones."""
-    stored = arrays(f"shift/{name}.npz")
+    stored = arrays(shift_path(name))
     X, y, new = (stored[key].astype(float) for key in ("X_train", "y_train", "X_test"))
     order = np.random.default_rng(seed).permutation(len(X))
     held, rows = np.split(order, [int(np.ceil(_HELD * len(X)))])
@@ -186,7 +187,7 @@ def _auroc(ordinary: FloatArray, shifted: FloatArray) -> float:
 
 def left_out(name: str) -> list[float]:
     """AUROC of the regret without a penalty, training rows each judged by the others."""
-    stored = arrays(f"shift/{name}.npz")
+    stored = arrays(shift_path(name))
     X, y, new = (stored[key].astype(float) for key in ("X_train", "y_train", "X_test"))
     model = PNMLRegressor().fit(X, y)
     auroc = detection_metrics(-model.loo_.regrets, -model.regret(new), resamples=2).auroc
@@ -199,7 +200,7 @@ def shift_table(
     """AUROC of scores for shifted rows, by set."""
     rows = []
     for name in names:
-        if not is_here(f"shift/{name}.npz"):
+        if not is_here(shift_path(name)):
             rows.append(Row({"set": name, "score": "all"}, note="The data are not here."))
             tell(seeds)
             continue
