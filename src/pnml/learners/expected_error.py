@@ -46,9 +46,7 @@ class ExpectedError:
         """Expected absolute error (n,) of new rows, in units of the target."""
         return self.factor * self.noise.at(leaf) * _widening(leverage)
 
-    def distribution(
-        self, mean: FloatArray, expected: FloatArray, regret: FloatArray
-    ) -> Tabulated:
+    def distribution(self, mean: FloatArray, expected: FloatArray, regret: FloatArray) -> Tabulated:
         """Labels that scatter about the predictions as the scores did. Eq. (C3)."""
         return Tabulated(mean, expected, regret, self.scores)
 

@@ -54,6 +54,7 @@ class LeafCells:
     ranges: Ranges
     reference: Reference
     groups: tuple[tuple[int, ...], ...]  # features of each column
+    places: Annotated[IntArray, "c"]  # column of each of a row's cells, numbers before words
 
     def leverage(self, rows: CellRows) -> FloatArray:
         """Leverage κ (n,). Eq. (T15)."""
@@ -86,9 +87,23 @@ class LeafCells:
         out = np.empty((len(rows), len(self.groups)))
         for part in chunks(len(rows), _EXPLAINED_ROWS):
             block = rows[part]
-            outside = self.cells.outside(block.leaf, block.columns)
+            outside = self._outside(block)
             leaf, _ = self._kept(block.leaf, ~np.any(outside, axis=2))
             out[part] = self._attribution.explain(leaf, outside, block.Z, self.kept)
+        return out
+
+    def outside(self, rows: CellRows) -> BoolArray:
+        """Whether each column (n, columns) leaves its training range or is of a kind never seen."""
+        beyond = self.ranges.excess(rows.columns.numbers) > 0
+        out = rows.never_seen.copy()
+        out[:, self.places[: beyond.shape[1]]] |= beyond
+        return out
+
+    def _outside(self, rows: CellRows) -> BoolArray:
+        """Which columns (n, T, columns) put a row outside its cells, in the order of the input."""
+        cells = self.cells.outside(rows.leaf, rows.columns)
+        out = np.empty_like(cells)
+        out[:, :, self.places] = cells
         return out
 
     @cached_property
@@ -109,6 +124,7 @@ def count_cells(
     weights: FloatArray,
     words: int,
     groups: Sequence[Sequence[int]],
+    places: IntArray,
     kept: IntArray,
 ) -> LeafCells:
     """Count training rows, of which none has the weight 0.
@@ -127,7 +143,7 @@ def count_cells(
     regrets: FloatArray = gaussian.regret(kappa)
     reference = Reference(regrets, weights, None, _largest_excess(beyond))
     members = tuple(tuple(map(int, group)) for group in groups)
-    return LeafCells(ends, kept, geometry, cells, ranges, reference, members)
+    return LeafCells(ends, kept, geometry, cells, ranges, reference, members, places)
 
 
 def _largest_excess(beyond: FloatArray) -> FloatArray:
