@@ -44,6 +44,30 @@ def test_lists_of_lists_keep_numbers_beside_words():
     assert table.words[0].cells.tolist() == ["a", None]
 
 
+def test_lists_of_numbers_and_truth_values_keep_their_kinds():
+    assert read_columns([[1.5, True], [2, False]]).kinds == ("number", "truth")
+    assert read_columns([[1.5], [True]]).kinds == ("number",)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cell", "kind", "number"),
+    [
+        ("int64[pyarrow]", 3, "number", 3),
+        ("double[pyarrow]", 1.5, "number", 1.5),
+        ("bool[pyarrow]", True, "truth", 1),
+        ("timestamp[us][pyarrow]", dt.datetime(1970, 1, 2), "date", 1),
+        ("timestamp[us, tz=UTC][pyarrow]", dt.datetime(1970, 1, 2, tzinfo=UTC), "instant", 1),
+        ("date32[day][pyarrow]", dt.date(1970, 1, 2), "date", 1),
+        ("duration[us][pyarrow]", dt.timedelta(seconds=3), "span", 3),
+    ],
+)
+def test_every_pandas_dtype_of_arrow(dtype, cell, kind, number):
+    pytest.importorskip("pyarrow")
+    table = read_columns(pd.DataFrame({"a": pd.Series([cell, None], dtype=dtype)}))
+    assert table.kinds == (kind,)
+    same(table.numbers[:, 0], [number, NAN])
+
+
 def test_a_column_of_gaps_has_no_kind_yet():
     assert read_columns(np.array([[NAN, 1.0], [NAN, 2.0]])).kinds == ("gap", "number")
     assert read_columns([[None, "a"], [None, "b"]]).kinds == ("gap", "word")
@@ -76,6 +100,26 @@ SERIES = {
         "span",
         [86399999999999.999999, NAN],
     ),
+    "nanoseconds": (
+        pd.Series([pd.Timestamp(86_400_000_000_001), None], dtype=object),
+        "date",
+        [1, NAN],
+    ),
+    "instants in nanoseconds": (
+        pd.Series([pd.Timestamp(86_400_000_000_001, tz="Europe/Paris"), None], dtype=object),
+        "instant",
+        [1, NAN],
+    ),
+    "duration in nanoseconds": (
+        pd.Series([pd.Timedelta(3_000_000_001), np.timedelta64(2, "h")], dtype=object),
+        "span",
+        [3, 7200],
+    ),
+    "numpy dates": (
+        pd.Series([np.datetime64("1970-01-03"), np.datetime64("NaT")], dtype=object),
+        "date",
+        [2, NAN],
+    ),
     "python durations": (
         pd.Series([dt.timedelta(seconds=3), dt.time(0, 1)], dtype=object),
         "span",
@@ -102,6 +146,8 @@ def test_every_pandas_dtype_of_words(dtype):
 def test_categories_that_are_numbers_are_words():
     table = read_columns(pd.DataFrame({"a": pd.Categorical([3, 1, None])}))
     assert table.words[0].cells.tolist() == ["3", "1", None]
+    table = read_columns(pd.DataFrame({"a": pd.Categorical([1, "1", 2.5])}))
+    assert table.words[0].levels == ("1", "2.5")
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "D", "h", "s", "ms", "us", "ns"])
@@ -173,6 +219,8 @@ def refused():
     yield "two names", pd.DataFrame([[1, 2]], columns=["a", "a"]), ["several", "'a'"]
     yield "mixed names", pd.DataFrame([[1, 2]], columns=["a", 3]), ["'a'", "3", "text"]
     yield "series", pd.Series([1, 2]), ["one column", "to_frame"]
+    yield "texts", ["a", "bc"], ["Expected 2D array", "(2,)"]
+    yield "dictionaries", [{"a": 1}, {}], ["Expected 2D array", "(2,)"]
     yield "text", "hello", ["str"]
     yield "nothing", None, ["NoneType"]
     yield "bytes", np.array([[b"a"]], dtype=object), ["'x0'", "bytes"]

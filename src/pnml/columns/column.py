@@ -31,6 +31,7 @@ KINDS = {
 }
 
 _WORD_LIKE = {"word", "number", "truth"}  # what may be mixed in a column of words
+_PLAIN_NUMBERS = {int, float, type(None)}
 _GAP_TYPES = frozenset({"NoneType", "NAType", "NaTType"})  # None, pandas.NA, pandas.NaT
 
 
@@ -39,14 +40,18 @@ class Column:
     """Cells of one column."""
 
     kind: str
-    numbers: FloatArray | None  # (n,) NaN for gaps; None for words
-    words: Words | None
+    cells: FloatArray | Words  # (n,)  NaN for gaps among numbers
+
+    @property
+    def gaps(self) -> BoolArray:
+        """Cells (n,) that are missing."""
+        return self.cells.gaps if isinstance(self.cells, Words) else np.isnan(self.cells)
 
 
 def number_column(kind: str, numbers: FloatArray) -> Column:
     """A column of numbers; of kind "gap" where there is none."""
     empty = bool(np.isnan(numbers[0])) and bool(np.isnan(numbers).all())
-    return Column("gap" if empty else kind, numbers, None)
+    return Column("gap" if empty else kind, numbers)
 
 
 def read_column(values: npt.NDArray[Any], name: str, known: str | None = None) -> Column:
@@ -54,7 +59,7 @@ def read_column(values: npt.NDArray[Any], name: str, known: str | None = None) -
     dtype = values.dtype.kind
     if dtype in "biuf":
         if known == "word":
-            return Column("word", None, Words.of_values(values))
+            return Column("word", Words.of_values(values))
         numbers = values.astype(np.float64)
         return agreeing(number_column("truth" if dtype == "b" else "number", numbers), known, name)
     if dtype == "M":
@@ -62,10 +67,7 @@ def read_column(values: npt.NDArray[Any], name: str, known: str | None = None) -
     if dtype == "m":
         return agreeing(number_column("span", seconds(values)), known, name)
     if dtype == "c":
-        raise InputError(
-            f"Column {shorten(name)!r} holds complex numbers (Complex data not supported); "
-            "pass real numbers, such as the real and the imaginary part as two columns."
-        )
+        raise _complex_numbers(name)
     if dtype in "OU":
         return agreeing(_objects(values.tolist(), name, known), known, name)
     raise InputError(
@@ -78,17 +80,15 @@ def agreeing(column: Column, known: str | None, name: str) -> Column:
     """The column as the kind that training rows had; raises where it has another kind."""
     if known is None or known == column.kind:
         return column
-    pair = {known, column.kind}
-    if column.kind == "gap" and column.numbers is not None:
-        if known != "word":
-            return Column(known, column.numbers, None)
-        return Column(known, None, Words(np.full(len(column.numbers), -1), ()))
+    cells, gaps = column.cells, column.gaps
+    if column.kind == "gap":
+        return Column(known, Words(np.full(len(gaps), -1), ()) if known == "word" else cells)
     if known == "gap":
-        return Column(known, np.where(_gaps(column), np.nan, 0.0), None)  # any value is new
-    if pair == {"number", "truth"}:
-        return Column(known, column.numbers, None)
-    row = int(np.argmin(_gaps(column)))
-    cell = None if column.words is None else column.words.levels[column.words.codes[row]]
+        return Column(known, np.where(gaps, np.nan, 0.0))  # any value is new
+    if {known, column.kind} == {"number", "truth"}:
+        return Column(known, cells)
+    row = int(np.argmin(gaps))
+    cell = cells.levels[cells.codes[row]] if isinstance(cells, Words) else None
     raise unlike_training(name, row, cell, column.kind, known)
 
 
@@ -101,18 +101,14 @@ def unlike_training(name: str, row: int, cell: str | None, kind: str, known: str
     )
 
 
-def _gaps(column: Column) -> BoolArray:
-    if column.words is not None:
-        return column.words.gaps
-    assert column.numbers is not None  # noqa: S101 - a column holds numbers or words
-    return np.isnan(column.numbers)
-
-
 def _objects(cells: list[Any], name: str, known: str | None) -> Column:
     """Read Python objects: the kind is that of all cells that are not missing."""
     types = set(map(type, cells))
     if types == {str}:
-        return Column("word", None, Words.of(cells))
+        return Column("word", Words.of(cells))
+    if types <= _PLAIN_NUMBERS and known != "word":
+        present = [cell for cell in cells if cell is not None] if type(None) in types else cells
+        return _filled("number", present, np.array([cell is None for cell in cells]), name)
     gap = np.array([cell.__class__ is not str and _is_gap(cell) for cell in cells], dtype=bool)
     present = [cell for cell, missing in zip(cells, gap.tolist(), strict=True) if not missing]
     families: dict[str, type] = {}
@@ -120,13 +116,13 @@ def _objects(cells: list[Any], name: str, known: str | None) -> Column:
         families.setdefault(_family(kind, name), kind)
     found = families.keys()
     if not found:
-        return Column("gap", np.full(len(cells), np.nan), None)
+        return Column("gap", np.full(len(cells), np.nan))
     if found <= _WORD_LIKE and ("word" in found or known == "word"):
         if known not in (None, "word", "gap"):
             row = next(i for i, cell in enumerate(cells) if isinstance(cell, str))
             raise unlike_training(name, row, cells[row], "word", known)
         words = [None if m else word_of(c) for c, m in zip(cells, gap.tolist(), strict=True)]
-        return Column("word", None, Words.of(words))
+        return Column("word", Words.of(words))
     if found == {"truth", "number"}:
         found = {"number": float}.keys()
     if len(found) > 1:
@@ -154,7 +150,7 @@ def _filled(kind: str, present: list[Any], gap: BoolArray, name: str) -> Column:
         numbers[~gap] = seconds_of(present)
     else:
         try:
-            numbers[~gap] = np.array([float(cell) for cell in present])
+            numbers[~gap] = np.array(present, dtype=object).astype(np.float64)
         except (OverflowError, ValueError) as error:
             raise InputError(
                 f"Column {shorten(name)!r} holds a number that float64 cannot hold ({error}); "
@@ -185,10 +181,7 @@ def _family(kind: type, name: str) -> str:
         if holds(kind):
             return family
     if issubclass(kind, complex | np.complexfloating):
-        raise InputError(
-            f"Column {shorten(name)!r} holds complex numbers (Complex data not supported); "
-            "pass real numbers, such as the real and the imaginary part as two columns."
-        )
+        raise _complex_numbers(name)
     if issubclass(kind, bytes):
         raise InputError(
             f"Column {shorten(name)!r} holds bytes, which are not words; decode them to text "
@@ -198,4 +191,11 @@ def _family(kind: type, name: str) -> str:
         f"Column {shorten(name)!r} holds a cell of type {shorten(kind.__name__)}, but a cell must "
         "be one number, word, truth value, date or duration; spread it over columns of these, or "
         "leave the column out."
+    )
+
+
+def _complex_numbers(name: str) -> InputError:
+    return InputError(
+        f"Column {shorten(name)!r} holds complex numbers (Complex data not supported); pass real "
+        "numbers, such as the real and the imaginary part as two columns."
     )

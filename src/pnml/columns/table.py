@@ -40,11 +40,6 @@ class Table:
         """Position (q,) among all columns of each column of numbers."""
         return np.array([j for j, kind in enumerate(self.kinds) if kind != "word"], dtype=np.int64)
 
-    @cached_property
-    def word_places(self) -> IntArray:
-        """Position (c,) among all columns of each column of words."""
-        return np.array([j for j, kind in enumerate(self.kinds) if kind == "word"], dtype=np.int64)
-
     def __getitem__(self, rows: BoolArray) -> Table:
         words = tuple(column[rows] for column in self.words)
         return Table(self.names, self.named, self.kinds, self.numbers[rows], words)
@@ -79,7 +74,7 @@ def read_columns(X: Any, like: Known | None = None) -> Table:
         names, named = read_names(list(X.columns))
         read = _pandas if hasattr(X, "iloc") else _polars
     else:
-        X = _array(X)
+        X = _array(X, like)
         names, named = place_names(X.shape[1]), False
     _check(X.shape, names, named, like)
     if like is not None:
@@ -87,13 +82,13 @@ def read_columns(X: Any, like: Known | None = None) -> Table:
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and _all_numbers(like):
         return _matrix(X, names, like)
     columns = list(read(X, names, like))
-    numbers = [column.numbers for column in columns if column.numbers is not None]
+    numbers = [column.cells for column in columns if not isinstance(column.cells, Words)]
     return Table(
         names,
         named,
         tuple(column.kind for column in columns),
         np.column_stack(numbers) if numbers else np.empty((X.shape[0], 0)),
-        tuple(column.words for column in columns if column.words is not None),
+        tuple(column.cells for column in columns if isinstance(column.cells, Words)),
     )
 
 
@@ -152,11 +147,9 @@ def _pandas(X: Any, names: tuple[str, ...], like: Known | None) -> Iterator[Colu
             numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
             kind = "truth" if dtype.kind == "b" else "number"
             yield agreeing(number_column(kind, numbers), known, name)
-        elif dtype.kind == "M" and series.dt.tz is not None:
+        elif getattr(dtype, "tz", None) is not None:
             column = read_column(series.dt.tz_convert(None).to_numpy(), name)
             yield agreeing(_zoned(column), known, name)
-        elif dtype.kind in "Mm":
-            yield read_column(series.to_numpy(), name, known)
         else:
             yield read_column(series.to_numpy(dtype=object), name, known)
 
@@ -174,24 +167,28 @@ def _polars(X: Any, names: tuple[str, ...], like: Known | None) -> Iterator[Colu
 
 def _category(words: Words, known: str | None, name: str) -> Column:
     """A column of categories: words, whatever its categories are."""
+    if len(set(words.levels)) < len(words.levels):  # such as 1 and "1"
+        words = Words.of(words.cells)
     if words.gaps.all():
-        return agreeing(Column("gap", np.full(len(words.codes), np.nan), None), known, name)
-    return agreeing(Column("word", None, words), known, name)
+        return agreeing(Column("gap", np.full(len(words.codes), np.nan)), known, name)
+    return agreeing(Column("word", words), known, name)
 
 
 def _zoned(column: Column) -> Column:
-    kind = "instant" if column.kind == "date" else column.kind
-    return Column(kind, column.numbers, column.words)
+    return Column("instant" if column.kind == "date" else column.kind, column.cells)
 
 
-def _array(X: Any) -> npt.NDArray[Any]:
-    """A matrix with one dtype; lists with words become objects, so that numbers stay numbers."""
-    try:
-        values = np.asarray(X)
-    except ValueError:  # rows, or cells, of several lengths
+def _array(X: Any, like: Known | None) -> npt.NDArray[Any]:
+    """A matrix; lists become objects, so that each cell stays what it is."""
+    if isinstance(X, list | tuple) and (like is None or not _all_numbers(like)):
         values = _objects(X)
-    if not isinstance(X, np.ndarray) and values.dtype.kind in "US":
-        values = _objects(X)
+    else:
+        try:
+            values = np.asarray(X)
+        except ValueError:  # rows, or cells, of several lengths
+            values = _objects(X)
+        if isinstance(X, list | tuple) and values.dtype.kind not in "biuf":
+            values = _objects(X)
     if values.ndim != 2:
         raise InputError(
             f"Expected 2D array, but X has shape {values.shape}: every sample is a row and every "
@@ -205,7 +202,8 @@ def _array(X: Any) -> npt.NDArray[Any]:
 
 def _objects(X: Any) -> npt.NDArray[Any]:
     """Rows of unlike cells, each as it is."""
-    lengths = {len(row) if hasattr(row, "__len__") else 1 for row in X}
+    rows = [row for row in X if hasattr(row, "__len__") and not isinstance(row, str | dict)]
+    lengths = set(map(len, rows))
     if len(lengths) > 1:
         raise InputError(
             f"X has rows of {min(lengths)} and of {max(lengths)} cells, but every row needs one "

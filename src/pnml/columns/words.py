@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import repeat
 from typing import Any
 
@@ -65,6 +67,7 @@ def word_of(cell: Any) -> str:
     """
     if isinstance(cell, bool | np.bool_):
         return str(bool(cell))
-    if isinstance(cell, float | np.floating):
-        return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
+    if isinstance(cell, float | np.floating | Decimal):
+        whole = math.isfinite(cell) and cell == int(cell)
+        return str(int(cell)) if whole else repr(float(cell))
     return str(cell)
