@@ -177,6 +177,19 @@ def test_doctor_tells_what_is_installed_and_how_to_get_the_rest(call, monkeypatc
     assert json.loads(call("doctor", "--json").out)["ready"]["torch"] is False
 
 
+def test_doctor_finds_a_library_that_comes_in_another_package(monkeypatch):
+    from pnml.cli import doctor
+
+    def version(package):
+        if package == "xgboost-cpu":
+            return "3.2.0"
+        raise doctor.PackageNotFoundError(package)
+
+    monkeypatch.setattr(doctor, "version", version)
+    assert doctor._version("xgboost") == "3.2.0"
+    assert doctor._version("lightgbm") is None
+
+
 @pytest.mark.parametrize("missing", ["typer", "rich", "pyarrow", "plotly"])
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(missing, tmp_path):
     code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['pnml', 'demo']; "

@@ -1,8 +1,6 @@
-"""Leaf maps of scikit-learn's models; merging and thinning."""
+"""Leaf maps of scikit-learn's models."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -31,45 +29,13 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
+from leaf_examples import check_ids, check_same_parts, table, with_gaps
 from pnml.errors import InputError
-from pnml.learners.leaf_maps import leaf_map_of, merged, of_trees, rows_in_leaves, thinned
-from pnml.learners.leaf_maps.branches import Branches
-
-
-def table(n=200, seed=0):
-    """Rows, a target, and three classes of it."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) / 10
-    return X, y, (y > -0.5).astype(int) + (y > 0.5)
+from pnml.learners.leaf_maps import leaf_map_of
 
 
 def target_of(model, y, c):
     return c if "Classifier" in type(model).__name__ else y
-
-
-def with_gaps(X, seed=0):
-    gap = np.random.default_rng(seed).random(X.shape) < 0.1
-    return np.where(gap, np.nan, X)
-
-
-def check_ids(leaves, leaf):
-    """Every leaf is one of its tree's, and together they are all that are counted."""
-    assert leaf.dtype == np.int64
-    assert leaf.flags.c_contiguous
-    assert leaves.ends.dtype == np.int64
-    assert leaf.shape[1] == len(leaves.ends) - 1
-    assert np.all(leaf >= leaves.ends[:-1])
-    assert np.all(leaf < leaves.ends[1:])
-    assert len(leaves.branches.leaves) == leaves.ends[-1]
-
-
-def check_same_parts(leaf, truth):
-    """The two numberings put the same rows together in every tree."""
-    assert leaf.shape == truth.shape
-    for ours, theirs in zip(leaf.T, truth.T, strict=True):
-        pairs = {*zip(ours.tolist(), theirs.tolist(), strict=True)}
-        assert len(pairs) == len(set(ours.tolist())) == len(set(theirs.tolist()))
 
 
 SMALL = {"random_state": 0, "max_leaf_nodes": 6}
@@ -236,154 +202,31 @@ def test_histogram_boosting_stopped_early_counts_the_trees_it_kept():
     assert len(check_hist(model, X).ends) - 1 == model.n_iter_
 
 
-@pytest.mark.parametrize("change", ["value", "gone"])
-def test_a_changed_layout_of_histogram_boosting_is_refused(change, monkeypatch):
+def test_leaf_values_that_do_not_add_up_are_refused(monkeypatch):
     X, y, _ = table()
     model = HistGradientBoostingRegressor(**HIST).fit(X, y)
-    if change == "value":
-        monkeypatch.setattr(model, "_preprocess_X", lambda X, reset: -np.asarray(X))
-        monkeypatch.setattr(model, "predict", lambda X: np.zeros(len(X)))
-    else:
-        monkeypatch.delattr(model, "_predictors")
-    with pytest.raises(InputError, match="stores its trees in an unknown way"):
+    own = model.predict(X)
+    monkeypatch.setattr(model, "predict", lambda X: own[: len(X)])
+    monkeypatch.setattr(model, "_preprocess_X", lambda X, reset: -X)
+    with pytest.raises(InputError, match=r"scikit-learn \d.* stores its trees in an unknown way"):
         leaf_map_of(model, X)
 
 
-# Merging and thinning.
-
-
-def small_leaves(model, X, least):
-    """Merged leaves of a model, with the rows in each."""
-    leaves = merged(leaf_map_of(model), X, None, least)
-    return leaves, rows_in_leaves(leaves, X)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        RandomForestRegressor(8, random_state=0),
-        HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=2, random_state=0),
-        BaggingRegressor(n_estimators=4, random_state=0),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-@pytest.mark.parametrize("least", [1, 5, 20])
-def test_merged_leaves_hold_enough_rows_and_part_the_rows(model, least):
-    X, y, _ = table(400)
-    fine = leaf_map_of(model.fit(X, y))
-    leaves, rows = small_leaves(model, X, least)
-    check_ids(leaves, leaves.leaf(X))
-    assert rows.min() >= least
-    for start, end in pairwise(leaves.ends):
-        assert rows[start:end].sum() == len(X)
-    new, _, _ = table(seed=1)
-    check_ids(leaves, leaves.leaf(new))
-    assert leaves.ends[-1] < fine.ends[-1] or least == 1
-    assert np.array_equal(leaves.leaf(new), leaves.group[fine.leaf(new)])  # none is torn apart
-
-
-def test_a_tree_with_too_few_rows_becomes_one_leaf():
-    X, y, _ = table(15)
-    leaves, rows = small_leaves(DecisionTreeRegressor().fit(X, y), X, 20)
-    assert leaves.ends.tolist() == [0, 1]
-    assert rows.tolist() == [15]
-
-
-def test_a_few_rows_cut_off_at_the_root_do_not_undo_the_other_splits():
-    X = np.append(np.linspace(0, 1, 100), [50.0, 60.0])[:, None]
-    y = np.where(X[:, 0] > 10, 100.0, np.floor(4 * X[:, 0]))
-    model = DecisionTreeRegressor(max_leaf_nodes=6, random_state=0).fit(X, y)
-    assert model.tree_.threshold[0] > 1
-    leaves, rows = small_leaves(model, X, 20)
-    assert leaves.ends[-1] >= 4
-    assert rows.min() >= 20
-
-
-def test_leaves_join_those_below_the_lowest_ancestor_with_enough_rows():
-    #         0
-    #     1       2        rows of leaves 3, 4, 5, 6: 30, 3, 4, 25
-    #   3   4   5   6
-    left = np.array([1, 3, 5, -1, -1, -1, -1])
-    branches = Branches.of_children(left, np.where(left < 0, -1, left + 1))
-
-    class Four:
-        ends = branches.ends
-
-        def leaf(self, X):
-            return np.asarray(X)[:, None]
-
-    Four.branches = branches
-    X = np.repeat(np.arange(4), [30, 3, 4, 25])
-
-    def groups(weights=None, least=20):
-        group = merged(Four(), X, weights, least).group.tolist()
-        return [group.index(number) for number in group]  # the first leaf of the group
-
-    assert groups() == [0, 0, 2, 2]
-    assert groups(least=29) == [0, 0, 2, 2]
-    assert groups(least=30) == [0, 0, 0, 0]
-    assert groups(least=4) == [0, 0, 2, 3]
-    assert groups(weights=(X > 0).astype(float)) == [0, 0, 0, 0]
-
-
-def test_a_forest_grown_to_single_rows_shrinks_to_leaves_that_can_be_counted():
-    X, y, _ = table(1500)
-    model = RandomForestRegressor(10, random_state=0).fit(X, y)
-    leaves, rows = small_leaves(model, X, 20)
-    assert leaf_map_of(model).ends[-1] > 9000
-    assert leaves.ends[-1] < 750
-    assert np.diff(leaves.ends).min() > 10
-    assert rows.min() >= 20
-
-
-def test_merging_again_starts_from_the_merged_leaves():
-    X, y, _ = table(400)
-    model = RandomForestRegressor(5, random_state=0).fit(X, y)
-    twice = merged(merged(leaf_map_of(model), X, None, 5), X, None, 40)
-    check_ids(twice, twice.leaf(X))
-    assert rows_in_leaves(twice, X).min() >= 40
-
-
-def test_rows_in_leaves_add_up_over_chunks():
+@pytest.mark.parametrize("rows", [True, False])
+def test_a_changed_layout_of_histogram_boosting_is_refused(rows, monkeypatch):
     X, y, _ = table()
-    leaves = leaf_map_of(RandomForestRegressor(5, random_state=0).fit(X, y))
-    whole = rows_in_leaves(leaves, X)
-    assert np.array_equal(whole, rows_in_leaves(leaves, X[:70]) + rows_in_leaves(leaves, X[70:]))
+    model = HistGradientBoostingRegressor(**HIST).fit(X, y)
+    monkeypatch.setattr(model, "predict", lambda X: np.zeros(len(X)))
+    monkeypatch.delattr(model, "_predictors")
+    with pytest.raises(InputError, match="stores its trees in an unknown way"):
+        leaf_map_of(model, X if rows else None)
 
 
-class Sized:
-    """A map that has only sizes of trees."""
-
-    def __init__(self, sizes):
-        self.ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-@pytest.mark.parametrize("trees", [1, 7, 100, 300, 1000])
-@pytest.mark.parametrize("most", [10, 900, 4000, 40000])
-def test_thinned_trees_are_evenly_spaced_and_fit(trees, most):
-    kept = thinned(Sized([31] * trees), most)
-    assert len(kept) == max(1, min(trees, most // 31))
-    assert kept.tolist() == sorted(set(kept.tolist()))
-    assert kept[0] >= 0
-    assert kept[-1] < trees
-    if len(kept) > 1:
-        assert np.diff(kept).max() < 2 * np.ceil(trees / len(kept))
-
-
-def test_thinned_trees_are_of_all_classes():
-    kept = thinned(Sized([31] * 300), 3100)  # 100 of 300 trees, 3 classes
-    assert np.bincount(kept % 3).min() >= 25
-
-
-def test_leaves_of_some_trees_are_counted_anew():
+def test_rows_that_histogram_boosting_refuses_raise_its_own_error():
     X, y, _ = table()
-    model = RandomForestRegressor(9, max_leaf_nodes=6, random_state=0).fit(X, y)
-    leaves = leaf_map_of(model)
-    trees = thinned(leaves, 20)
-    ends, leaf = of_trees(leaves.ends, leaves.leaf(X), trees)
-    assert ends[-1] <= 20
-    assert np.all((leaf >= ends[:-1]) & (leaf < ends[1:]))
-    check_same_parts(leaf, model.apply(X)[:, trees])
+    model = HistGradientBoostingRegressor(**HIST).fit(X, y)
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        leaf_map_of(model, X[:, :2])
 
 
 # Refusals.
@@ -426,15 +269,3 @@ def test_frozen_models_are_looked_into():
     X, y, _ = table(50)
     tree = DecisionTreeRegressor(max_depth=2).fit(X, y)
     check_same_parts(leaf_map_of(FrozenEstimator(tree)).leaf(X), tree.apply(X)[:, None])
-
-
-@pytest.mark.parametrize("call", [lambda m: merged(m, None, None, 0), lambda m: thinned(m, 0)])
-def test_limits_below_one_are_refused(call):
-    class Counted:
-        ends = np.array([0, 1])
-
-        def leaf(self, X):
-            return np.zeros((3, 1), dtype=np.int64)
-
-    with pytest.raises(InputError, match="at least 1"):
-        call(Counted())

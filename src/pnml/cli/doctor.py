@@ -9,6 +9,7 @@ from typing import Any
 from pnml.cli.options import Json
 
 _EXTRA = "extra == "
+_SAME_LIBRARY = {"xgboost": "xgboost-cpu"}  # another package with the same modules
 
 
 def doctor(as_json: Json = False) -> None:
@@ -61,4 +62,5 @@ def _version(package: str) -> Any:
     try:
         return version(package)
     except PackageNotFoundError:
-        return None
+        other = _SAME_LIBRARY.get(package)
+        return None if other is None else _version(other)

@@ -13,7 +13,6 @@ from pnml.learners.leaf_maps.branches import Branches
 from pnml.learners.leaf_maps.refusals import changed_layout, several_targets, unfitted
 
 _SEVERAL_TARGETS = ("MultiRMSE", "MultiLogloss", "MultiCrossEntropy", "MultiQuantile")
-_NO_LEAF = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,9 @@ class CatBoostLeaves:
 
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""
-        local = np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int64)
-        return local + self.ends[:-1]
+        local = np.asarray(self.model.calc_leaf_indexes(X))  # uint32
+        leaf: IntArray = local + self.ends[:-1]
+        return leaf
 
 
 def of_model(model: Any) -> CatBoostLeaves:
@@ -41,8 +41,10 @@ def of_model(model: Any) -> CatBoostLeaves:
     if str(model.get_all_params().get("loss_function")).startswith(_SEVERAL_TARGETS):
         raise several_targets(model)
     try:
+        if not hasattr(model, "calc_leaf_indexes"):
+            raise AttributeError("calc_leaf_indexes")
         counts = np.asarray(model.get_tree_leaf_counts(), dtype=np.int64)
-        if model._is_oblivious():
+        if model._object._is_oblivious():
             trees = [_symmetric(int(count)) for count in counts]
         else:
             trees = [_grown(model, tree, int(count)) for tree, count in enumerate(counts)]
@@ -72,7 +74,9 @@ def _grown(model: Any, tree: int, leaves: int) -> Branches:
     above = np.full(len(steps), -1, dtype=np.int64)
     for step in steps.T:
         above[(node + step)[step > 0]] = node[step > 0]
+    leaf = numbers < leaves  # the numbers of inner nodes are huge
+    if not np.array_equal(np.sort(numbers[leaf]), np.arange(leaves)):
+        raise IndexError(f"leaves of tree {tree}")
     at = np.empty(leaves, dtype=np.int64)
-    leaf = numbers != _NO_LEAF
     at[numbers[leaf]] = node[leaf]
     return Branches.of_tree(above, at)

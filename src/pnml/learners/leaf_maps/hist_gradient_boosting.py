@@ -20,7 +20,6 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import IntArray
 from pnml.core.leaves.leaf_gram import chunks
-from pnml.errors import InputError
 from pnml.learners.leaf_maps.branches import Branches
 from pnml.learners.leaf_maps.refusals import changed_layout, refuse_unfitted
 
@@ -58,12 +57,13 @@ def of_hist_gradient_boosting(model: Any, rows: Any = None) -> HistLeaves:
     Where `rows` are given, their leaf values must add up to the model's own predictions.
     """
     refuse_unfitted(model)
+    if rows is not None:
+        rows = _safe_indexing(rows, slice(0, _CHECKED_ROWS))
+        own = _raw_predictions(model, rows)  # first, so that rows it refuses raise its own error
     try:
         found = _numbered(model)
-        agrees = rows is None or _adds_up(found, rows)
-    except InputError:
-        raise
-    except (AttributeError, IndexError, KeyError, TypeError):
+        agrees = rows is None or _add_up(found, rows, own)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         agrees = False
     if not agrees:
         raise changed_layout(model, "scikit-learn", sklearn.__version__)
@@ -88,18 +88,20 @@ def _branches(nodes: Any) -> Branches:
     return Branches.of_children(left, right)
 
 
-def _adds_up(found: HistLeaves, X: Any) -> bool:
-    """Whether the values in the leaves of the first rows add up to the model's predictions."""
+def _raw_predictions(model: Any, rows: Any) -> FloatArray:
+    """Predictions (n, C) before the inverse link of a classifier, after that of a regressor."""
+    own = model.decision_function(rows) if is_classifier(model) else model.predict(rows)
+    return np.asarray(own).reshape(-1, model.n_trees_per_iteration_)
+
+
+def _add_up(found: HistLeaves, rows: Any, own: FloatArray) -> bool:
+    """Whether the values in the leaves of the rows add up to the model's own predictions."""
     model = found.model
-    rows = _safe_indexing(X, slice(0, _CHECKED_ROWS))
     nodes = [tree.nodes for of_round in model._predictors for tree in of_round]
     values = np.concatenate([part["value"][part["is_leaf"] != 0] for part in nodes])
-    leaf = found.leaf(rows)
-    classes = model.n_trees_per_iteration_
-    raw: FloatArray = values[leaf].reshape(len(leaf), -1, classes).sum(axis=1)
-    raw = raw + model._baseline_prediction
-    if is_classifier(model):
-        own = np.asarray(model.decision_function(rows)).reshape(len(leaf), -1)
-    else:
-        raw, own = model._loss.link.inverse(raw.ravel()), model.predict(rows)
-    return bool(np.allclose(raw, own, rtol=1e-9, atol=1e-9 * np.abs(values).sum()))
+    parts = values[found.leaf(rows)].reshape(len(own), -1, own.shape[1])
+    total = parts.sum(axis=1) + model._baseline_prediction
+    if not is_classifier(model):
+        total = model._loss.link.inverse(total)
+    largest = float(np.abs(parts).sum(axis=1).max(initial=0.0))
+    return bool(np.allclose(total, own, rtol=1e-9, atol=1e-9 * largest))

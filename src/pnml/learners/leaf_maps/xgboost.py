@@ -44,6 +44,10 @@ def of_estimator(model: Any) -> NodeLeaves | None:
 
 def of_booster(model: Any) -> NodeLeaves | None:
     """Leaves of a Booster; None where it has no trees."""
+    try:
+        model.num_features()
+    except sys.modules["xgboost"].core.XGBoostError:  # it was never given rows
+        raise unfitted(model) from None
     branches = _branches(model, model, None)
     return None if branches is None else NodeLeaves(_Applied(model), branches)
 
