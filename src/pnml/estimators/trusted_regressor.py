@@ -94,6 +94,7 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         check_flag("prefit", self.prefit)
         model = self._unfitted()
         check_table(self, X, reset=True)
+        X = _indexable(X)
         y = as_targets(self, y)
         refuse_extreme("y", y)
         weights = check_weights(sample_weight, y)
@@ -266,3 +267,8 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         return tags
+
+
+def _indexable(X: Any) -> Any:
+    """Rows of which folds can be taken: data frames, arrays and lists as they are."""
+    return X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
