@@ -202,6 +202,19 @@ class TestXGBoost:
         leaves = self.check(model.fit(X, c), X, classes=3, each=2)
         assert len(leaves.ends) - 1 == ROUNDS * 3 * 2
 
+    def test_classes_may_share_one_tree_per_round(self):
+        X, _, c = table()
+        settings = self.settings | {"multi_strategy": "multi_output_tree"}
+        model = self.xgboost().XGBClassifier(**settings).fit(X, c)
+        leaves = leaf_map_of(model)
+        leaf = leaves.leaf(X)
+        check_ids(leaves, leaf)
+        assert leaf.shape[1] == ROUNDS
+        margins = model.predict(X, output_margin=True)
+        hot = (leaf[:, :, None] == np.arange(leaves.ends[-1])).any(axis=1).astype(float)
+        fitted = hot @ np.linalg.lstsq(hot, margins, rcond=None)[0]  # linear in the leaves
+        np.testing.assert_allclose(fitted, margins, atol=1e-5)
+
     def test_forests_and_dart_have_leaves(self):
         X, y, _ = table()
         forest = self.xgboost().XGBRFRegressor(n_estimators=5, max_depth=3, n_jobs=1).fit(X, y)

@@ -12,7 +12,7 @@ from pnml.core.leaves.cells import IntArray
 from pnml.learners.leaf_maps.branches import Branches
 from pnml.learners.leaf_maps.refusals import changed_layout, several_targets, unfitted
 
-_SEVERAL_TARGETS = ("MultiRMSE", "MultiLogloss", "MultiCrossEntropy", "MultiQuantile")
+_SEVERAL_TARGETS = ("MultiRMSE", "MultiLogloss", "MultiCrossEntropy")
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _branches(model: Any, booster: Any, rounds: int | None) -> Branches | None:
     trees = trees[: bounds[len(bounds) - 1 if rounds is None else min(rounds, len(bounds) - 1)]]
     if not trees:
         raise unfitted(model)
-    if targets > 1 or any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
+    if targets > 1:
         raise several_targets(model)
     return Branches.joined([_tree(tree) for tree in trees])
 
