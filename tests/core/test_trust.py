@@ -55,3 +55,28 @@ def test_the_share_of_trusted_training_rows_counts_copies():
 def test_a_level_that_is_no_quantile_is_refused(level):
     with pytest.raises(InputError, match="quantile of the training regrets"):
         check_level(level)
+
+
+@given(
+    st.lists(st.tuples(values, values, st.integers(0, 3)), min_size=1, max_size=40),
+    st.floats(0.05, 1),
+)
+def test_regret_and_excess_share_one_level_of_false_alarms(rows, level):
+    regrets, excesses, weights = np.array(rows, dtype=float).T
+    reference = Reference(regrets, weights, excesses=excesses)
+    limits = reference.thresholds(level)
+    trusted = limits.trusts(regrets, None, None, excesses)
+    finite = np.isfinite(regrets) & np.isfinite(excesses)
+    usual = weights[finite].sum()
+    # enough of the rows that count pass both, and none that must never be trusted
+    assert weights[trusted & finite].sum() >= level * usual - 1e-9
+    assert not trusted[~finite].any()
+    if level == 1 and usual:
+        assert trusted[finite & (weights > 0)].all()
+
+
+def test_the_shared_quantile_is_no_larger_than_it_must_be():
+    rng = np.random.default_rng(0)
+    regrets, excesses = rng.random(1000), np.maximum(rng.random(1000) - 0.9, 0)
+    share = Reference(regrets, excesses=excesses).trusted_share(0.95)
+    assert 0.95 <= share < 0.953

@@ -42,17 +42,23 @@ class Evidence(NamedTuple):
     regret: Any  # nats
     leverage: Any = None  # None where the leverage has no say
     never_seen: Any = None  # whether a row shows something no training row has; None: none does
+    excess: Any = None  # distance beyond the training ranges; None where that has no say
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Largest regret and leverage of a trusted row. Eq. (F8)."""
+    """Largest regret, leverage and excess of a trusted row. Eqs. (F8) and (T20)."""
 
     regret: float  # nats; −inf where no training row has a finite regret
     leverage: float = np.inf  # inf where the leverage has no say
+    excess: float = np.inf  # inf where the excess has no say
 
     def trusts(
-        self, regret: Array, leverage: Array | None = None, never_seen: Array | None = None
+        self,
+        regret: Array,
+        leverage: Array | None = None,
+        never_seen: Array | None = None,
+        excess: Array | None = None,
     ) -> Any:
         """Whether each row is trusted: booleans of the shape and kind of `regret`.
 
@@ -62,6 +68,8 @@ class Thresholds:
         trusted = self._passes(regret, self.regret)
         if leverage is not None:
             trusted = trusted & self._passes(leverage, self.leverage)
+        if excess is not None:
+            trusted = trusted & self._passes(excess, self.excess)
         return trusted if never_seen is None else trusted & ~never_seen
 
     @staticmethod
@@ -81,10 +89,13 @@ class Reference:
     regrets: FloatArray  # (n,) nats
     weights: FloatArray | None = None  # (n,) copies of each row; None: one of each
     leverages: FloatArray | None = None  # (n,) where the leverage has a say too
+    excesses: FloatArray | None = None  # (n,) where the excess has a say too
 
     def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
-        """Quantiles of the rows with finite regret and leverage. Eq. (F8)."""
+        """Quantiles of the rows with finite regret and leverage. Eqs. (F8) and (T20)."""
         level = check_level(level)
+        if self.excesses is not None:
+            return self._shared(level, self.excesses)
         weights = np.ones(len(self.regrets)) if self.weights is None else self.weights
         counts = np.isfinite(self.regrets) & (weights > 0)
         if self.leverages is None:
@@ -95,9 +106,19 @@ class Reference:
             _quantile(self.leverages[counts], level, weights[counts]),
         )
 
+    def _shared(self, level: float, excesses: FloatArray) -> Thresholds:
+        """Thresholds at one quantile, chosen so that a share `level` of the rows passes both."""
+        weights = np.ones(len(self.regrets)) if self.weights is None else self.weights
+        counts = np.isfinite(self.regrets) & np.isfinite(excesses) & (weights > 0)
+        regrets, beyond, w = self.regrets[counts], excesses[counts], weights[counts]
+        ranks = np.maximum(_ranks(regrets, w), _ranks(beyond, w))
+        at = _quantile(ranks, level, w)
+        return Thresholds(_largest(regrets[ranks <= at]), excess=_largest(beyond[ranks <= at]))
+
     def trusted_share(self, level: float = DEFAULT_LEVEL) -> float:
         """Share of the training rows that are trusted themselves, each left out."""
-        trusted = self.thresholds(level).trusts(self.regrets, self.leverages)
+        limits = self.thresholds(level)
+        trusted = limits.trusts(self.regrets, self.leverages, None, self.excesses)
         return float(np.average(trusted, weights=self.weights))
 
 
@@ -106,3 +127,15 @@ def _quantile(values: FloatArray, level: float, weights: FloatArray) -> float:
     if not len(values):
         return -np.inf
     return float(np.quantile(values, level, method="inverted_cdf", weights=weights))
+
+
+def _ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Share of the weight of values that are not larger, for each value."""
+    order, place = np.unique(values, return_inverse=True)
+    below = np.cumsum(np.bincount(place, weights, len(order)))
+    out: FloatArray = (below / weights.sum())[place]
+    return out
+
+
+def _largest(values: FloatArray) -> float:
+    return float(values.max(initial=-np.inf))

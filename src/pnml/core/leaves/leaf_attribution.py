@@ -38,17 +38,24 @@ class LeafAttribution:
             whiten[np.ix_(group, group)] = Q * np.where(there, 1 / np.sqrt(np.maximum(w, EPS)), 0)
         return cls(geometry, tuple(tuple(map(int, group)) for group in groups), whiten)
 
-    def explain(self, leaf: IntArray, outside: BoolArray, Z: FloatArray) -> FloatArray:
+    def explain(
+        self,
+        leaf: IntArray,
+        outside: BoolArray,
+        Z: FloatArray,
+        kept: IntArray | slice = slice(None),
+    ) -> FloatArray:
         """Share (n, columns) ≥ 0 of each column in the leverage; the rows sum to κ − 1/N.
 
-        `outside` (n, T, columns) says which columns put the row outside its cell in each tree.
+        `outside` (n, T, columns) says which columns put the row outside its cell in each tree;
+        `kept` are those trees that the geometry has, whose leaves `leaf` gives.
         """
         geometry = self.geometry
         empty: BoolArray = np.any(outside, axis=2)
         cut = (outside / np.maximum(outside.sum(axis=2, keepdims=True), 1)).mean(axis=1)
         out: FloatArray = cut / geometry.alpha
         for rows in chunks(len(leaf)):
-            inner, pull = geometry.pulls(leaf[rows], ~empty[rows], Z[rows])
+            inner, pull = geometry.pulls(leaf[rows], ~empty[rows][:, kept], Z[rows])
             squares = (pull @ self.whiten) ** 2
             drops = np.column_stack([squares[:, g].sum(axis=1) for g in map(list, self.groups)])
             share = fractions(drops)

@@ -47,32 +47,40 @@ class LeafGeometry:
         """Number T of trees."""
         return len(self.ends) - 1
 
-    def leverage(self, leaf: IntArray, inside: BoolArray, Z: FloatArray) -> FloatArray:
+    def leverage(
+        self, leaf: IntArray, inside: BoolArray, Z: FloatArray, out: FloatArray | None = None
+    ) -> FloatArray:
         """Leverage κ (n,) of new rows: 1/N + (u − ū)ᵀA⁻¹(u − ū) + out/α. Eq. (T15).
 
         `leaf` and `inside` are (n, T): the leaf of each tree, and whether the row is in its cell.
+        `out` is the share of trees whose cell does not hold the row, where there are more trees
+        than the geometry has.
         """
-        out = np.empty(len(leaf))
+        share = np.mean(~inside, axis=1) if out is None else out
+        kappa = np.empty(len(leaf))
         for rows in chunks(len(leaf)):
-            forms = self._forms(leaf[rows], inside[rows], Z[rows])
-            out[rows] = forms.inner + (~inside[rows]).mean(axis=1) / self.alpha
-        return out
+            kappa[rows] = self._forms(leaf[rows], inside[rows], Z[rows]).inner
+        return kappa + share / self.alpha
 
     def left_out(
-        self, leaf: IntArray, inside: BoolArray, Z: FloatArray, weights: FloatArray
+        self,
+        leaf: IntArray,
+        inside: BoolArray,
+        Z: FloatArray,
+        weights: FloatArray,
+        out: FloatArray | None = None,
     ) -> FloatArray:
         """Leverage (n,) of training rows, each judged by the others. Eq. (T16).
 
-        `inside` says which cells of the other rows hold the row.
+        `inside` says which cells of the other rows hold the row; `out` is as in `leverage`.
         """
-        out = np.empty(len(leaf))
+        share = np.mean(~inside, axis=1) if out is None else out
+        kappa = np.empty(len(leaf))
         for rows in chunks(len(leaf)):
             w = weights[rows]
             forms = self._forms(leaf[rows], inside[rows], Z[rows])
-            slack = 1 - w * forms.full
-            share = (~inside[rows]).mean(axis=1)
-            out[rows] = forms.inner + w * forms.mixed**2 / slack + share / self.alpha
-        return out
+            kappa[rows] = forms.inner + w * forms.mixed**2 / (1 - w * forms.full)
+        return kappa + share / self.alpha
 
     def pulls(
         self, leaf: IntArray, inside: BoolArray, Z: FloatArray

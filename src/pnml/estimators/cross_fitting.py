@@ -1,0 +1,50 @@
+"""Errors of a model on rows that it was not trained on."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import _safe_indexing
+
+from pnml.core.arrays import FloatArray
+from pnml.errors import InputError
+from pnml.estimators.wrapped import fit_wrapped
+
+
+def out_of_fold_errors(
+    model: Any,
+    X: Any,
+    y: FloatArray,
+    weights: FloatArray | None,
+    cv: Any,
+    groups: Any,
+    random_state: Any,
+) -> FloatArray:
+    """Absolute errors (n,), each of a clone of the model fitted without the row's fold."""
+    predictions = np.full(len(y), np.nan)
+    for train, test in _splitter(cv, len(y), random_state).split(X, y, groups):
+        kept = None if weights is None else weights[train]
+        part = fit_wrapped(clone(model), _safe_indexing(X, train), y[train], kept)
+        held = part.predict(_safe_indexing(X, test))
+        predictions[test] = np.asarray(held, dtype=float).ravel()
+    if np.isnan(predictions).any():
+        raise InputError(
+            "The splitter cv leaves some rows out of every test fold, so their errors are not "
+            "known; pass one that tests every row, such as KFold."
+        )
+    return np.abs(y - predictions)
+
+
+def _splitter(cv: Any, rows: int, random_state: Any) -> Any:
+    if not isinstance(cv, Integral) or isinstance(cv, bool):
+        return check_cv(cv)
+    if cv < 2 or cv > rows:
+        raise InputError(
+            f"cv is {cv}, but X has {rows} rows (n_samples={rows}); pass a number of folds from 2 "
+            "to the number of rows."
+        )
+    return KFold(int(cv), shuffle=True, random_state=random_state)

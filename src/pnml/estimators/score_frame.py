@@ -1,0 +1,52 @@
+"""Answers of a trusted model as one data frame, with reasons in words."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from pnml.columns.encoder import Encoded
+from pnml.core.arrays import FloatArray
+from pnml.core.geometry.attribution import fractions
+from pnml.core.leaves.cells import BoolArray
+from pnml.errors import InputError
+
+_REASONS = 3  # columns named for each row
+_LEAST_SHARE = 0.05
+
+
+def reasons(shares: FloatArray, encoded: Encoded, outside: BoolArray) -> list[str]:
+    """The columns that carry the leverage of each row, with value and training range."""
+    parts = fractions(shares)
+    texts = []
+    for i, row in enumerate(parts):
+        named = [
+            int(j) for j in np.argsort(-row, kind="stable")[:_REASONS] if row[j] > _LEAST_SHARE
+        ]
+        texts.append("; ".join(_reason(encoded, i, j, row[j], outside[i, j]) for j in named))
+    return texts
+
+
+def _reason(encoded: Encoded, i: int, j: int, share: float, outside: bool) -> str:
+    cell, known = encoded.describe(i, j)
+    relation = f"is outside {known} of the training rows" if outside else f"training {known}"
+    joined = f"{cell} {relation}" if outside else f"{cell} ({relation})"
+    return f"{joined} ({share:.0%})".replace("%", " %")
+
+
+def score_frame(X: Any, columns: dict[str, Any]) -> Any:
+    """A data frame of these columns: of polars where X is, else of pandas with the index of X."""
+    if type(X).__module__.startswith("polars"):
+        import polars as pl
+
+        return pl.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+    if find_spec("pandas") is None:
+        raise InputError(
+            "score_frame makes a pandas data frame, but pandas is not installed; run pip install "
+            "pandas, or ask predict, regret, trusted and explain one by one."
+        )
+    import pandas as pd
+
+    return pd.DataFrame(columns, index=getattr(X, "index", None))

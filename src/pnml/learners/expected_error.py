@@ -1,0 +1,57 @@
+"""How large an error to expect on a row, calibrated on out-of-fold errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.core.distributions.tabulated import Tabulated
+from pnml.core.leaves.cells import IntArray
+from pnml.core.leaves.local_noise import LocalNoise
+
+# Beyond this leverage a row is not judged worse: a wrong unit would make intervals useless.
+_MOST_LEVERAGE = 10.0
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """Typical absolute error by the leaves of a row and its leverage. Eq. (T21)."""
+
+    noise: LocalNoise
+    factor: float  # so that the mean over left-out training rows is the mean error
+    scores: Annotated[FloatArray, "n"]  # sorted |error| / expected error of left-out rows
+
+    @classmethod
+    def of(
+        cls,
+        leaf: IntArray,
+        leverage: FloatArray,
+        errors: FloatArray,
+        weights: FloatArray,
+        leaves: int,
+    ) -> ExpectedError:
+        """From absolute out-of-fold errors (n,) of training rows and their left-out leverages."""
+        noise = LocalNoise.of(leaf, errors, weights, leaves)
+        typical = noise.left_out(leaf, errors, weights) * _widening(leverage)
+        mean = float(np.average(typical, weights=weights))
+        factor = float(np.average(errors, weights=weights)) / mean if mean > 0 else 1.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scores = np.where(typical > 0, errors / (factor * typical), 0.0)
+        return cls(noise, factor, np.sort(scores))
+
+    def at(self, leaf: IntArray, leverage: FloatArray) -> FloatArray:
+        """Expected absolute error (n,) of new rows, in units of the target."""
+        return self.factor * self.noise.at(leaf) * _widening(leverage)
+
+    def distribution(self, mean: FloatArray, expected: FloatArray, regret: FloatArray) -> Tabulated:
+        """Labels that scatter about the predictions as the scores did. Eq. (C3)."""
+        return Tabulated(mean, expected, regret, self.scores)
+
+
+def _widening(leverage: FloatArray) -> FloatArray:
+    """√(1 + κ), capped: how much wider errors are where training rows say less."""
+    wider: FloatArray = np.sqrt(1 + np.minimum(leverage, _MOST_LEVERAGE))
+    return wider
