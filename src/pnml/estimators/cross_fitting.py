@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.estimators.wrapped import fit_wrapped
+from pnml.runtime.checks import is_whole
 
 
 def out_of_fold_errors(
@@ -36,13 +36,14 @@ def out_of_fold_errors(
             "The splitter cv leaves some rows out of every test fold, so their errors are not "
             "known; pass one that tests every row, such as KFold."
         )
-    return np.abs(y - predictions)
+    errors: FloatArray = np.abs(y - predictions)
+    return errors
 
 
 def _splitter(cv: Any, rows: int, random_state: Any) -> Any:
-    if not isinstance(cv, Integral) or isinstance(cv, bool):
+    if not is_whole(cv, least=-(10**9)):
         return check_cv(cv)
-    if cv < 2 or cv > rows:
+    if not 2 <= cv <= rows:
         raise InputError(
             f"cv is {cv}, but X has {rows} rows (n_samples={rows}); pass a number of folds from 2 "
             "to the number of rows."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -39,14 +40,11 @@ def _reason(encoded: Encoded, i: int, j: int, share: float, outside: bool) -> st
 def score_frame(X: Any, columns: dict[str, Any]) -> Any:
     """A data frame of these columns: of polars where X is, else of pandas with the index of X."""
     if type(X).__module__.startswith("polars"):
-        import polars as pl
-
-        return pl.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+        return type(X)({name: np.asarray(values) for name, values in columns.items()})
     if find_spec("pandas") is None:
         raise InputError(
             "score_frame makes a pandas data frame, but pandas is not installed; run pip install "
             "pandas, or ask predict, regret, trusted and explain one by one."
         )
-    import pandas as pd
-
-    return pd.DataFrame(columns, index=getattr(X, "index", None))
+    pandas = import_module("pandas")
+    return pandas.DataFrame(columns, index=getattr(X, "index", None))
