@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pnml.estimators.regressor import PNMLRegressor
     from pnml.estimators.tree_classifier import PNMLTreeClassifier
     from pnml.estimators.tree_regressor import PNMLTreeRegressor
+    from pnml.estimators.trusted_regressor import TrustedRegressor
     from pnml.estimators.universal import UniversalRegressor
     from pnml.estimators.universal_classifier import UniversalClassifier
     from pnml.models.model_file import load, save
@@ -35,6 +36,7 @@ _HOMES = {
     "PNMLTreeRegressor": "pnml.estimators.tree_regressor",
     "RegretDifficulty": "pnml.estimators.difficulty",
     "UniversalClassifier": "pnml.estimators.universal_classifier",
+    "TrustedRegressor": "pnml.estimators.trusted_regressor",
     "UniversalRegressor": "pnml.estimators.universal",
     "export_onnx": "pnml.onnx.export",
     "load": "pnml.models.model_file",
@@ -53,6 +55,7 @@ __all__ = [
     "PNMLTreeClassifier",
     "PNMLTreeRegressor",
     "RegretDifficulty",
+    "TrustedRegressor",
     "UniversalClassifier",
     "UniversalRegressor",
     "export_onnx",

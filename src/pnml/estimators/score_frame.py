@@ -47,4 +47,4 @@ def score_frame(X: Any, columns: dict[str, Any]) -> Any:
             "pandas, or ask predict, regret, trusted and explain one by one."
         )
     pandas = import_module("pandas")
-    return pandas.DataFrame(columns, index=getattr(X, "index", None))
+    return pandas.DataFrame(columns, index=X.index if hasattr(X, "iloc") else None)
