@@ -51,7 +51,7 @@ INTEGRATION = (
     "experiments/test_ablation_mnist.py",
     "experiments/test_adversarial.py",
     "experiments/test_adversarial_digits.py",
-    "experiments/test_catalogue.py::test_listing_imports_no_experiment_and_neither_torch_nor_matplotlib",
+    "experiments/test_catalogue.py::test_listing_imports_no_experiment_and_no_numpy_torch_or_matplotlib",
     "experiments/test_dial.py",
     "experiments/test_networks.py",
     "experiments/test_open_set.py",
