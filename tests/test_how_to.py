@@ -32,6 +32,17 @@ def test_a_network_is_honest_on_rows_it_has_not_seen_and_only_there(ran):
     assert interval_coverage(truth, fooled) < 0.7
 
 
+def test_a_wrong_unit_is_found_and_named_by_a_boosted_model(ran):
+    names = ran("how-to/boosted-models.md")
+    scored = names["scored"]
+    assert not scored.loc[350, "trusted"]
+    assert scored.loc[350, "because"].startswith("bp ")
+    assert "is outside" in scored.loc[350, "because"]
+    assert names["share"] > 0.95
+    model, new = names["model"], names["new"]
+    assert (scored["prediction"] == model.estimator_.predict(new)).all()
+
+
 def test_the_trust_level_is_the_share_let_pass(ran):
     names = ran("how-to/trust-level.md")
     refused = [100 * share for share in names["refused"].values()]
