@@ -22,7 +22,7 @@ from pnml.adversarial import (
     share_held,
     untargeted_apgd,
 )
-from pnml.adversarial import external as libraries
+from pnml.adversarial import external_attacks as libraries
 from pnml.errors import InputError
 from pnml.runtime.progress import reporting
 

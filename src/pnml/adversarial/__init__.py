@@ -26,7 +26,7 @@ from pnml.adversarial.budget import AttackBudget
 from pnml.adversarial.defence import AdversarialPNML
 from pnml.adversarial.detection import RegretDetection, detection_by_regret
 from pnml.adversarial.evaluation import evaluate_defence
-from pnml.adversarial.external import fab, hop_skip_jump, square
+from pnml.adversarial.external_attacks import fab, hop_skip_jump, square
 from pnml.adversarial.intervals import paired_gain, share_held
 from pnml.adversarial.joint import JointAttackResult, joint_attack
 from pnml.adversarial.report import DefenceEvaluation, SweepRow
