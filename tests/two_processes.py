@@ -17,7 +17,7 @@ from torch import distributed, nn
 from pnml import KernelPNMLRegressor, LpNMLRegressor, PNMLRegressor
 from pnml.core.statistic.gram import Gram
 from pnml.nn import LastLayerPNML
-from pnml.scale.distributed import all_reduce
+from pnml.scale.processes import all_reduce
 
 CUT = 1500  # of the rows, process 0 has those before and process 1 those from here on
 

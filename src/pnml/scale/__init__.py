@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pnml.scale.dask import fit_dask, k_fold_dask
-    from pnml.scale.distributed import all_reduce
     from pnml.scale.files import fit_files
     from pnml.scale.lazy import lazily
     from pnml.scale.merging import merge
     from pnml.scale.monitor import Drift, RegretMonitor
+    from pnml.scale.processes import all_reduce
     from pnml.scale.table_files import fit_mixed_files
     from pnml.scale.window import SlidingWindow
 
@@ -20,7 +20,7 @@ _HOMES = {
     "Drift": "pnml.scale.monitor",
     "RegretMonitor": "pnml.scale.monitor",
     "SlidingWindow": "pnml.scale.window",
-    "all_reduce": "pnml.scale.distributed",
+    "all_reduce": "pnml.scale.processes",
     "fit_dask": "pnml.scale.dask",
     "fit_files": "pnml.scale.files",
     "fit_mixed_files": "pnml.scale.table_files",
