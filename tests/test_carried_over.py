@@ -85,9 +85,50 @@ def test_folders_and_addresses_are_left_out_of_texts(recording):
     assert recording.plain(said) == "<tmp>/m.pnml and <tmp>/t0/x.csv at 0x…"
 
 
-def test_expected_differences_have_a_reason(monkeypatch):
+def test_answers_that_are_new_are_counted_and_do_not_differ(comparing):
+    old = {"x": {"text": "an object"}, "y": {"text": "1"}}
+    new = {"x": {"text": "parts: a"}, "x/a": {"text": "2"}, "y": {"text": "1"}}
+    assert comparing.differences(old, new) == []
+    assert comparing.additions(old, new) == ["x", "x/a"]
+
+
+def test_a_new_warning_or_sentence_differs(comparing):
+    old = {"x": {"text": "1"}}
+    unheard = {key: {"text": "UserWarning: a"} for key in ("x/warnings", "sentences/t 1")}
+    assert [d.key for d in comparing.differences(old, old | unheard)] == [*unheard]
+    assert comparing.additions(old, old | unheard) == []
+
+
+@pytest.fixture
+def expected(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-    expected = pytest.importorskip("benchmarks.carried_over.expected")
-    assert expected.reason("regressors/ridge/predict") is None
-    assert "leverage" in expected.reason("ood/regret/trusted@0.9")
-    assert all(why.endswith(".") for why in expected.EXPECTED.values())
+    return pytest.importorskip("benchmarks.carried_over.expected")
+
+
+def numbers(*values, dtype="float64"):
+    return {"dtype": dtype, "shape": [len(values)], "numbers": [*values]}
+
+
+def test_expected_differences_have_a_reason(expected):
+    assert expected.reason("regressors/ridge/predict", numbers(1.0), numbers(2.0)) is None
+    was, became = (numbers(*said, dtype="bool") for said in ((True, False), (False, False)))
+    assert "leverage" in expected.reason("ood/regret/trusted@0.9", was, became)
+    assert all(meant.why.endswith(".") for meant in expected.EXPECTED.values())
+
+
+EXPLAIN, MARGIN = "regressors/universal/float32/explain", "ood/regret/decision_function@0.9"
+BEYOND = [
+    ("ood/regret/trusted@0.9", numbers(False, dtype="bool"), numbers(True, dtype="bool")),
+    (MARGIN, numbers(0.5, 0.2), numbers(0.4, 0.2)),
+    (MARGIN, numbers(-0.5), numbers(-0.6)),
+    (MARGIN, numbers(0.5), numbers(-0.5, -0.5)),
+    (EXPLAIN, numbers(1.0, dtype="float32"), numbers(1.00001, dtype="float32")),
+    (EXPLAIN, numbers(1.0, dtype="float32"), {"text": "InputError(): no."}),
+    ("names/pnml.adversarial.Attacked/warnings", {}, {"text": "UserWarning: no."}),
+    ("displays/regret/a-tree/threshold", numbers(1.0), {}),
+]
+
+
+@pytest.mark.parametrize(("key", "was", "became"), BEYOND)
+def test_no_more_than_what_is_meant_is_expected(expected, key, was, became):
+    assert expected.reason(key, was, became) is None

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.carried_over.comparing import differences, read
+from benchmarks.carried_over.comparing import additions, differences, read
 from benchmarks.carried_over.expected import reason
 from benchmarks.carried_over.probe import SECTIONS
 
@@ -80,17 +80,17 @@ def probed(name, source, old, work, files, sections):
 
 def told(old, new):
     """Print every difference; 1 if one of them was not expected."""
-    found = differences(old, new)
-    unexpected = [d for d in found if reason(d.key) is None]
-    for difference in found:
-        why = reason(difference.key)
+    found, unexpected = differences(old, new), 0
+    for key, what in found:
+        why = reason(key, old.get(key, {}), new.get(key, {}))
+        unexpected += why is None
         mark = "differs" if why is None else f"expected ({why})"
-        print(f"{mark}: {difference.key}: {difference.what}")
+        print(f"{mark}: {key}: {what}")
     print(
-        f"{len(old)} answers of 0.1 compared: {len(unexpected)} differ, "
-        f"{len(found) - len(unexpected)} differ as expected."
+        f"{len(old)} answers of 0.1 compared: {unexpected} differ, "
+        f"{len(found) - unexpected} differ as expected; {len(additions(old, new))} are new."
     )
-    return int(bool(unexpected))
+    return int(unexpected > 0)
 
 
 if __name__ == "__main__":

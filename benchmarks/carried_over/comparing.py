@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 TOLERANCE = 1e-12
-# A name or a parameter may be new; what 0.1 had must be there.
-MAY_GROW = ("names/", "signatures/", "sections/")
+# What 0.1 says of an object that it knows no parts of.
+OBJECT = "an object"
 # Tables and pages print numbers with all their digits, so texts are cut into words and numbers.
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 
@@ -63,20 +63,43 @@ def of_texts(old, new):
 
 
 def differences(old, new):
-    """Every key at which two recordings differ."""
+    """Every key at which two recordings differ; what is only in the new one does not differ.
+
+    A warning or an error sentence that is new does: 0.1 was silent there.
+    """
     found = []
     for key, was in old.items():
         if key not in new:
             found.append(Difference(key, f"is no longer said; it was {str(was)[:160]}"))
             continue
-        became = new[key]
-        if ("text" in was) != ("text" in became):
-            what = f"was {str(was)[:160]} and became {str(became)[:160]}"
-        elif "text" in was:
-            what = of_texts(was["text"], became["text"])
-        else:
-            what = of_numbers(was, became)
+        what = None if grown(was, new[key]) else of_answers(was, new[key])
         if what:
             found.append(Difference(key, what))
-    extra = [key for key in new if key not in old and not key.startswith(MAY_GROW)]
-    return found + [Difference(key, f"is new: {str(new[key])[:160]}") for key in extra]
+    unheard = [key for key in new if key not in old and not is_addition(key, old)]
+    return found + [Difference(key, f"is new: {str(new[key])[:160]}") for key in unheard]
+
+
+def additions(old, new):
+    """Keys of what only the new recording says, where nothing was said or warned of before."""
+    parts = [key for key, was in old.items() if key in new and grown(was, new[key])]
+    return parts + [key for key in new if key not in old and is_addition(key, old)]
+
+
+def of_answers(was, became):
+    """How one answer differs, or None."""
+    if ("text" in was) != ("text" in became):
+        return f"was {str(was)[:160]} and became {str(became)[:160]}"
+    return of_texts(was["text"], became["text"]) if "text" in was else of_numbers(was, became)
+
+
+def grown(was, became):
+    """Whether an object shows its parts now."""
+    return was.get("text") == OBJECT and became.get("text", "").startswith("parts: ")
+
+
+def is_addition(key, old):
+    """Whether a new answer leaves what 0.1 said as it was."""
+    if key.startswith("sentences/"):
+        return False
+    call, _, last = key.rpartition("/")
+    return last != "warnings" or call not in old

@@ -17,6 +17,8 @@ PACKAGES = (
     "pnml.metrics",
     "pnml.plots",
 )
+# Names of 0.1 that have another name now, and that still work.
+RENAMED = {"pnml.adversarial": ("Attacked", "JointlyAttacked")}
 NOT_PROBED = {
     "DIALHeuristic": "needs baal, whose own requirements do not install beside PyTorch for CPUs",
     "all_reduce": "needs several processes; tests/nn and tests/scale run it",
@@ -33,7 +35,7 @@ def probe(record):
         raise LookupError(f"public names without a probe: {', '.join(missing)}")
     for package in PACKAGES:
         module = importlib.import_module(package)
-        for name in sorted(module.__all__):
+        for name in sorted({*module.__all__, *RENAMED.get(package, ())}):
             thing = record.case(f"names/{package}.{name}", lambda m=module, n=name: getattr(m, n))
             signatures(record, f"{package}.{name}", thing)
 

@@ -1,8 +1,9 @@
 """Sentences on bad input: the tests of 0.1 that refuse something, run against either version.
 
-The tests are those of the old tree. Names that they import from modules that are not public come
-from the public packages where these have them; a test whose helpers are gone counts as not run,
-but every sentence that came before is compared.
+The tests are those of the old tree, with their own conftest and helpers. Modules that they import
+and patch are looked up where `moves.py` has them now, names also in the same sub-package and in
+the public ones; a test whose helpers are gone counts as not run, but every sentence that came
+before is compared.
 """
 
 from __future__ import annotations
@@ -10,10 +11,15 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from benchmarks.carried_over.moves import ATTRIBUTES, moved
+
+PATH = re.compile(r"pnml(\.\w+)+")
 
 FILES = (
     "test_metrics.py",
@@ -70,8 +76,9 @@ def probe(record):
     folder = record.scratch / "pytest-sentences"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(record.old / "tests", folder / "tests")
+    now = str if record.root == record.old / "src" else moved
     for path in needed(folder / "tests"):
-        path.write_text(redirected(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(redirected(path.read_text(encoding="utf-8"), now), encoding="utf-8")
     (folder / "pytest.ini").write_text(
         "[pytest]\npythonpath = tests\naddopts = --import-mode=importlib\n"
         "markers =\n    slow\n    data\n",
@@ -100,6 +107,7 @@ def run(folder, heard):
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-W", "ignore"]
     command += ["-p", "benchmarks.carried_over.listening", "-p", "no:cacheprovider"]
     command += ["-p", "no:xdist", "--basetemp", str(folder / "pytest-temp"), "-c", "pytest.ini"]
+    command += ["--continue-on-collection-errors"]
     done = subprocess.run(
         [*command, *(f"tests/{name}" for name in FILES)],
         cwd=folder,
@@ -113,19 +121,37 @@ def run(folder, heard):
 
 
 class Redirect(ast.NodeTransformer):
-    """`from pnml.somewhere import name` asks the public packages first."""
+    """Names and dotted paths of 0.1, as they are now.
+
+    `from pnml.somewhere import name` asks where the module is now, then its sub-package, then the
+    public packages; a text such as "pnml.somewhere.name", which a test patches, is replaced.
+    """
+
+    def __init__(self, now):
+        self.now = now
 
     def visit_ImportFrom(self, node):
         if not (node.module or "").startswith("pnml"):
             return node
-        imports = [
-            ast.parse(f"{a.asname or a.name} = _found({node.module!r}, {a.name!r})").body[0]
-            for a in node.names
-        ]
+        imports = []
+        for a in node.names:
+            module, name = self.now(f"{node.module}.{a.name}").rsplit(".", 1)
+            imports += ast.parse(f"{a.asname or a.name} = _found({module!r}, {name!r})").body
         helper = ast.parse("from benchmarks.carried_over.finding import found as _found").body
         return helper + imports
 
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if self.now is moved:
+            node.attr = ATTRIBUTES.get(node.attr, node.attr)
+        return node
 
-def redirected(source):
-    tree = Redirect().visit(ast.parse(source))
+    def visit_Constant(self, node):
+        if isinstance(node.value, str) and PATH.fullmatch(node.value):
+            return ast.copy_location(ast.Constant(self.now(node.value)), node)
+        return node
+
+
+def redirected(source, now):
+    tree = Redirect(now).visit(ast.parse(source))
     return ast.unparse(ast.fix_missing_locations(tree))

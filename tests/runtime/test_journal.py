@@ -73,8 +73,9 @@ def test_another_kind_of_file_is_refused_and_left_alone(text, path):
 
 def test_lines_without_a_key_are_another_kind_of_file(path):
     path.write_text('{"stamp": "a"}\n{"value": 1}\n')
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="something else") as error:
         Journal(path, HEAD, KIND)
+    assert isinstance(error.value.__cause__, KeyError)
 
 
 def test_another_head_is_refused_or_replaced(path):

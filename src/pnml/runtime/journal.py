@@ -97,13 +97,13 @@ class Journal:
         if not complete and head.startswith(text):  # new, empty, or killed within the head
             self._begin(path)
             return
-        refusal = self._kind.foreign
+        refusal, cause = self._kind.foreign, None
         try:
             first, *records = (json.loads(line) for line in complete.splitlines())
             values = {record[self._kind.key]: record["value"] for record in records}
             same_kind = isinstance(first, dict) and first.keys() == self._head.keys()
-        except (ValueError, KeyError, TypeError):
-            same_kind = False
+        except (ValueError, KeyError, TypeError) as error:
+            same_kind, cause = False, error
         if same_kind and first == self._head:
             if complete != text:
                 os.truncate(path, len(complete))
@@ -112,7 +112,7 @@ class Journal:
         if same_kind:
             refusal = self._kind.other
         if refusal is not None:
-            raise InputError(refusal.format(path=path))
+            raise InputError(refusal.format(path=path)) from cause
         self._begin(path)
 
     def _begin(self, path: Path) -> None:
