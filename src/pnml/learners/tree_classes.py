@@ -16,7 +16,8 @@ from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.core.trust import Evidence, Reference
 from pnml.learners.finite import like_input
-from pnml.learners.protocol import BoolArray, Inputs
+from pnml.learners.protocol import Inputs
+from pnml.learners.tree_rows import RowsToCount, SeenRows
 
 
 @dataclass(frozen=True)
@@ -26,19 +27,17 @@ class TreeClasses:
     partition: Partition
     leaves: ClassLeaves
     loo: LabelsLeftOut
-    usual: FloatArray  # (n,)  regrets of training rows as new rows would have them. Eq. (T12)
-    takes_gaps: bool  # whether a value of a row may be missing
-    had_gaps: BoolArray  # (d,)  features with values missing in training
+    seen: SeenRows
 
     @property
     def inputs(self) -> Inputs:
         """Rows that are compared with thresholds."""
-        return Inputs(compares=True, gaps=self.takes_gaps)
+        return self.seen.inputs
 
     @property
     def reference(self) -> Reference:
         """Regrets of training rows as new rows would have them; the leverage says the same."""
-        return Reference(self.usual, self.loo.weights)
+        return Reference(self.seen.usual, self.loo.weights)
 
     def predictive(self, X: FloatArray) -> Categorical:
         """Probabilities of the classes of rows, and their regrets. Eq. (T5)."""
@@ -62,8 +61,7 @@ class TreeClasses:
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
         """The regret, and whether a value is missing that never was in training. Eq. (T12)."""
-        strange = np.any(np.isnan(X) & ~self.had_gaps, axis=1)
-        return Evidence(self._regret(X) if regret is None else regret, None, strange)
+        return self.seen.evidence(X, self._regret(X) if regret is None else regret)
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in the leverage of rows. Eq. (T10)."""
@@ -76,21 +74,10 @@ class TreeClasses:
 
 
 def count_classes(
-    partition: Partition,
-    X: FloatArray,
-    labels: npt.NDArray[np.intp],
-    weights: FloatArray,
-    classes: int,
-    prior: float,
-    *,
-    takes_gaps: bool,
-    grown_on: bool,
+    rows: RowsToCount, labels: npt.NDArray[np.intp], classes: int, prior: float
 ) -> TreeClasses:
-    """Count labels in the leaves; `grown_on` says that the trees were grown on these rows."""
+    """Count labels (n,) in the leaves."""
+    partition, X, weights = rows.partition, rows.X, rows.weights
     leaves = ClassLeaves.of(partition, X, labels, weights, classes, prior)
     loo = leave_labels_out(leaves, partition, X, labels, weights)
-    usual = loo.regrets
-    if grown_on:
-        usual = np.asarray(gaussian.regret(forest.leverage(partition, leaves, X)))
-    had_gaps = np.any(np.isnan(X[weights > 0]), axis=0)
-    return TreeClasses(partition, leaves, loo, usual, takes_gaps, had_gaps)
+    return TreeClasses(partition, leaves, loo, rows.seen(leaves, loo.regrets))
