@@ -11,33 +11,18 @@ from pnml.core import gaussian
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves import forest
 from pnml.core.leaves.classes import ClassLeaves, leave_labels_out
-from pnml.core.leaves.partition import Partition
 from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
-from pnml.core.trust import Evidence, Reference
+from pnml.core.trust import Evidence
 from pnml.learners.finite import like_input
-from pnml.learners.protocol import Inputs
-from pnml.learners.tree_rows import RowsToCount, SeenRows
+from pnml.learners.tree_rows import CountedTrees, RowsToCount
 
 
 @dataclass(frozen=True)
-class TreeClasses:
+class TreeClasses(CountedTrees[ClassLeaves]):
     """Frozen splits, and the rows of each class in every leaf."""
 
-    partition: Partition
-    leaves: ClassLeaves
     loo: LabelsLeftOut
-    seen: SeenRows
-
-    @property
-    def inputs(self) -> Inputs:
-        """Rows that are compared with thresholds."""
-        return self.seen.inputs
-
-    @property
-    def reference(self) -> Reference:
-        """Regrets of training rows as new rows would have them; the leverage says the same."""
-        return Reference(self.seen.usual, self.loo.weights)
 
     def predictive(self, X: FloatArray) -> Categorical:
         """Probabilities of the classes of rows, and their regrets. Eq. (T5)."""
@@ -49,10 +34,6 @@ class TreeClasses:
             np.concatenate([part.log_prob for part in parts]),
             np.concatenate([part.regret for part in parts]),
         )
-
-    def leverage(self, X: FloatArray) -> FloatArray:
-        """K − 1 of rows. Eq. (T5)."""
-        return forest.leverage(self.partition, self.leaves, X)
 
     def regret(self, X: FloatArray) -> FloatArray:
         """Regret of rows, in nats."""
@@ -80,4 +61,4 @@ def count_classes(
     partition, X, weights = rows.partition, rows.X, rows.weights
     leaves = ClassLeaves.of(partition, X, labels, weights, classes, prior)
     loo = leave_labels_out(leaves, partition, X, labels, weights)
-    return TreeClasses(partition, leaves, loo, rows.seen(leaves, loo.regrets))
+    return TreeClasses(partition, leaves, rows.seen(leaves, loo), loo)

@@ -11,33 +11,18 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut
 from pnml.core.leaves import forest
-from pnml.core.leaves.partition import Partition
 from pnml.core.leaves.values import ValueFolds, ValueLeaves, leave_values_out
-from pnml.core.trust import Evidence, Reference
+from pnml.core.trust import Evidence
 from pnml.errors import InputError
-from pnml.learners.protocol import Inputs
-from pnml.learners.tree_rows import RowsToCount, SeenRows
+from pnml.learners.tree_rows import CountedTrees, RowsToCount
 
 
 @dataclass(frozen=True)
-class TreeValues:
+class TreeValues(CountedTrees[ValueLeaves]):
     """Frozen splits, and the mean target in every leaf."""
 
-    partition: Partition
-    leaves: ValueLeaves
     noise_variance: float
     loo: LeaveOneOut
-    seen: SeenRows
-
-    @property
-    def inputs(self) -> Inputs:
-        """Rows that are compared with thresholds."""
-        return self.seen.inputs
-
-    @property
-    def reference(self) -> Reference:
-        """Regrets of training rows as new rows would have them."""
-        return Reference(self.seen.usual, self.loo.weights)
 
     def predictive(self, X: FloatArray) -> Normal:
         """Distribution of the labels of rows."""
@@ -54,10 +39,6 @@ class TreeValues:
     def mean(self, X: FloatArray) -> FloatArray:
         """Predicted labels of rows."""
         return self.predictive(X).mean
-
-    def leverage(self, X: FloatArray) -> FloatArray:
-        """K − 1 of rows. Eq. (T7)."""
-        return forest.leverage(self.partition, self.leaves, X)
 
     def regret(self, X: FloatArray) -> FloatArray:
         """Regret of rows, in nats."""
@@ -83,7 +64,7 @@ def count_values(rows: RowsToCount, y: FloatArray, noise_variance: float | None)
     folds = leave_values_out(leaves, partition, X, y, weights)
     noise = _chosen(folds, y) if noise_variance is None else noise_variance
     loo = folds.judged(noise)
-    return TreeValues(partition, leaves, noise, loo, rows.seen(leaves, loo.regrets))
+    return TreeValues(partition, leaves, rows.seen(leaves, loo), noise, loo)
 
 
 def _chosen(folds: ValueFolds, y: FloatArray) -> float:

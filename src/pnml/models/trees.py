@@ -119,11 +119,13 @@ def _values_state(model: PNMLTreeRegressor) -> dict[str, Any]:
 
 
 def _seen(state: Mapping[str, Any]) -> SeenRows:
-    return SeenRows(state["_usual"], state["_takes_gaps"], state["_had_gaps"])
+    return SeenRows(
+        state["_usual"], state["_loo"].weights, state["_takes_gaps"], state["_had_gaps"]
+    )
 
 
 def _tree_classes(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-    value = TreeClasses(state["partition_"], state["leaves_"], state["_loo"], _seen(state))
+    value = TreeClasses(state["partition_"], state["leaves_"], _seen(state), state["_loo"])
     return {"learner_": value, "classes_": state["classes_"]}
 
 
@@ -131,9 +133,9 @@ def _tree_values(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     value = TreeValues(
         state["partition_"],
         state["leaves_"],
+        _seen(state),
         state["noise_variance_"],
         state["_loo"],
-        _seen(state),
     )
     return {"learner_": value}
 
