@@ -1,8 +1,12 @@
-"""What a refused command leaves behind: one sentence, and every file as it was."""
+"""What is refused: one sentence says why, and every file stays as it was."""
 
 from __future__ import annotations
 
 import re
+
+import pytest
+
+from pnml import InputError
 
 
 def state(folder):
@@ -23,3 +27,12 @@ def assert_one_sentence(code, out, err, named, expected=2):
     assert err[0].isupper() or err.split()[0].count(".") or err.startswith(("-", "'")), err
     for word in named:
         assert word in err, err
+
+
+def assert_refused(run, words):
+    """The run ends in an InputError of these words, in a whole sentence, which is returned."""
+    with pytest.raises(InputError, match=words) as caught:
+        run()
+    said = str(caught.value)
+    assert said.endswith(".")
+    return said

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pnml.errors import ConditionWarning, InputError
+from pnml.lazy_names import found_on_first_use
 from pnml.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -63,16 +64,8 @@ __all__ = [
     "save",
 ]
 
+_find, __dir__ = found_on_first_use(globals(), _HOMES)
+
 
 def __getattr__(name: str) -> Any:
-    if name == "metrics":
-        return import_module("pnml.metrics")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return import_module("pnml.metrics") if name == "metrics" else _find(name)

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from pnml import InputError, metrics
 from pnml.plots.confidence import ConfidenceDisplay
 from pnml.plots.oscr import OSCRDisplay
-
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pickle
 import re
 import sqlite3
 import sys
-import tempfile
 import textwrap
 import zipfile
 from contextlib import suppress
@@ -294,14 +293,6 @@ def test_a_terminal_and_an_empty_pipe_are_no_tables(monkeypatch):
     assert "Standard input is a terminal" in refused("-")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False, buffer=io.BytesIO()))
     assert "standard input is empty" in refused("-")
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that any user may enter."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")

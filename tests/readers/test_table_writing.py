@@ -9,11 +9,9 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -292,14 +290,6 @@ def test_a_full_disk_is_told_and_the_old_file_stays(ending, tiny_disk):
     assert done.stdout.startswith(f"There is no room to write {path} (No space left on device)")
     assert path.read_bytes() == b"old"
     assert list(tiny_disk.iterdir()) == [path]
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that any user may enter."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")

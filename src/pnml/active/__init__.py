@@ -6,7 +6,6 @@ active-learning libraries are imported on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pnml.active.acquisition import (
@@ -33,6 +32,7 @@ from pnml.active.strategies import (
     by_epig,
     by_margin,
 )
+from pnml.lazy_names import found_on_first_use
 
 if TYPE_CHECKING:
     from pnml.active.adapters.baal import DIALHeuristic
@@ -86,12 +86,12 @@ __all__ = [
     "margin_scores",
 ]
 
+_find, __dir__ = found_on_first_use(globals(), _HOMES)
+
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        value = getattr(import_module(_HOMES[name]), name)
+        return _find(name)
     except ModuleNotFoundError as error:
         if error.name != "torch":  # adapters name their own package
             raise
@@ -100,5 +100,3 @@ def __getattr__(name: str) -> Any:
             'pip install "pnml[torch]".',
             name="torch",
         ) from error
-    globals()[name] = value
-    return value

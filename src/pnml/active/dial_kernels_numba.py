@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from pnml.active.dial_kernels import LANES, aligned
 from pnml.core.arrays import FloatArray
+from pnml.core.compilation import compiled
 
 Keys = npt.NDArray[np.int32]
 
@@ -29,15 +27,6 @@ class _Keyed:
     numbers: FloatArray
     keys: Keys
     p: FloatArray
-
-
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The compiled function, cached on disk if numba can write there."""
-    try:
-        compiled: Callable[..., Any] = numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # neither the folder of this file nor the user's cache is writable
-        compiled = numba.njit(nogil=True)(function)
-    return compiled
 
 
 class NumbaKernel:
@@ -100,17 +89,17 @@ def _keys(x: FloatArray, axis: int) -> Keys:
     return steps
 
 
-@_compiled
+@compiled
 def _two_best(key: int, best: int, second: int) -> tuple[int, int]:
     return max(best, key), max(second, min(best, key))
 
 
-@_compiled
+@compiled
 def _better(total: float, p: float, best: float, won: float) -> tuple[float, float]:
     return (total, p) if total > best else (best, won)
 
 
-@_compiled
+@compiled
 def _add_all(a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray) -> None:
     """All targets for one row of weights, without keys."""
     S, L = LANES, len(out)
@@ -125,7 +114,7 @@ def _add_all(a: FloatArray, b: FloatArray, p: FloatArray, out: FloatArray) -> No
         out[k] += won[k]
 
 
-@_compiled
+@compiled
 def _winner(a: FloatArray, b: FloatArray, k: int) -> int:
     best, winner = a[0] + b[k], 0
     for m in range(1, len(a)):
@@ -135,12 +124,12 @@ def _winner(a: FloatArray, b: FloatArray, k: int) -> int:
     return winner
 
 
-@_compiled
+@compiled
 def _in_doubt(best: int, second: int, sure: int) -> bool:
     return best - second < 3 or best < sure
 
 
-@_compiled
+@compiled
 def _add_winners(
     a: FloatArray,
     a_keys: Keys,
@@ -197,7 +186,7 @@ def _add_winners(
             _add_certain(a[r + i], b, p, best, second, out[r + i], bits, sure)
 
 
-@_compiled
+@compiled
 def _add_certain(
     a: FloatArray,
     b: FloatArray,

@@ -5,25 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.leaves.classes import ClassLeaves
-from pnml.core.leaves.partition import Partition
 from pnml.errors import InputError
 from pnml.estimators.base import ClassifierBase
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
 from pnml.estimators.registry import register
 from pnml.estimators.tree_growing import (
+    TreeEstimator,
     check_frozen,
     check_training_values,
     check_trees,
     grow,
-    grown_on,
-    partition_of,
-    takes_gaps,
 )
 from pnml.estimators.validation import check_weights, is_number
 from pnml.learners.tree_classes import TreeClasses, count_classes
@@ -36,7 +32,7 @@ _KNOWN = (
 )
 
 
-class PNMLTreeClassifier(MetaEstimatorMixin, ClassifierBase):
+class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
     """A tree or forest that says, row by row, how far hindsight could beat its counts.
 
     The splits stay as they were grown; told the label, only the leaf that the row falls in would
@@ -107,43 +103,20 @@ class PNMLTreeClassifier(MetaEstimatorMixin, ClassifierBase):
         rows = check_training_values(self, X, len(labels))
         weights = check_weights(sample_weight, labels)
         check_frozen(self, X)
-        counts = np.ones(len(rows)) if weights is None else weights
-        used = counts > 0
-        refuse_one_class(labels[used])
-        given = None if weights is None else weights[used]
-        trees = grow(self, DecisionTreeClassifier, rows[used], labels[used], given)
+        refuse_one_class(labels if weights is None else labels[weights > 0])
+        trees, counted = grow(self, DecisionTreeClassifier, rows, labels, weights)
         self.classes_ = trees.classes_
+        used = counted.weights > 0
         at = np.zeros(len(labels), dtype=np.intp)  # rows without weight may have any label
         at[used] = positions(labels[used], self.classes_)
-        partition = partition_of(trees)
-        self.learner_ = count_classes(
-            partition,
-            rows,
-            at,
-            counts,
-            len(self.classes_),
-            prior,
-            takes_gaps=takes_gaps(self),
-            grown_on=grown_on(trees, partition, rows[used]),
-        )
+        self.learner_ = count_classes(counted, at, len(self.classes_), prior)
         return self
-
-    @property
-    def partition_(self) -> Partition:
-        """The splits."""
-        check_is_fitted(self)
-        return self.learner_.partition
 
     @property
     def leaves_(self) -> ClassLeaves:
         """Rows of each class in every node."""
         check_is_fitted(self)
         return self.learner_.leaves
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = takes_gaps(self)
-        return tags
 
     def _check_prior(self) -> float:
         if not is_number(self.prior) or self.prior < 0:

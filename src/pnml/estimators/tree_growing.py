@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.partition import Partition
@@ -17,6 +18,9 @@ from pnml.estimators.validation import as_rows, check_values
 from pnml.estimators.wrapped import check_table
 from pnml.learners.last_step import unfrozen
 from pnml.learners.protocol import Inputs
+from pnml.learners.tree_classes import TreeClasses
+from pnml.learners.tree_rows import RowsToCount
+from pnml.learners.tree_values import TreeValues
 
 # Leaves of at least five rows, whether a row comes five times or once with a weight of five.
 _LEAF_WEIGHT = 4.5
@@ -56,7 +60,38 @@ def check_training_values(model: Any, X: Any, targets: int) -> FloatArray:
     return rows
 
 
+class TreeEstimator(MetaEstimatorMixin):
+    """What the tree estimators say of the trees inside them."""
+
+    estimator: Any
+    learner_: TreeClasses | TreeValues
+
+    @property
+    def partition_(self) -> Partition:
+        """The splits."""
+        check_is_fitted(self)
+        return self.learner_.partition
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_gaps(self)
+        return tags
+
+
 def grow(
+    model: Any, default: type, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
+) -> tuple[Any, RowsToCount]:
+    """Trees grown on the rows that have weight, and all rows to count in their leaves."""
+    counts = np.ones(len(X)) if weights is None else weights
+    used = counts > 0
+    given = None if weights is None else weights[used]
+    trees = _fitted(model, default, X[used], y[used], given)
+    partition = partition_of(trees)
+    on_these = grown_on(trees, partition, X[used])
+    return trees, RowsToCount(partition, X, counts, takes_gaps(model), on_these)
+
+
+def _fitted(
     model: Any, default: type, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
 ) -> Any:
     """Trees fitted to rows, or those of a frozen estimator as they are."""

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import MetaEstimatorMixin
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from pnml.core.leaves.partition import Partition
 from pnml.core.leaves.values import ValueLeaves
 from pnml.estimators.base import RegressorBase
 from pnml.estimators.registry import register
 from pnml.estimators.tree_growing import (
+    TreeEstimator,
     check_frozen,
     check_training_values,
     check_trees,
     grow,
-    grown_on,
-    partition_of,
-    takes_gaps,
 )
 from pnml.estimators.validation import (
     as_targets,
@@ -35,7 +30,7 @@ from pnml.learners.tree_values import TreeValues, count_values
 _KNOWN = (DecisionTreeRegressor, ExtraTreeRegressor, RandomForestRegressor, ExtraTreesRegressor)
 
 
-class PNMLTreeRegressor(MetaEstimatorMixin, RegressorBase):
+class PNMLTreeRegressor(TreeEstimator, RegressorBase):
     """A tree or forest that says, row by row, how far hindsight could beat its means.
 
     The splits stay as they were grown; told the label, only the leaf that the row falls in would
@@ -108,27 +103,9 @@ class PNMLTreeRegressor(MetaEstimatorMixin, RegressorBase):
         weights = check_weights(sample_weight, rows)
         check_frozen(self, X)
         refuse_too_little(y, {"noise_variance": noise}, weights)
-        counts = np.ones(len(rows)) if weights is None else weights
-        used = counts > 0
-        given = None if weights is None else weights[used]
-        trees = grow(self, DecisionTreeRegressor, rows[used], y[used], given)
-        partition = partition_of(trees)
-        self.learner_ = count_values(
-            partition,
-            rows,
-            y,
-            counts,
-            noise,
-            takes_gaps=takes_gaps(self),
-            grown_on=grown_on(trees, partition, rows[used]),
-        )
+        _, counted = grow(self, DecisionTreeRegressor, rows, y, weights)
+        self.learner_ = count_values(counted, y, noise)
         return self
-
-    @property
-    def partition_(self) -> Partition:
-        """The splits."""
-        check_is_fitted(self)
-        return self.learner_.partition
 
     @property
     def leaves_(self) -> ValueLeaves:
@@ -141,11 +118,6 @@ class PNMLTreeRegressor(MetaEstimatorMixin, RegressorBase):
         """The noise variance in use."""
         check_is_fitted(self)
         return self.learner_.noise_variance
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = takes_gaps(self)
-        return tags
 
 
 register(

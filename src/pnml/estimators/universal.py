@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any, Self
 
 from sklearn.base import clone
-from sklearn.utils.metaestimators import _BaseComposition
 
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase
 from pnml.estimators.luckiness import LpNMLRegressor
+from pnml.estimators.members import NamedMembers
 from pnml.estimators.registry import register
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import check_training_rows
 from pnml.learners.union import Union, unite
 
 
-class UniversalRegressor(RegressorBase, _BaseComposition):
+class UniversalRegressor(RegressorBase, NamedMembers):
     """One distribution that follows whichever of several classes explains the label best.
 
     Its density is the largest of the classes' densities, normalised. Whatever the label turns out
@@ -48,19 +48,6 @@ class UniversalRegressor(RegressorBase, _BaseComposition):
 
     learner_: Union
 
-    def __init__(self, estimators: list[tuple[str, Any]] | None = None) -> None:
-        self.estimators = estimators
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this estimator and, if deep, of its classes as ``name__parameter``."""
-        params: dict[str, Any] = self._get_params("estimators", deep=deep)
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters as ``estimators=…``, ``name=…`` or ``name__parameter=…``."""
-        self._set_params("estimators", **params)
-        return self
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit every class to rows X (n, n_features) and targets y (n,)."""
         classes = self._classes()
@@ -75,25 +62,12 @@ class UniversalRegressor(RegressorBase, _BaseComposition):
         return self
 
     def _classes(self) -> list[tuple[str, Any]]:
-        if self.estimators is None:
-            return [
-                ("ordinary", PNMLRegressor()),
-                ("ridge", PNMLRegressor(alpha="loo")),
-                ("luckiness", LpNMLRegressor()),
-            ]
-        classes = list(self.estimators)
-        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in classes):
-            raise InputError(
-                f"estimators is {self.estimators!r}, but each class needs a name; pass a list of "
-                '(name, estimator) pairs such as [("ridge", PNMLRegressor(alpha=1.0))].'
-            )
-        if not classes:
-            raise InputError(
-                "estimators is an empty list, but there must be a class to follow; pass a list of "
-                "(name, estimator) pairs, or None for the default."
-            )
-        self._validate_names([name for name, _ in classes])
-        return classes
+        default = [
+            ("ordinary", PNMLRegressor()),
+            ("ridge", PNMLRegressor(alpha="loo")),
+            ("luckiness", LpNMLRegressor()),
+        ]
+        return self._named(default, "class", '[("ridge", PNMLRegressor(alpha=1.0))]')
 
 
 def _refuse_other_than_gaussian(name: str, estimator: Any, row: FloatArray) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.errors import InputError
 from pnml.estimators.base import ClassifierBase
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.labels import check_labels, positions
+from pnml.estimators.members import NamedMembers
 from pnml.estimators.registry import register
 from pnml.estimators.validation import check_weights
 from pnml.estimators.wrapped import check_table
@@ -26,7 +26,7 @@ _STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 _TOL = 1e-6
 
 
-class UniversalClassifier(ClassifierBase, _BaseComposition):
+class UniversalClassifier(ClassifierBase, NamedMembers):
     """One answer that follows whichever of several classifiers explains the label best.
 
     Its probability of a label is the largest that any of them gives it, normalised. Whatever the
@@ -64,19 +64,6 @@ class UniversalClassifier(ClassifierBase, _BaseComposition):
     """
 
     learner_: LabelUnion
-
-    def __init__(self, estimators: list[tuple[str, Any]] | None = None) -> None:
-        self.estimators = estimators
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this estimator and, if deep, of its classes as ``name__parameter``."""
-        params: dict[str, Any] = self._get_params("estimators", deep=deep)
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters as ``estimators=…``, ``name=…`` or ``name__parameter=…``."""
-        self._set_params("estimators", **params)
-        return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit every classifier.
@@ -120,20 +107,9 @@ class UniversalClassifier(ClassifierBase, _BaseComposition):
         return np.array(self.learner_.feature_names, dtype=object)
 
     def _members(self) -> list[tuple[str, Any]]:
-        if self.estimators is None:
-            return [(f"C={C:g}", _refitted(C)) for C in _STRENGTHS]
-        members = list(self.estimators)
-        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in members):
-            raise InputError(
-                f"estimators is {self.estimators!r}, but each classifier needs a name; pass a list "
-                'of (name, estimator) pairs such as [("refit", PNMLClassifier(method="refit"))].'
-            )
-        if not members:
-            raise InputError(
-                "estimators is an empty list, but there must be a classifier to follow; pass a "
-                "list of (name, estimator) pairs, or None for the default."
-            )
-        self._validate_names([name for name, _ in members])
+        default = [(f"C={C:g}", _refitted(C)) for C in _STRENGTHS]
+        example = '[("refit", PNMLClassifier(method="refit"))]'
+        members = self._named(default, "classifier", example)
         for name, member in members:
             if not hasattr(member, "_kinds"):
                 raise InputError(

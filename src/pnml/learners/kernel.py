@@ -14,9 +14,10 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
 from pnml.core.geometry import attribution
 from pnml.core.kernel import KernelMatrix, explained_by_root
-from pnml.core.leave_one_out import NOISE_FLOOR, PNML, Folds, LeaveOneOut
+from pnml.core.leave_one_out import NOISE_FLOOR, PNML, Folds
 from pnml.core.selection import Choice, select
-from pnml.core.trust import Evidence, Reference
+from pnml.core.trust import Evidence
+from pnml.learners.chosen import Chosen
 from pnml.learners.kernel_function import KernelFunction
 from pnml.learners.protocol import Inputs
 
@@ -26,7 +27,7 @@ _TAME = 100.0
 
 
 @dataclass(frozen=True)
-class KernelRidge:
+class KernelRidge(Chosen):
     """Fitted least squares on the features of a kernel."""
 
     kernel: KernelFunction
@@ -37,16 +38,6 @@ class KernelRidge:
     choice: Choice
 
     inputs: ClassVar[Inputs] = Inputs()  # a kernel may map an infinite value to a finite number
-
-    @property
-    def loo(self) -> LeaveOneOut:
-        """Training rows, each judged by the others."""
-        return self.choice.loo
-
-    @property
-    def reference(self) -> Reference:
-        """Regrets of training rows, each left out."""
-        return self.choice.loo.reference
 
     def predictive(self, X: FloatArray) -> Normal:
         """Distribution of the labels of rows."""

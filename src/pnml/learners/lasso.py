@@ -17,8 +17,9 @@ from pnml.core.lasso.path import lasso
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut, Path
 from pnml.core.selection import Choice, some_rows
 from pnml.core.statistic.factor import Factor
-from pnml.core.trust import Evidence, Reference
+from pnml.core.trust import Evidence
 from pnml.errors import InputError
+from pnml.learners.chosen import Chosen
 from pnml.learners.protocol import Inputs, rises_with
 
 # Penalties run from the one that empties the model to a share of the median feature's own.
@@ -31,7 +32,7 @@ _PATH_ROWS, _SUMMARY_ROWS = 40, 200
 
 
 @dataclass(frozen=True)
-class Lasso:
+class Lasso(Chosen):
     """Fitted ℓ1 luckiness."""
 
     spectrum: Spectrum
@@ -39,16 +40,6 @@ class Lasso:
     choice: Choice
 
     inputs: ClassVar[Inputs] = Inputs()  # a slope of 0 would hide a NaN
-
-    @property
-    def loo(self) -> LeaveOneOut:
-        """Training rows, each judged by the others."""
-        return self.choice.loo
-
-    @property
-    def reference(self) -> Reference:
-        """Regrets of training rows, each left out."""
-        return self.choice.loo.reference
 
     @property
     def slopes(self) -> FloatArray:

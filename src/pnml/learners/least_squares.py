@@ -14,13 +14,14 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Predictive
 from pnml.core.geometry import attribution
 from pnml.core.geometry.spectrum import Spectrum
-from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut, folds_of
+from pnml.core.leave_one_out import NOISE_FLOOR, folds_of
 from pnml.core.leave_one_out import Learner as FoldRule
 from pnml.core.selection import Choice, select
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.forgetting import warn_if_worn
 from pnml.core.statistic.gram import Gram
-from pnml.core.trust import Evidence, Reference
+from pnml.core.trust import Evidence
+from pnml.learners.chosen import Chosen
 from pnml.learners.protocol import Inputs
 
 # Share of the targets' squares that is left where rows are interpolated: a stream, which finds
@@ -56,7 +57,7 @@ LUCKY = Method(leave_one_out.LUCKINESS, luckiness.predictive)
 
 
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(Chosen):
     """Fitted least squares: the geometry, and the penalty and noise chosen on it."""
 
     method: Method
@@ -64,16 +65,6 @@ class LeastSquares:
     choice: Choice
 
     inputs: ClassVar[Inputs] = Inputs(shows_nonfinite=True)
-
-    @property
-    def loo(self) -> LeaveOneOut:
-        """Training rows, each judged by the others."""
-        return self.choice.loo
-
-    @property
-    def reference(self) -> Reference:
-        """Regrets of training rows, each left out."""
-        return self.choice.loo.reference
 
     @property
     def slopes(self) -> FloatArray:

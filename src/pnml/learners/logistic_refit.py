@@ -19,11 +19,9 @@ from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.core.trust import Evidence, Reference
 from pnml.errors import ConditionWarning, InputError
-from pnml.learners.feature_geometry import FeatureGeometry
 from pnml.learners.finite import like_input
 from pnml.learners.last_step import LastStep, last_of, ridge_of
-from pnml.learners.one_step import LeftOutSample, Training, sampled_rows
-from pnml.learners.protocol import Inputs
+from pnml.learners.one_step import LeftOutSample, OnLastStep, Training, sampled_rows
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,9 @@ class LogisticPNML(LabelsLeftOut):
 
 
 @dataclass(frozen=True)
-class LogisticRefit:
+class LogisticRefit(OnLastStep):
     """The genie trains the logistic regression again with the row and its label. Eq. (H8)."""
 
-    classifier: Any  # fitted
-    geometry: FeatureGeometry
     model: LogisticModel
     leverages: Annotated[FloatArray, "s"]  # of the sampled rows, among the other rows
     tol: float  # largest error of a regret
@@ -79,11 +75,6 @@ class LogisticRefit:
         )
 
     @property
-    def inputs(self) -> Inputs:
-        """Rows as the classifier takes them."""
-        return LastStep.inputs(self.classifier)
-
-    @property
     def reference(self) -> Reference:
         """Regrets and leverages of training rows, each left out."""
         return self.loo.reference
@@ -92,10 +83,6 @@ class LogisticRefit:
         """Probabilities and regrets; the leverage has no part in them."""
         found = self._refits(LastStep.of(self.classifier, X))
         return Categorical(softmax.log_softmax(found.log_genie), found.regret)
-
-    def leverage(self, X: Any) -> FloatArray:
-        """Leverage of rows as the last step sees them."""
-        return self.geometry.leverage(LastStep.of(self.classifier, X).values)
 
     def regret(self, X: Any) -> FloatArray:
         """Regrets alone, at the same price."""
@@ -109,10 +96,6 @@ class LogisticRefit:
         step = LastStep.of(self.classifier, X)
         found = self._refits(step).regret if regret is None else regret
         return Evidence(found, self.geometry.leverage(step.values))
-
-    def explain(self, X: Any) -> FloatArray:
-        """Share of each feature in the leverage of rows, though the regret is not made of it."""
-        return self.geometry.explain(LastStep.of(self.classifier, X).values)
 
     @cached_property
     def loo(self) -> LogisticPNML:

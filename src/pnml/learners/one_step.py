@@ -43,11 +43,30 @@ class LeftOutSample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OneStep:
-    """The genie takes one step of the single-layer network. Eq. (F2)."""
+class OnLastStep:
+    """A fitted classifier, and the geometry of its training rows as its last step sees them."""
 
     classifier: Any  # fitted
     geometry: FeatureGeometry
+
+    @property
+    def inputs(self) -> Inputs:
+        """Rows as the classifier takes them."""
+        return LastStep.inputs(self.classifier)
+
+    def leverage(self, X: Any) -> FloatArray:
+        """Leverage of rows as the last step sees them."""
+        return self.geometry.leverage(LastStep.of(self.classifier, X).values)
+
+    def explain(self, X: Any) -> FloatArray:
+        """Share of each feature that the last step sees in the leverage of rows."""
+        return self.geometry.explain(LastStep.of(self.classifier, X).values)
+
+
+@dataclass(frozen=True)
+class OneStep(OnLastStep):
+    """The genie takes one step of the single-layer network. Eq. (F2)."""
+
     loo: LabelsLeftOut
     log_prob: FloatArray  # (k, C)  of the sampled rows, each left out
 
@@ -70,11 +89,6 @@ class OneStep:
         )
 
     @property
-    def inputs(self) -> Inputs:
-        """Rows as the classifier takes them."""
-        return LastStep.inputs(self.classifier)
-
-    @property
     def reference(self) -> Reference:
         """Regrets and leverages of training rows, each left out."""
         return self.loo.reference
@@ -90,10 +104,6 @@ class OneStep:
         step = LastStep.of(self.classifier, X)
         return softmax.predictive(step.log_probabilities(), self.geometry.leverage(step.values))
 
-    def leverage(self, X: Any) -> FloatArray:
-        """Leverage of rows as the last step sees them."""
-        return self.geometry.leverage(LastStep.of(self.classifier, X).values)
-
     def regret(self, X: Any) -> FloatArray:
         """Regrets alone. Eq. (F3)."""
         step = LastStep.of(self.classifier, X)
@@ -106,10 +116,6 @@ class OneStep:
         if regret is not None:
             return Evidence(regret, self.geometry.leverage(step.values))
         return self._judged(step)
-
-    def explain(self, X: Any) -> FloatArray:
-        """Share of each feature that the last step sees in the leverage of rows."""
-        return self.geometry.explain(LastStep.of(self.classifier, X).values)
 
     def _judged(self, step: LastStep) -> Evidence:
         leverage = self.geometry.leverage(step.values)

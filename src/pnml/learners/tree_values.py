@@ -11,34 +11,18 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut
 from pnml.core.leaves import forest
-from pnml.core.leaves.partition import Partition
 from pnml.core.leaves.values import ValueFolds, ValueLeaves, leave_values_out
-from pnml.core.trust import Evidence, Reference
+from pnml.core.trust import Evidence
 from pnml.errors import InputError
-from pnml.learners.protocol import BoolArray, Inputs
+from pnml.learners.tree_rows import CountedTrees, RowsToCount
 
 
 @dataclass(frozen=True)
-class TreeValues:
+class TreeValues(CountedTrees[ValueLeaves]):
     """Frozen splits, and the mean target in every leaf."""
 
-    partition: Partition
-    leaves: ValueLeaves
     noise_variance: float
     loo: LeaveOneOut
-    usual: FloatArray  # (n,)  regrets of training rows as new rows would have them. Eq. (T12)
-    takes_gaps: bool  # whether a value of a row may be missing
-    had_gaps: BoolArray  # (d,)  features with values missing in training
-
-    @property
-    def inputs(self) -> Inputs:
-        """Rows that are compared with thresholds."""
-        return Inputs(compares=True, gaps=self.takes_gaps)
-
-    @property
-    def reference(self) -> Reference:
-        """Regrets of training rows as new rows would have them."""
-        return Reference(self.usual, self.loo.weights)
 
     def predictive(self, X: FloatArray) -> Normal:
         """Distribution of the labels of rows."""
@@ -56,10 +40,6 @@ class TreeValues:
         """Predicted labels of rows."""
         return self.predictive(X).mean
 
-    def leverage(self, X: FloatArray) -> FloatArray:
-        """K − 1 of rows. Eq. (T7)."""
-        return forest.leverage(self.partition, self.leaves, X)
-
     def regret(self, X: FloatArray) -> FloatArray:
         """Regret of rows, in nats."""
         regret: FloatArray = gaussian.regret(self.leverage(X))
@@ -67,37 +47,24 @@ class TreeValues:
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
         """The regret, and whether a value is missing that never was in training. Eq. (T12)."""
-        strange = np.any(np.isnan(X) & ~self.had_gaps, axis=1)
-        return Evidence(self.regret(X) if regret is None else regret, None, strange)
+        return self.seen.evidence(X, self.regret(X) if regret is None else regret)
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in the leverage of rows. Eq. (T10)."""
         return forest.explain(self.partition, self.leaves, X)
 
 
-def count_values(
-    partition: Partition,
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray,
-    noise_variance: float | None,
-    *,
-    takes_gaps: bool,
-    grown_on: bool,
-) -> TreeValues:
-    """Average targets in the leaves; `grown_on` says that the trees were grown on these rows.
+def count_values(rows: RowsToCount, y: FloatArray, noise_variance: float | None) -> TreeValues:
+    """Average targets (n,) in the leaves.
 
     None for the noise has it chosen by pooled leave-one-out log-loss.
     """
+    partition, X, weights = rows.partition, rows.X, rows.weights
     leaves = ValueLeaves.of(partition, X, y, weights)
     folds = leave_values_out(leaves, partition, X, y, weights)
     noise = _chosen(folds, y) if noise_variance is None else noise_variance
     loo = folds.judged(noise)
-    usual = loo.regrets
-    if grown_on:
-        usual = np.asarray(gaussian.regret(forest.leverage(partition, leaves, X)))
-    had_gaps = np.any(np.isnan(X[weights > 0]), axis=0)
-    return TreeValues(partition, leaves, noise, loo, usual, takes_gaps, had_gaps)
+    return TreeValues(partition, leaves, rows.seen(leaves, loo), noise, loo)
 
 
 def _chosen(folds: ValueFolds, y: FloatArray) -> float:

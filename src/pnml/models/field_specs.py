@@ -17,10 +17,10 @@ _UNIONS = (Union, types.UnionType)
 
 
 def field_hints(source: Callable[..., Any]) -> dict[str, Any]:
-    """Type hints of the fields of a dataclass, or of the arguments of a function."""
+    """Type hints of the fields of a dataclass, or of the arguments of a function, in order."""
     hints = get_type_hints(source, include_extras=True)
-    names = {field.name for field in fields(source)} if is_dataclass(source) else set(hints)
-    return {name: hint for name, hint in hints.items() if name in names and name != "return"}
+    names = [field.name for field in fields(source)] if is_dataclass(source) else list(hints)
+    return {name: hints[name] for name in names if name != "return"}
 
 
 def spec_of(hint: Any) -> Spec:

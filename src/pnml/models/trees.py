@@ -28,6 +28,7 @@ from pnml.errors import InputError
 from pnml.estimators.tree_classifier import PNMLTreeClassifier
 from pnml.estimators.tree_regressor import PNMLTreeRegressor
 from pnml.learners.tree_classes import TreeClasses
+from pnml.learners.tree_rows import SeenRows
 from pnml.learners.tree_values import TreeValues
 from pnml.models.codec import LABELS, Conversion, array, estimator, unfitted, value
 from pnml.models.schema import OneOf, Spec
@@ -103,9 +104,9 @@ def _counts_state(model: Any) -> dict[str, Any]:
         "partition_": value.partition,
         "leaves_": value.leaves,
         "_loo": value.loo,
-        "_usual": value.usual,
-        "_takes_gaps": value.takes_gaps,
-        "_had_gaps": value.had_gaps,
+        "_usual": value.seen.usual,
+        "_takes_gaps": value.seen.takes_gaps,
+        "_had_gaps": value.seen.had_gaps,
     }
 
 
@@ -117,15 +118,14 @@ def _values_state(model: PNMLTreeRegressor) -> dict[str, Any]:
     return _counts_state(model) | {"noise_variance_": model.noise_variance_}
 
 
-def _tree_classes(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-    value = TreeClasses(
-        state["partition_"],
-        state["leaves_"],
-        state["_loo"],
-        state["_usual"],
-        state["_takes_gaps"],
-        state["_had_gaps"],
+def _seen(state: Mapping[str, Any]) -> SeenRows:
+    return SeenRows(
+        state["_usual"], state["_loo"].weights, state["_takes_gaps"], state["_had_gaps"]
     )
+
+
+def _tree_classes(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+    value = TreeClasses(state["partition_"], state["leaves_"], _seen(state), state["_loo"])
     return {"learner_": value, "classes_": state["classes_"]}
 
 
@@ -133,11 +133,9 @@ def _tree_values(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     value = TreeValues(
         state["partition_"],
         state["leaves_"],
+        _seen(state),
         state["noise_variance_"],
         state["_loo"],
-        state["_usual"],
-        state["_takes_gaps"],
-        state["_had_gaps"],
     )
     return {"learner_": value}
 

@@ -19,7 +19,7 @@ from pnml.core.statistic.folds import KFold, k_fold
 from pnml.errors import InputError
 from pnml.estimators.regressor import StreamingRegressor
 from pnml.runtime.checks import is_whole
-from pnml.scale.from_gram import check_additive, fitted
+from pnml.scale.from_gram import check_additive, counts_targets, fitted
 from pnml.scale.partition_statistic import partition_statistic
 from pnml.scale.partitions import Partitions, compute, delayed, partitions, refuse_odd_columns
 
@@ -144,7 +144,7 @@ def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Partitions:
     """Rows in partitions, checked as far as possible before they are computed."""
     check_additive(estimator)
     rows = partitions(X, y, sample_weight)
-    if isinstance(estimator, StreamingRegressor):
+    if counts_targets(estimator):
         refuse_odd_columns(rows.template)
     return rows
 

@@ -13,6 +13,16 @@ from pnml.estimators.gram_classifier import fitted_inside
 from pnml.estimators.regressor import StreamingRegressor
 
 
+def counts_targets(estimator: Any) -> bool:
+    """Whether an estimator is a regressor that sums over rows and targets can fit.
+
+    >>> from pnml import LpNMLRegressor
+    >>> counts_targets(LpNMLRegressor()), counts_targets(LpNMLRegressor(penalty="l1"))
+    (True, False)
+    """
+    return isinstance(estimator, StreamingRegressor) and hasattr(estimator, "fit_gram")
+
+
 def check_additive(estimator: Any) -> None:
     """Raise where an estimator cannot be fitted from a statistic that adds up over rows.
 
@@ -22,11 +32,11 @@ def check_additive(estimator: Any) -> None:
     if hasattr(estimator, "fit_gram") and is_classifier(estimator):
         fitted_inside(estimator)
         return
+    if counts_targets(estimator):
+        estimator._settings()  # refuses bad settings before the pass, not after it
+        return
     name = type(estimator).__name__
     if isinstance(estimator, StreamingRegressor):
-        if hasattr(estimator, "fit_gram"):
-            estimator._settings()  # refuses bad settings before the pass, not after it
-            return
         name = f"{name}(penalty={getattr(estimator, 'penalty', None)!r})"
     raise InputError(
         f"{name} needs all its rows at once and not a statistic of them; use PNMLRegressor, "

@@ -10,8 +10,7 @@ from sklearn.utils.validation import NotFittedError, check_is_fitted
 
 from pnml.core.statistic.exact_sum import merged
 from pnml.errors import InputError
-from pnml.estimators.regressor import StreamingRegressor
-from pnml.scale.from_gram import fitted
+from pnml.scale.from_gram import counts_targets, fitted
 
 _KINDS = (
     'PNMLRegressor, LpNMLRegressor with penalty="l2", and models that pnml fit has made with the '
@@ -70,7 +69,7 @@ def _is_table(model: Any) -> bool:
 
 
 def _refuse_unlike(first: Any, other: Any, name: str, other_name: str) -> None:
-    if not isinstance(other, StreamingRegressor) or not hasattr(other, "fit_gram"):
+    if not counts_targets(other):
         raise InputError(
             f"{other_name} is a {type(other).__name__}, whose rows do not add up or not with those "
             f"of {name}; what can be put together is {_KINDS}."

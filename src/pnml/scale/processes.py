@@ -13,8 +13,8 @@ from pnml.core.statistic.exact_sum import joint_mean, joint_moments, with_moment
 from pnml.core.statistic.gram import Gram, lost_together
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
-from pnml.estimators.regressor import StreamingRegressor
 from pnml.nn.distributed import Processes, warn_if_same
+from pnml.scale.from_gram import counts_targets
 
 
 def all_reduce(counted: Any, group: Any = None) -> Any:
@@ -66,7 +66,7 @@ def _counted_here(counted: Any) -> _Counted:
     """The Gram of this process's rows, or None without rows, and the names of its features."""
     if isinstance(counted, Gram):
         return (counted if counted.rows else None), None
-    if not isinstance(counted, StreamingRegressor) or not hasattr(counted, "fit_gram"):
+    if not counts_targets(counted):
         raise InputError(
             f"{type(counted).__name__} does not add up over processes; pass a PNMLRegressor, an "
             'LpNMLRegressor with penalty="l2", a LastLayerPNML or a Gram.'

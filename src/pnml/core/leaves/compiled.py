@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numba
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.compilation import compiled
 from pnml.core.leaves.cells import BoolArray, Cells, Columns, IntArray
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function compiled, and cached on disk where numba may write."""
-    try:
-        cached: Callable[..., Any] = numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # neither this file's folder nor the user's cache folder can be written
-        cached = numba.njit(nogil=True)(function)
-    return cached
-
-
-@_compiled
+@compiled
 def add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArray) -> None:
     """Add the weight of rows that share two leaves; leaf is (T, n)."""
     trees, n = leaf.shape
@@ -35,7 +23,7 @@ def add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArra
                     products[a, b] = products[b, a]
 
 
-@_compiled
+@compiled
 def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, held: FloatArray) -> None:
     """Add the leaves' quadratic forms to total (3, n); leaf and held are (T, n)."""
     trees, n = leaf.shape
@@ -49,7 +37,7 @@ def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, held: Floa
                 total[2, i] += entry
 
 
-@_compiled
+@compiled
 def _extremes(
     leaf: IntArray, numbers: FloatArray, lowest: FloatArray, highest: FloatArray, gaps: IntArray
 ) -> None:
@@ -74,7 +62,7 @@ def _extremes(
                     highest[at, 1, j] = value
 
 
-@_compiled
+@compiled
 def _empty(
     leaf: IntArray,
     numbers: FloatArray,

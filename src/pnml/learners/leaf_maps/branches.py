@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -97,3 +98,16 @@ class Branches:
             below = level[self.above[level] >= 0]
             np.add.at(totals, self.above[below], totals[below])
         return totals
+
+
+@dataclass(frozen=True)
+class FittedTrees:
+    """A fitted model and the nodes of its trees: what leaf maps of models have in common."""
+
+    model: Any
+    branches: Branches
+
+    @property
+    def ends(self) -> IntArray:
+        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        return self.branches.ends

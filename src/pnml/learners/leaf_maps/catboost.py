@@ -9,23 +9,15 @@ from typing import Any
 import numpy as np
 
 from pnml.core.leaves.cells import IntArray
-from pnml.learners.leaf_maps.branches import Branches
+from pnml.learners.leaf_maps.branches import Branches, FittedTrees
 from pnml.learners.leaf_maps.refusals import changed_layout, several_targets, unfitted
 
 _SEVERAL_TARGETS = ("MultiRMSE", "MultiLogloss", "MultiCrossEntropy")
 
 
 @dataclass(frozen=True)
-class CatBoostLeaves:
+class CatBoostLeaves(FittedTrees):
     """A fitted model of CatBoost; its classes share one tree per round."""
-
-    model: Any
-    branches: Branches
-
-    @property
-    def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
-        return self.branches.ends
 
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""

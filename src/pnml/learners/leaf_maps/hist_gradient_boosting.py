@@ -20,24 +20,17 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import IntArray
 from pnml.core.leaves.leaf_gram import chunks
-from pnml.learners.leaf_maps.branches import Branches
+from pnml.learners.leaf_maps.branches import Branches, FittedTrees
 from pnml.learners.leaf_maps.refusals import changed_layout, refuse_unfitted
 
 _CHECKED_ROWS = 100
 
 
 @dataclass(frozen=True)
-class HistLeaves:
+class HistLeaves(FittedTrees):
     """A fitted HistGradientBoosting: tree t·C + c is that of round t and class c."""
 
-    model: Any
-    branches: Branches
     numbered: tuple[Any, ...]  # the trees with the numbers of their leaves for values
-
-    @property
-    def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
-        return self.branches.ends
 
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""

@@ -10,23 +10,15 @@ import numpy as np
 
 from pnml.core.leaves.cells import IntArray
 from pnml.errors import InputError
-from pnml.learners.leaf_maps.branches import Branches
+from pnml.learners.leaf_maps.branches import Branches, FittedTrees
 from pnml.learners.leaf_maps.refusals import refuse_unfitted, unfitted
 
 _FIELD = re.compile(r"^(num_leaves|left_child|right_child|is_linear)=(.*)$", flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class LightGBMLeaves:
+class LightGBMLeaves(FittedTrees):
     """A fitted model of LightGBM: tree t·C + c is that of round t and class c."""
-
-    model: Any
-    branches: Branches
-
-    @property
-    def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
-        return self.branches.ends
 
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""

@@ -9,20 +9,12 @@ from typing import Any
 import numpy as np
 
 from pnml.core.leaves.cells import IntArray
-from pnml.learners.leaf_maps.branches import Branches
+from pnml.learners.leaf_maps.branches import FittedTrees
 
 
 @dataclass(frozen=True)
-class NodeLeaves:
+class NodeLeaves(FittedTrees):
     """A model whose ``apply`` gives a node for every row and tree, in the order of the trees."""
-
-    model: Any
-    branches: Branches
-
-    @property
-    def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
-        return self.branches.ends
 
     @cached_property
     def _numbers(self) -> IntArray:

@@ -9,25 +9,18 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from pnml.core.leaves.cells import IntArray
-from pnml.learners.leaf_maps.branches import Branches
+from pnml.learners.leaf_maps.branches import Branches, FittedTrees
 from pnml.learners.leaf_maps.node_leaves import NodeLeaves
 from pnml.learners.leaf_maps.protocol import LeafMap
 from pnml.learners.leaf_maps.refusals import refuse_unfitted, several_targets
 
 
 @dataclass(frozen=True)
-class JoinedLeaves:
+class JoinedLeaves(FittedTrees):
     """The trees of all members of a fitted ensemble, each with its own columns."""
 
-    model: Any
     members: tuple[LeafMap, ...]
     columns: tuple[IntArray | None, ...]  # of each member; None for all
-    branches: Branches
-
-    @property
-    def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
-        return self.branches.ends
 
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""
@@ -80,7 +73,7 @@ def of_members(model: Any, members: list[LeafMap | None]) -> JoinedLeaves | None
     if len(known) < len(members):
         return None
     branches = Branches.joined([member.branches for member in known])
-    return JoinedLeaves(model, known, tuple(member_columns(model)), branches)
+    return JoinedLeaves(model, branches, known, tuple(member_columns(model)))
 
 
 def _check(model: Any) -> None:

@@ -1,0 +1,75 @@
+"""Training rows in the leaves of trees: those to count, and what is remembered of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from pnml.core import gaussian
+from pnml.core.arrays import FloatArray
+from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.leaves import forest
+from pnml.core.leaves.partition import Partition
+from pnml.core.softmax_leave_one_out import LabelsLeftOut
+from pnml.core.trust import Evidence, Reference
+from pnml.learners.protocol import BoolArray, Inputs
+
+_Leaves = TypeVar("_Leaves", bound=forest.Leaves)
+
+
+@dataclass(frozen=True)
+class SeenRows:
+    """Usual regrets of training rows, and where their values were missing."""
+
+    usual: FloatArray  # (n,)  regrets of training rows as new rows would have them. Eq. (T12)
+    weights: FloatArray  # (n,)
+    takes_gaps: bool  # whether a value of a row may be missing
+    had_gaps: BoolArray  # (d,)  features with values missing in training
+
+    def evidence(self, X: FloatArray, regret: FloatArray) -> Evidence:
+        """The regret, and whether a value is missing that never was in training. Eq. (T12)."""
+        return Evidence(regret, None, np.any(np.isnan(X) & ~self.had_gaps, axis=1))
+
+
+@dataclass(frozen=True)
+class CountedTrees(Generic[_Leaves]):
+    """Frozen splits, what their leaves hold, and what is remembered of the rows."""
+
+    partition: Partition
+    leaves: _Leaves
+    seen: SeenRows
+
+    @property
+    def inputs(self) -> Inputs:
+        """Rows that are compared with thresholds."""
+        return Inputs(compares=True, gaps=self.seen.takes_gaps)
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets of training rows as new rows would have them; the leverage says the same."""
+        return Reference(self.seen.usual, self.seen.weights)
+
+    def leverage(self, X: FloatArray) -> FloatArray:
+        """K − 1 of rows. Eqs. (T5), (T7)."""
+        return forest.leverage(self.partition, self.leaves, X)
+
+
+@dataclass(frozen=True)
+class RowsToCount:
+    """Rows to count in the leaves of trees."""
+
+    partition: Partition
+    X: FloatArray  # (n, d)
+    weights: FloatArray  # (n,)
+    takes_gaps: bool  # whether a value of a row may be missing
+    grown_on: bool  # whether the trees were grown on these rows
+
+    def seen(self, leaves: forest.Leaves, loo: LeaveOneOut | LabelsLeftOut) -> SeenRows:
+        """What is remembered of them, each row left out for `loo`."""
+        usual = loo.regrets
+        if self.grown_on:
+            usual = np.asarray(gaussian.regret(forest.leverage(self.partition, leaves, self.X)))
+        had_gaps = np.any(np.isnan(self.X[self.weights > 0]), axis=0)
+        return SeenRows(usual, loo.weights, self.takes_gaps, had_gaps)
