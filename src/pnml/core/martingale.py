@@ -74,11 +74,11 @@ class Wealth:
         if not len(ranks):
             return self
         gains = np.log(_EXPONENTS) + (_EXPONENTS - 1) * np.log(ranks)[:, None]  # (n, e) Eq. (W3)
-        grown = np.cumsum(gains, axis=0)
-        before = np.concatenate([np.zeros_like(grown[:1]), grown[:-1]])
+        log_growth = np.cumsum(gains, axis=0)
+        before = np.concatenate([np.zeros_like(log_growth[:1]), log_growth[:-1]])
         joined = np.logaddexp(self.log_sums, np.logaddexp.accumulate(-before, axis=0))
-        products, sums = self.log_products + grown, grown + joined
-        best, begun = self._restarted(before, grown)
+        products, sums = self.log_products + log_growth, log_growth + joined
+        best, begun = self._restarted(before, log_growth)
         return Wealth(
             products[-1],
             sums[-1],
@@ -95,12 +95,12 @@ class Wealth:
         return self.begun[int(np.argmax(self.log_best))]
 
     def _restarted(
-        self, before: FloatArray, grown: FloatArray
+        self, before: FloatArray, log_growth: FloatArray
     ) -> tuple[FloatArray, tuple[int, ...]]:
         """Best log wealth over all rows to begin at, up to the last row, and that row."""
         at = np.argmin(before, axis=0)
-        fresh = grown[-1] - before.min(axis=0)
-        carried = self.log_best + grown[-1]
+        fresh = log_growth[-1] - before.min(axis=0)
+        carried = self.log_best + log_growth[-1]
         begun = np.where(carried >= fresh, np.array(self.begun), self.rows + at)
         return np.maximum(carried, fresh), tuple(int(row) for row in begun)
 

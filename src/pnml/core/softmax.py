@@ -106,8 +106,8 @@ def predictive(log_p: Array, leverage: Array) -> Categorical:
         return _Genies.of(log_p, leverage).predictive
     out = Categorical(np.empty(log_p.shape), np.empty(len(log_p)))
     for part in _blocks(log_p):
-        found = _Genies.of(log_p[part], leverage[part]).predictive
-        out.log_prob[part], out.regret[part] = found.log_prob, found.regret
+        part_predictive = _Genies.of(log_p[part], leverage[part]).predictive
+        out.log_prob[part], out.regret[part] = part_predictive.log_prob, part_predictive.regret
     return out
 
 
@@ -120,8 +120,8 @@ def sigmoid_regret(logits: Array, leverage: Array) -> Array:
     n, labels, _ = log_p.shape
     xp = array_namespace(log_p)
     shared = xp.zeros_like(log_p[..., 0]) + _float64(leverage)[:, None]
-    each = regret(xp.reshape(log_p, (n * labels, 2)), xp.reshape(shared, (n * labels,)))
-    return xp.sum(xp.reshape(each, (n, labels)), axis=1)
+    label_regrets = regret(xp.reshape(log_p, (n * labels, 2)), xp.reshape(shared, (n * labels,)))
+    return xp.sum(xp.reshape(label_regrets, (n, labels)), axis=1)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class RegressorBase(RegressorMixin, BaseEstimator):
         A frozen value with ``mean``, ``std``, ``mode``, ``regret``, ``log_prob(y)``, ``cdf(y)``,
         ``ppf(q)``, ``interval(coverage)`` and ``sample(n_samples, random_state)``, in float64.
         """
-        return _told(self, checked_rows(self, X), self.learner_.predictive)
+        return _ask_learner(self, checked_rows(self, X), self.learner_.predictive)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predicted label of each row: the mean of its distribution.
@@ -53,14 +53,14 @@ class RegressorBase(RegressorMixin, BaseEstimator):
         """
         X = checked_rows(self, X)
         if return_std:
-            dist = _told(self, X, self.learner_.predictive)
+            dist = _ask_learner(self, X, self.learner_.predictive)
             return like_input(dist.mean, X), like_input(dist.std, X)
-        return like_input(_told(self, X, self.learner_.mean), X)
+        return like_input(_ask_learner(self, X, self.learner_.mean), X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Central interval (n, 2) that holds each label with probability `coverage`."""
         X = checked_rows(self, X)
-        return like_input(_told(self, X, self.learner_.predictive).interval(coverage), X)
+        return like_input(_ask_learner(self, X, self.learner_.predictive).interval(coverage), X)
 
     def regret(self, X: Any) -> Any:
         """Regret of each row in nats: how far hindsight could have beaten us there. ≥ 0.
@@ -68,7 +68,7 @@ class RegressorBase(RegressorMixin, BaseEstimator):
         Infinite where the row goes outside everything seen in training and no penalty holds it.
         """
         X = checked_rows(self, X)
-        return like_input(_told(self, X, self.learner_.regret), X)
+        return like_input(_ask_learner(self, X, self.learner_.regret), X)
 
     def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
         """Whether each row's regret is as small as those of training rows.
@@ -87,7 +87,7 @@ class RegressorBase(RegressorMixin, BaseEstimator):
         that carry the row outside the training span are infinite.
         """
         X = checked_rows(self, X)
-        return like_input(_told(self, X, self.learner_.explain), X)
+        return like_input(_ask_learner(self, X, self.learner_.explain), X)
 
     @property
     def loo_(self) -> LeaveOneOut:
@@ -185,7 +185,7 @@ def learner_of(estimator: Any) -> Learner | None:
 def evidence_of(estimator: Any, X: Any) -> Evidence:
     """What the verdict on rows is made from, of a fitted estimator with a ``learner_``."""
     X = checked_rows(estimator, X)
-    evidence: Evidence = _told(estimator, X, estimator.learner_.evidence)
+    evidence: Evidence = _ask_learner(estimator, X, estimator.learner_.evidence)
     return evidence
 
 
@@ -210,7 +210,7 @@ def checked_rows(estimator: Any, X: Any) -> Any:
     return X if inputs.names and hasattr(X, "columns") else rows
 
 
-def _told(estimator: Any, X: Any, ask: Callable[[Any], Any]) -> Any:
+def _ask_learner(estimator: Any, X: Any, ask: Callable[[Any], Any]) -> Any:
     """What a learner says of rows, if it says it of rows without NaN or infinity."""
     with np.errstate(invalid="ignore", over="ignore"):
         result = ask(X)

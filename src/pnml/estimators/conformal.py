@@ -114,20 +114,20 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 f"X has {len(X)} rows (n_samples={len(X)}), too few to hold some back for "
                 'calibration; pass at least 4, or use method="jackknife+".'
             )
-        held = int(np.ceil(self.calibration_size * len(X)))
-        if len(X) - held < 2:
+        n_calibration = int(np.ceil(self.calibration_size * len(X)))
+        if len(X) - n_calibration < 2:
             raise InputError(
-                f"calibration_size is {self.calibration_size!r}, which leaves {len(X) - held} of "
-                f"{len(X)} rows to fit; pass a smaller share."
+                f"calibration_size is {self.calibration_size!r}, which leaves "
+                f"{len(X) - n_calibration} of {len(X)} rows to fit; pass a smaller share."
             )
         parts = train_test_split(
             X, y, test_size=self.calibration_size, random_state=self.random_state
         )
-        X_proper, X_held, y_proper, y_held = parts
+        X_proper, X_calibration, y_proper, y_calibration = parts
         self.estimator_ = estimator.fit(X_proper, y_proper)
-        dist = self.estimator_.predict_dist(X_held)
+        dist = self.estimator_.predict_dist(X_calibration)
         self._calibration: FloatArray | conformal.RidgeFolds = conformal.split_scores(
-            y_held - dist.mean, dist.regret
+            y_calibration - dist.mean, dist.regret
         )
 
     def _fit_jackknife(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:

@@ -48,11 +48,11 @@ def refuse_one_class(labels: npt.NDArray[Any]) -> None:
 def positions(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Index of each label among the classes."""
     index = {label: i for i, label in enumerate(classes.tolist())}
-    found, where = np.unique(labels, return_inverse=True)
-    strange = [label for label in found.tolist() if label not in index]
+    distinct, where = np.unique(labels, return_inverse=True)
+    strange = [label for label in distinct.tolist() if label not in index]
     if strange:
         raise InputError(
             f"y holds {strange[0]!r}, which is not among the classes {classes.tolist()} of the "
             "fitted estimator; pass labels that it knows."
         )
-    return np.array([index[label] for label in found.tolist()], dtype=np.intp)[where]
+    return np.array([index[label] for label in distinct.tolist()], dtype=np.intp)[where]

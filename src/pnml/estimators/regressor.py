@@ -68,8 +68,8 @@ class StreamingRegressor(RegressorBase):
 
     def _counted(self) -> Gram:
         """What is known of the rows as moments and a sample, however they were learnt."""
-        held = self._statistic
-        return held.gram(self._sample) if isinstance(held, Factor) else held
+        statistic = self._statistic
+        return statistic.gram(self._sample) if isinstance(statistic, Factor) else statistic
 
     def _forget_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_is_fitted(self)

@@ -110,8 +110,8 @@ class PNMLTreeClassifier(MetaEstimatorMixin, ClassifierBase):
         counts = np.ones(len(rows)) if weights is None else weights
         used = counts > 0
         refuse_one_class(labels[used])
-        given = None if weights is None else weights[used]
-        trees = grow(self, DecisionTreeClassifier, rows[used], labels[used], given)
+        used_weights = None if weights is None else weights[used]
+        trees = grow(self, DecisionTreeClassifier, rows[used], labels[used], used_weights)
         self.classes_ = trees.classes_
         at = np.zeros(len(labels), dtype=np.intp)  # rows without weight may have any label
         at[used] = positions(labels[used], self.classes_)

@@ -84,22 +84,22 @@ def check_frozen(model: Any, X: Any) -> None:
 
 def partition_of(trees: Any) -> Partition:
     """The splits of a fitted tree, or of all trees of a fitted forest, one after the other."""
-    grown = [tree.tree_ for tree in getattr(trees, "estimators_", [trees])]
-    starts = np.cumsum([0] + [tree.node_count for tree in grown])
-    feature = np.concatenate([tree.feature for tree in grown])
+    structures = [tree.tree_ for tree in getattr(trees, "estimators_", [trees])]
+    starts = np.cumsum([0] + [tree.node_count for tree in structures])
+    feature = np.concatenate([tree.feature for tree in structures])
     leaf = feature < 0
 
     def joined(name: str) -> npt.NDArray[np.int64]:
-        parts = [getattr(t, name) + start for t, start in zip(grown, starts[:-1], strict=True)]
+        parts = [getattr(t, name) + start for t, start in zip(structures, starts[:-1], strict=True)]
         return np.where(leaf, -1, np.concatenate(parts)).astype(np.int64)
 
-    gaps_left = np.concatenate([tree.missing_go_to_left for tree in grown]).astype(bool)
+    gaps_left = np.concatenate([tree.missing_go_to_left for tree in structures]).astype(bool)
     return Partition(
         roots=starts[:-1].astype(np.int64),
         left=joined("children_left"),
         right=joined("children_right"),
         feature=np.where(leaf, -1, feature).astype(np.int64),
-        threshold=np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in grown])),
+        threshold=np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in structures])),
         gaps_left=gaps_left & ~leaf,
     )
 
@@ -107,11 +107,11 @@ def partition_of(trees: Any) -> Partition:
 def grown_on(trees: Any, partition: Partition, X: FloatArray) -> bool:
     """Whether the first tree was grown on these very rows: it counts them as we do. Eq. (T12)."""
     first = getattr(trees, "estimators_", [trees])[0].tree_
-    drawn = np.arange(len(X))
+    sample = np.arange(len(X))
     if getattr(trees, "bootstrap", False):
-        drawn = np.unique(trees.estimators_samples_[0])
-        if drawn[-1] >= len(X):
+        sample = np.unique(trees.estimators_samples_[0])
+        if sample[-1] >= len(X):
             return False
-    counts = np.bincount(partition.first_leaves(X)[drawn], minlength=first.node_count)
+    counts = np.bincount(partition.first_leaves(X)[sample], minlength=first.node_count)
     leaf = first.feature < 0
     return bool(np.array_equal(counts[leaf], first.n_node_samples[leaf]))

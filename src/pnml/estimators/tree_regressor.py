@@ -110,8 +110,8 @@ class PNMLTreeRegressor(MetaEstimatorMixin, RegressorBase):
         refuse_too_little(y, {"noise_variance": noise}, weights)
         counts = np.ones(len(rows)) if weights is None else weights
         used = counts > 0
-        given = None if weights is None else weights[used]
-        trees = grow(self, DecisionTreeRegressor, rows[used], y[used], given)
+        used_weights = None if weights is None else weights[used]
+        trees = grow(self, DecisionTreeRegressor, rows[used], y[used], used_weights)
         partition = partition_of(trees)
         self.learner_ = count_values(
             partition,

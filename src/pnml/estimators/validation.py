@@ -54,12 +54,12 @@ def check_values(estimator: Any, X: Any, inputs: Inputs) -> None:
     """Raise where rows hold values that a learner cannot weigh, if its results would hide them."""
     if inputs.shows_nonfinite:
         return
-    seen = np.where(np.isnan(X), 0.0, X) if inputs.gaps else X
-    refuse_nonfinite(estimator, seen)
+    filled = np.where(np.isnan(X), 0.0, X) if inputs.gaps else X
+    refuse_nonfinite(estimator, filled)
     if not inputs.compares:
         refuse_extreme("X", X)
         return
-    largest = float(np.abs(seen).max())
+    largest = float(np.abs(filled).max())
     if largest > _LARGEST_FLOAT32:
         raise InputError(
             f"X has values up to {largest:.0e}, but trees compare float32 numbers, which end at "

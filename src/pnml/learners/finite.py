@@ -32,14 +32,14 @@ def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X"
         return
     row, *column = (int(i) for i in np.argwhere(bad)[0])
     where = f"row {row}" + (f", column {_column_name(estimator, column[0])}" if column else "")
-    what, cure = (
+    problem, cure = (
         ("NaN", "fill it in, for instance with sklearn.impute.SimpleImputer, or drop such rows")
         if np.isnan(X[(row, *column)])
         else ("infinity or a value too large for dtype('float64')", "replace it or drop such rows")
     )
     raise InputError(
-        f"Input {name} contains {what} ({where}), which {type(estimator).__name__} cannot weigh; "
-        f"{cure} first."
+        f"Input {name} contains {problem} ({where}), which {type(estimator).__name__} cannot "
+        f"weigh; {cure} first."
     )
 
 

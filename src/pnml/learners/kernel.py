@@ -86,11 +86,11 @@ class KernelRidge:
         for j in range(d):
             without = rows.copy()
             without[:, j] = means[j]
-            values, which = np.unique(rows[:, j], return_inverse=True)  # few in columns of words
+            values, inverse = np.unique(rows[:, j], return_inverse=True)  # few in columns of words
             alone = np.tile(means, (len(values), 1))
             alone[:, j] = values
             beside_others = leverage - self._leverage(without, root)
-            by_itself = self._leverage(alone, root)[which] - at_mean
+            by_itself = self._leverage(alone, root)[inverse] - at_mean
             drops[:, j] = np.maximum(beside_others + by_itself, 0.0)
         return attribution.shares(drops, leverage - self.matrix.intercept_share)
 

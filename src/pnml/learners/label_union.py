@@ -85,10 +85,10 @@ class LabelUnion:
 
     def explain(self, X: Sequence[Any]) -> FloatArray:
         """Mean of the members' explanations, by the labels that each explains best. Eq. (U7)."""
-        shares, every = self._parts(X).shares, self.feature_names
-        total = np.zeros((len(shares), len(every)))
+        shares, all_names = self._parts(X).shares, self.feature_names
+        total = np.zeros((len(shares), len(all_names)))
         for share, member, names, rows in zip(shares.T, self.members, self.names, X, strict=True):
-            columns = [every.index(name) for name in names]
+            columns = [all_names.index(name) for name in names]
             part = np.asarray(member.explain(rows), dtype=float)
             total[:, columns] += np.where(share[:, None] > 0, part, 0.0) * share[:, None]
         return _like(total, X)

@@ -139,16 +139,16 @@ def _choose(rows: _Centred, noise_variance: float | None, interpolates: bool) ->
     per_decade = _PENALTIES / -np.log10(_SMALLEST_PENALTY)
     count = max(_PENALTIES, int(per_decade * np.log10(largest / least)))
     penalties = np.geomspace(largest, least, min(count, _MOST_PENALTIES))
-    some = some_rows(len(rows.X), _PATH_ROWS)
+    sample = some_rows(len(rows.X), _PATH_ROWS)
     coefs = lasso(gram, moment, penalties)
-    found = []
+    scores = []
     for penalty, coef in zip(penalties, coefs, strict=True):
         noises = rows.noises(coef) if noise_variance is None else np.array([noise_variance])
-        losses, _ = rows.folds(float(penalty), coef).losses(some, noises)
+        losses, _ = rows.folds(float(penalty), coef).losses(sample, noises)
         best = int(np.argmin(losses.mean(axis=0)))
-        error = float(losses[:, best].std() / np.sqrt(len(some)))
-        found.append((float(noises[best]), float(losses[:, best].mean()), error))
-    noise, loss, errors = (np.array(column) for column in zip(*found, strict=True))
+        error = float(losses[:, best].std() / np.sqrt(len(sample)))
+        scores.append((float(noises[best]), float(losses[:, best].mean()), error))
+    noise, loss, errors = (np.array(column) for column in zip(*scores, strict=True))
     path = Path(penalties, noise, loss)
     at = path.cautious(float(errors[path.best()])) if interpolates else path.best()
     return path, float(penalties[at])
@@ -162,14 +162,14 @@ def _summarise(
         nothing = np.zeros(0)
         loo = LeaveOneOut(nothing, nothing, nothing, nothing, nothing, path)
         return Choice(alpha, float(noise_variance or 0.0), loo)
-    folds, some = rows.folds(alpha, fit.coef), some_rows(len(rows.X), _SUMMARY_ROWS)
+    folds, sample = rows.folds(alpha, fit.coef), some_rows(len(rows.X), _SUMMARY_ROWS)
     if noise_variance is None:
         noises = rows.noises(fit.coef)
-        losses, _ = folds.losses(some, noises)
+        losses, _ = folds.losses(sample, noises)
         noise_variance = float(noises[np.argmin(losses.mean(axis=0))])
-    dist = folds.predictive(some, noise_variance)
-    y = rows.y[some]
+    dist = folds.predictive(sample, noise_variance)
+    y = rows.y[sample]
     loo = LeaveOneOut(
-        y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(some)), path
+        y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(sample)), path
     )
     return Choice(alpha, noise_variance, loo)

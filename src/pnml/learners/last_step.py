@@ -53,8 +53,8 @@ class LastStep:
         """Log-probabilities (n, C) of the classes, from logits where there are any."""
         logits = self._logits()
         if logits is not None:
-            found: FloatArray = softmax.log_softmax(logits)
-            return found
+            log_prob: FloatArray = softmax.log_softmax(logits)
+            return log_prob
         with np.errstate(divide="ignore"):  # a class may have probability 0
             if hasattr(self.classifier, "predict_log_proba"):
                 return np.asarray(self.classifier.predict_log_proba(self.given), dtype=float)

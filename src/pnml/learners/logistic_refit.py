@@ -90,8 +90,8 @@ class LogisticRefit:
 
     def predictive(self, X: Any) -> Categorical:
         """Probabilities and regrets; the leverage has no part in them."""
-        found = self._refits(LastStep.of(self.classifier, X))
-        return Categorical(softmax.log_softmax(found.log_genie), found.regret)
+        refits = self._refits(LastStep.of(self.classifier, X))
+        return Categorical(softmax.log_softmax(refits.log_genie), refits.regret)
 
     def leverage(self, X: Any) -> FloatArray:
         """Leverage of rows as the last step sees them."""
@@ -107,8 +107,8 @@ class LogisticRefit:
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
         """The regret, by refits where it is not known yet, and the leverage. Eq. (F8)."""
         step = LastStep.of(self.classifier, X)
-        found = self._refits(step).regret if regret is None else regret
-        return Evidence(found, self.geometry.leverage(step.values))
+        regrets = self._refits(step).regret if regret is None else regret
+        return Evidence(regrets, self.geometry.leverage(step.values))
 
     def explain(self, X: Any) -> FloatArray:
         """Share of each feature in the leverage of rows, though the regret is not made of it."""
@@ -119,17 +119,17 @@ class LogisticRefit:
         """Found when it is first asked for: a refit for every label of every row."""
         training = self.model.objective.training
         rows = sampled_rows(training.weights)
-        found = refit_left_out(self.model, rows, tol=self.tol)
-        _warn_unsure(found, self.tol)
-        log_prob: FloatArray = softmax.log_softmax(found.log_genie)
+        refits = refit_left_out(self.model, rows, tol=self.tol)
+        _warn_unsure(refits, self.tol)
+        log_prob: FloatArray = softmax.log_softmax(refits.log_genie)
         return LogisticPNML(
             leverages=self.leverages,
-            regrets=found.regret,
+            regrets=refits.regret,
             log_losses=-log_prob[np.arange(len(rows)), training.labels[rows]],
             weights=training.weights[rows],
             index=rows,
             log_prob=log_prob,
-            errors=found.error,
+            errors=refits.error,
         )
 
     @property
@@ -138,9 +138,9 @@ class LogisticRefit:
         return LeftOutSample(self.loo.log_prob, self.loo.regrets, self.loo.leverages)
 
     def _refits(self, step: LastStep) -> Refits:
-        found = refit(self.model, np.asarray(step.values, dtype=float), tol=self.tol)
-        _warn_unsure(found, self.tol)
-        return found
+        refits = refit(self.model, np.asarray(step.values, dtype=float), tol=self.tol)
+        _warn_unsure(refits, self.tol)
+        return refits
 
 
 def strength(model: LogisticRegression, n_classes: int) -> float:
@@ -205,7 +205,7 @@ def _refusals(model: LogisticRegression) -> list[tuple[str, str]]:
     even = weights is None or (
         isinstance(weights, Mapping) and all(weight == 1 for weight in weights.values())
     )
-    found = [
+    rules = [
         (ridge_of(model) is None, "an ℓ1 penalty", "l1_ratio=0"),
         (model.solver == "liblinear", 'solver="liblinear"', 'solver="lbfgs"'),
         (
@@ -219,15 +219,15 @@ def _refusals(model: LogisticRegression) -> list[tuple[str, str]]:
             'multi_class="auto"',
         ),
     ]
-    return [(wrong, cure) for is_so, wrong, cure in found if is_so]
+    return [(wrong, cure) for is_so, wrong, cure in rules if is_so]
 
 
-def _warn_unsure(found: Refits, tol: float) -> None:
-    unsure = int(np.sum(~found.converged))
+def _warn_unsure(refits: Refits, tol: float) -> None:
+    unsure = int(np.sum(~refits.converged))
     if unsure:
         warnings.warn(
-            f"The regrets of {unsure} of {len(found.converged)} rows are not certain to "
-            f"tol={tol:g}: the largest error may be {np.max(found.error):.2g} nats; scale the "
+            f"The regrets of {unsure} of {len(refits.converged)} rows are not certain to "
+            f"tol={tol:g}: the largest error may be {np.max(refits.error):.2g} nats; scale the "
             "features, pass a smaller C, or a larger tol.",
             ConditionWarning,
             stacklevel=4,

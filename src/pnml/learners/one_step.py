@@ -97,7 +97,9 @@ class OneStep:
     def regret(self, X: Any) -> FloatArray:
         """Regrets alone. Eq. (F3)."""
         step = LastStep.of(self.classifier, X)
-        regret: FloatArray = like_input(self._judged(step).regret, self.geometry.rows(step.values))
+        regret: FloatArray = like_input(
+            self._evidence(step).regret, self.geometry.rows(step.values)
+        )
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
@@ -105,13 +107,13 @@ class OneStep:
         step = LastStep.of(self.classifier, X)
         if regret is not None:
             return Evidence(regret, self.geometry.leverage(step.values))
-        return self._judged(step)
+        return self._evidence(step)
 
     def explain(self, X: Any) -> FloatArray:
         """Share of each feature that the last step sees in the leverage of rows."""
         return self.geometry.explain(LastStep.of(self.classifier, X).values)
 
-    def _judged(self, step: LastStep) -> Evidence:
+    def _evidence(self, step: LastStep) -> Evidence:
         leverage = self.geometry.leverage(step.values)
         return Evidence(softmax.regret(step.log_probabilities(), leverage), leverage)
 

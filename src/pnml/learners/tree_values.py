@@ -91,8 +91,8 @@ def count_values(
     """
     leaves = ValueLeaves.of(partition, X, y, weights)
     folds = leave_values_out(leaves, partition, X, y, weights)
-    noise = _chosen(folds, y) if noise_variance is None else noise_variance
-    loo = folds.judged(noise)
+    noise = _choose_noise(folds, y) if noise_variance is None else noise_variance
+    loo = folds.leave_one_out(noise)
     usual = loo.regrets
     if grown_on:
         usual = np.asarray(gaussian.regret(forest.leverage(partition, leaves, X)))
@@ -100,7 +100,7 @@ def count_values(
     return TreeValues(partition, leaves, noise, loo, usual, takes_gaps, had_gaps)
 
 
-def _chosen(folds: ValueFolds, y: FloatArray) -> float:
+def _choose_noise(folds: ValueFolds, y: FloatArray) -> float:
     """The noise of least pooled log-loss, but no less than a share of the spread. Eq. (T9)."""
     noise = folds.noise_variance
     if np.isnan(noise):

@@ -66,8 +66,8 @@ def impute(scope: Any, operator: Any, container: Any) -> None:
     fill = step.constant(model.statistics_[kept])
     parts = [step.node("Where", _missing(step, values), fill, values)]
     if model.indicator_ is not None:
-        asked = step.columns(model.indicator_.features_)
-        parts.append(step.node("Cast", _missing(step, asked), to=step.element))
+        indicated = step.columns(model.indicator_.features_)
+        parts.append(step.node("Cast", _missing(step, indicated), to=step.element))
     step.end(parts)
 
 

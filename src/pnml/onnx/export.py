@@ -54,7 +54,7 @@ def export_onnx(
             'dtype="float64".'
         )
     try:
-        made = _built(model, dtype, example)
+        proto = _built(model, dtype, example)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
@@ -63,7 +63,7 @@ def export_onnx(
             f'export_onnx needs {missing}, which is not installed; run pip install "pnml[onnx]".'
         ) from error
     try:
-        write_whole(path, [made])
+        write_whole(path, [proto])
     except InputError:
         raise
     except (OSError, ValueError) as error:
@@ -72,20 +72,20 @@ def export_onnx(
 
 def _built(model: Any, dtype: str, example: Any) -> bytes:
     """The bytes of the file. What knows a kind of model is imported when there is one."""
-    made: Any
+    proto: Any
     if _is(model, "pnml.nn.last_layer", "LastLayerPNML"):
         from pnml.onnx.networks import network_graph
 
-        made = network_graph(model, dtype, example)
+        proto = network_graph(model, dtype, example)
     elif _is(model, "pnml.tables.model", "TableModel"):
         from pnml.onnx.tables import table_graph
 
-        made = table_graph(model, dtype)
+        proto = table_graph(model, dtype)
     else:
         from pnml.onnx.pipelines import pipeline_graph
 
-        made = pipeline_graph(model, dtype, example)
-    data: bytes = made.SerializeToString()
+        proto = pipeline_graph(model, dtype, example)
+    data: bytes = proto.SerializeToString()
     return data
 
 

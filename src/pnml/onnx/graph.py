@@ -95,11 +95,11 @@ class Graph:
         self, outputs: Mapping[str, tuple[str, int, Dimensions]], about: Mapping[str, str]
     ) -> onnx.ModelProto:
         """A checked model with these outputs, each a value, its element type and its shape."""
-        taken = sorted({value.name for value in self._inputs} & set(outputs))
-        if taken:
+        clashes = sorted({value.name for value in self._inputs} & set(outputs))
+        if clashes:
             raise InputError(
-                f"A column is called {taken[0]!r}, which is what an output of the graph is called; "
-                "rename it and fit again."
+                f"A column is called {clashes[0]!r}, which is what an output of the graph is "
+                "called; rename it and fit again."
             )
         nodes = self._needed(self._ending({n: value for n, (value, _, _) in outputs.items()}))
         nodes = _kept_apart(nodes, self._numbers())
@@ -113,24 +113,24 @@ class Graph:
         inputs = [value for value in self._inputs if value.name in used]
         graph = helper.make_graph(nodes, "pnml", inputs, declared, constants)
         domains = {node.domain for node in nodes} | {""}
-        made = helper.make_model(
+        proto = helper.make_model(
             graph,
             producer_name="pnml",
             producer_version=__version__,
             ir_version=self._ir_version,
             opset_imports=[helper.make_opsetid(d, self._opsets[d]) for d in sorted(domains)],
         )
-        helper.set_model_props(made, dict(about))
-        onnx.checker.check_model(made, full_check=True)
-        return made
+        helper.set_model_props(proto, dict(about))
+        onnx.checker.check_model(proto, full_check=True)
+        return proto
 
     def _ending(self, outputs: Mapping[str, str]) -> tuple[list[onnx.NodeProto], set[str]]:
         """The nodes, with the names of outputs in the place of those of the values that they are.
 
         A node for each output that only gives it its name would cost a microsecond a call.
         """
-        made = {name for node in self._nodes for name in node.output}
-        named = {value: name for name, value in outputs.items() if value in made}
+        produced = {name for node in self._nodes for name in node.output}
+        named = {value: name for name, value in outputs.items() if value in produced}
         nodes = []
         for node in self._nodes:
             copy = onnx.NodeProto()

@@ -93,8 +93,8 @@ def classification(learner: OneStep, X: Traced, log_p: Traced | None = None) -> 
     if geometry.normalize:
         norms = xp.sqrt(xp.vecdot(X, X))[..., None]
         X = X / xp.where(norms > 0, norms, 1.0)
-    found = softmax.predictive(log_p, geometry.spectrum.leverage(X, geometry.alpha))
-    return {"log_prob": found.log_prob, "regret": found.regret}
+    predictive = softmax.predictive(log_p, geometry.spectrum.leverage(X, geometry.alpha))
+    return {"log_prob": predictive.log_prob, "regret": predictive.regret}
 
 
 def lucky_terms(learner: LeastSquares, X: Traced) -> RidgeTerms:

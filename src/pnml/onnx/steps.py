@@ -18,7 +18,7 @@ from pnml.errors import InputError
 from pnml.learners.last_step import LastStep
 from pnml.onnx.graph import ML_OPSET, OPSET, ROWS, Graph, element_of
 from pnml.onnx.operations import log_softmax
-from pnml.onnx.traced import FLOAT32, FLOAT64, Kind, Traced, given
+from pnml.onnx.traced import FLOAT32, FLOAT64, Kind, Traced, as_traced
 
 _OPSETS = {"": OPSET, "ai.onnx.ml": ML_OPSET}
 _EXAMPLE = "pass example=, some rows of the DataFrame that it takes"
@@ -43,15 +43,15 @@ def rows_after(
         element = TensorProto.STRING if column.text else element_of(dtype)
         fed[column.name] = graph.input(column.name, element, [ROWS, column.width])
     if not steps:
-        return given(graph, fed["X"], dtype, (-1, width))
-    whole = Pipeline([(f"step {i}", step) for i, step in enumerate(steps)])
-    made, inner = _at_best(whole, columns, dtype)
+        return as_traced(graph, fed["X"], dtype, (-1, width))
+    pipeline = Pipeline([(f"step {i}", step) for i, step in enumerate(steps)])
+    proto, inner = _at_best(pipeline, columns, dtype)
     for column in columns:
         if not column.text and inner != dtype:
             fed[column.name] = graph.add("Cast", fed[column.name], to=element_of(inner))
-    inside = [value.name for value in made.graph.input]  # skl2onnx has its own names for them
-    (name,) = graph.absorb(made, "steps_", dict(zip(inside, fed.values(), strict=True)))
-    rows = _numbers(graph, name, made.graph.output[0], (-1, width))
+    inside = [value.name for value in proto.graph.input]  # skl2onnx has its own names for them
+    (name,) = graph.absorb(proto, "steps_", dict(zip(inside, fed.values(), strict=True)))
+    rows = _numbers(graph, name, proto.graph.output[0], (-1, width))
     return Traced(graph, rows.name, rows.shape, _kind_after(steps, columns, dtype, example))
 
 
@@ -74,10 +74,10 @@ def _has_logits(classifier: Any, width: int) -> bool:
         return LastStep(classifier, nowhere, nowhere)._logits() is not None
 
 
-def _numbers(graph: Graph, name: str, told: Any, shape: tuple[int, ...]) -> Traced:
+def _numbers(graph: Graph, name: str, output: Any, shape: tuple[int, ...]) -> Traced:
     """An output of skl2onnx, brought to float64."""
-    exact = told.type.tensor_type.elem_type == TensorProto.DOUBLE
-    return given(graph, name, "float64" if exact else "float32", shape)
+    exact = output.type.tensor_type.elem_type == TensorProto.DOUBLE
+    return as_traced(graph, name, "float64" if exact else "float32", shape)
 
 
 def _columns(model: Any, steps: list[Any], example: Any) -> list[Column]:
@@ -115,8 +115,8 @@ def _is_text(cells: Any) -> bool:
 
 
 def _categories(step: Any) -> list[Any]:
-    found = getattr(step, "categories_", [])
-    return [np.asarray(categories) for categories in found]
+    all_categories = getattr(step, "categories_", [])
+    return [np.asarray(categories) for categories in all_categories]
 
 
 def _within(steps: list[Any]) -> Iterator[Any]:
@@ -152,21 +152,21 @@ def _converted(model: Any, columns: list[Column], dtype: str) -> onnx.ModelProto
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made: onnx.ModelProto = convert_sklearn(
+            proto: onnx.ModelProto = convert_sklearn(
                 model,
                 initial_types=types,
                 target_opset=_OPSETS,
                 custom_conversion_functions=CONVERTERS,
                 custom_shape_calculators=SHAPES,
             )
-            onnx.checker.check_model(made, full_check=True)
+            onnx.checker.check_model(proto, full_check=True)
     except Exception as error:  # converters raise whatever they like
         cure = ', or pass dtype="float32"' if dtype == "float64" else ""
         raise InputError(
             f"skl2onnx cannot turn all of this model into ONNX in {dtype}: {_reason(error)}; leave "
             f"that out, or do it before the Pipeline{cure}."
         ) from error
-    return made
+    return proto
 
 
 def _reason(error: Exception) -> str:

@@ -14,9 +14,9 @@ from pnml.learners.least_squares import LUCKY, LeastSquares
 from pnml.onnx import learners
 from pnml.onnx.graph import ROWS, Graph, element_of
 from pnml.onnx.operations import columns, concatenate, number, xp
-from pnml.onnx.pipelines import finished, told
+from pnml.onnx.pipelines import classes_json, finished
 from pnml.onnx.steps import log_probabilities
-from pnml.onnx.traced import Traced, given
+from pnml.onnx.traced import Traced, as_traced
 from pnml.tables.encoder import LARGEST, NEVER_SEEN, CategoryColumn, Encoder, NumberColumn
 from pnml.tables.model import TableModel
 
@@ -36,7 +36,7 @@ def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
     if model.classes:
         log_p = log_probabilities(model.estimator.estimator_, X)
         outputs = learners.outputs(learner, X, log_p)
-        return finished(graph, outputs, dtype, about | {"classes": told(model.classes)})
+        return finished(graph, outputs, dtype, about | {"classes": classes_json(model.classes)})
     outputs = learners.outputs(learner, X, None)
     if learner.method is LUCKY and learner.choice.alpha > 0:
         outputs["regret"] = _raised(learner, X, outputs["regret"])
@@ -65,15 +65,15 @@ def _encoded(graph: Graph, encoder: Encoder, dtype: str) -> Traced:
         ones = np.ones((seen.shape[1], 1))
         differ = gaps @ ones + (seen.sum(axis=1) - 2 * (gaps @ seen.T))
         novelty = novelty + number(xp.min(differ, axis=1, keepdims=True) > 0.5)
-    whole = concatenate([xp.sqrt(novelty), *parts])
+    encoded = concatenate([xp.sqrt(novelty), *parts])
     order = np.argsort([NEVER_SEEN, *places])
-    return columns(whole, order.tolist())
+    return columns(encoded, order.tolist())
 
 
 def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Traced, Traced]:
     """A column in units of its spread, which cells are missing, and which are infinite."""
     dtype = "float64" if column.is_date else dtype  # a float32 knows today to some minutes
-    x = given(graph, graph.input(column.name, element_of(dtype), [ROWS, 1]), dtype, (-1, 1))
+    x = as_traced(graph, graph.input(column.name, element_of(dtype), [ROWS, 1]), dtype, (-1, 1))
     z = (x - column.fill) / column.scale
     usual = xp.abs(z) < LARGEST
     value, missing = xp.where(usual, z, 0.0), number(xp.isnan(x))
@@ -101,8 +101,8 @@ def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced
     )
     flat = graph.add("Reshape", coded, graph.constant(np.array([-1])))
     table = np.eye(levels + 2)  # a place for each word, then missing, then never seen
-    found = graph.add("Gather", graph.constant(table), flat, axis=0)
-    whole = Traced(graph, found, (-1, levels + 2))
+    gathered = graph.add("Gather", graph.constant(table), flat, axis=0)
+    whole = Traced(graph, gathered, (-1, levels + 2))
     width = levels + (column.missing is not None)
     return columns(whole, [*range(width)]), columns(whole, [levels]), columns(whole, [levels + 1])
 

@@ -61,26 +61,26 @@ class Traced(NDArrayOperatorsMixin):
         *_, last = place
         if last is None:
             axis = self.graph.constant(np.array([-1]))
-            return made("Unsqueeze", self.shape + (1,), self, axis)
+            return add_node("Unsqueeze", self.shape + (1,), self, axis)
         at = self.graph.constant(np.array(last))
-        return made("Gather", self.shape[:-1], self, at, axis=-1)
+        return add_node("Gather", self.shape[:-1], self, at, axis=-1)
 
 
-def given(graph: Graph, name: str, dtype: str, shape: tuple[int, ...]) -> Traced:
+def as_traced(graph: Graph, name: str, dtype: str, shape: tuple[int, ...]) -> Traced:
     """An input or another float value of a graph, brought to float64."""
     if dtype == "float64":
         return Traced(graph, name, shape, FLOAT64)
     return Traced(graph, graph.add("Cast", name, to=TensorProto.DOUBLE), shape, FLOAT32)
 
 
-def taken(value: Traced, dtype: str) -> str:
+def as_output(value: Traced, dtype: str) -> str:
     """The name of a value, brought from float64 to the dtype of an output."""
     if dtype == "float64":
         return value.name
     return value.graph.add("Cast", value.name, to=element_of(dtype))
 
 
-def made(operation: str, shape: tuple[int, ...], *inputs: Any, **attributes: Any) -> Traced:
+def add_node(operation: str, shape: tuple[int, ...], *inputs: Any, **attributes: Any) -> Traced:
     """What a node makes of values: traced ones, numbers, or names of values."""
     graph = graph_of(*inputs)
     names = [name_of(graph, value) for value in inputs]
@@ -117,4 +117,4 @@ def broadcast(*values: Any) -> tuple[int, ...]:
 
 def pairwise(operation: str, a: Any, b: Any) -> Traced:
     """What a node makes of two values, element by element."""
-    return made(operation, broadcast(a, b), a, b)
+    return add_node(operation, broadcast(a, b), a, b)

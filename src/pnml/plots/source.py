@@ -18,7 +18,7 @@ from pnml.plots.network import is_last_layer, regrets_and_verdicts
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredRows:
     """Regrets of new rows beside those of training rows, and the verdicts on the new rows."""
 
     new: FloatArray  # (m,)
@@ -44,13 +44,13 @@ def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
     return last_step(estimator, X)
 
 
-def judged(estimator: Any, X: Any, level: float) -> Judged:
+def score_rows(estimator: Any, X: Any, level: float) -> ScoredRows:
     """What an estimator, or a network with pNML on its last layer, says of rows or inputs X."""
     if is_last_layer(estimator):
         new, trusted = regrets_and_verdicts(estimator, X, level)
         training = estimator.sample_regrets_
         limit = estimator.regret_threshold(level)
-        return Judged(new, training, np.ones(len(training)), limit, trusted)
+        return ScoredRows(new, training, np.ones(len(training)), limit, trusted)
     model, rows = fitted_with_regret(estimator, X)
     reference: Reference = model.reference_
     thresholds = reference.thresholds(level)
@@ -60,7 +60,7 @@ def judged(estimator: Any, X: Any, level: float) -> Judged:
     else:
         new, trusted = model.regret(rows), model.trusted(rows, level)
     weights = np.ones(len(reference.regrets)) if reference.weights is None else reference.weights
-    return Judged(new, reference.regrets, weights, thresholds.regret, trusted)
+    return ScoredRows(new, reference.regrets, weights, thresholds.regret, trusted)
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:

@@ -88,8 +88,8 @@ class Groups:
         start = 0
         for group in members:
             w, Q = np.linalg.eigh(P[np.ix_(group, group)])
-            there = w > len(w) * EPS * w.max(initial=0.0)
-            root = np.where(there, 1 / np.sqrt(np.where(there, w, 1.0)), 0.0)
+            nonzero = w > len(w) * EPS * w.max(initial=0.0)
+            root = np.where(nonzero, 1 / np.sqrt(np.where(nonzero, w, 1.0)), 0.0)
             whiten[group, start : start + len(group)] = Q * root
             start += len(group)
         return cls(spectrum, alpha, tuple(tuple(map(int, g)) for g in members), whiten)
@@ -115,8 +115,8 @@ class Groups:
         _, pulled, lost = _pulled(self.spectrum, X, np.full(len(X), self.alpha))
         T = pulled @ self.whiten
         order = [j for group in self.members for j in group]
-        gone = lost[:, order] @ self._belongs > 0
-        return np.where(gone, np.inf, np.square(T) @ self._belongs)
+        infinite = lost[:, order] @ self._belongs > 0
+        return np.where(infinite, np.inf, np.square(T) @ self._belongs)
 
     def fractions(self, X: FloatArray) -> FloatArray:
         """Fraction of the leverage that is each group's, (n, groups); sums to one."""
@@ -174,8 +174,8 @@ def matching_penalties(spectrum: Spectrum, X: FloatArray, leverage: FloatArray) 
         at = np.exp(middle)[:, None]
         above = np.sum(a2 / (spectrum.h2 + at), axis=1) + b2 / at[:, 0] > leverage
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    found: FloatArray = np.exp((low + high) / 2)
-    return found
+    penalty: FloatArray = np.exp((low + high) / 2)
+    return penalty
 
 
 def _pulled(

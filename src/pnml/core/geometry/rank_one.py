@@ -58,8 +58,8 @@ class Whitened:
 
     @property
     def _is_out(self) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = np.any(self.outside != 0, axis=1)
-        return found
+        is_outside: npt.NDArray[np.bool_] = np.any(self.outside != 0, axis=1)
+        return is_outside
 
     def without(self, row: int) -> Whitened:
         """The same without one of the rows."""
@@ -78,10 +78,10 @@ class Whitened:
         share = o @ o[row] / float(o[row] @ o[row])
         left = o - np.outer(share, o[row])
         left = left - np.outer(left @ o[row] / float(o[row] @ o[row]), o[row])
-        gone = np.linalg.norm(left, axis=1) <= self.noise
-        gone[row] = True
+        inside_span = np.linalg.norm(left, axis=1) <= self.noise
+        inside_span[row] = True
         w = np.hstack([w - np.outer(share, w[row]), share[:, None]])
-        return replace(self, w=w, outside=np.where(gone[:, None], 0.0, left))
+        return replace(self, w=w, outside=np.where(inside_span[:, None], 0.0, left))
 
     def after_each(self, new: int, wanted: int) -> tuple[FloatArray, FloatArray]:
         """What the last `wanted` rows would have after each of the first `new`. Eqs. (I7), (I9).
@@ -90,12 +90,12 @@ class Whitened:
         stays outside adds twice the log of how far outside it is.
         """
         step = max(1, _BLOCK_NUMBERS // wanted)
-        missing, found = np.zeros(new), np.zeros(new)
+        missing, after = np.zeros(new), np.zeros(new)
         for start in range(0, new, step):
             part = slice(start, min(start + step, new))
             rows = slice(len(self.w) - wanted, None)
-            missing[part], found[part] = self._after(part, rows)
-        return missing, found
+            missing[part], after[part] = self._after(part, rows)
+        return missing, after
 
     def _after(self, new: slice, wanted: slice) -> tuple[FloatArray, FloatArray]:
         w, z = self.w[wanted], self.w[new]

@@ -175,8 +175,8 @@ class Spectrum:
         squared = (largest + alpha) / (largest / self.squared_condition + alpha)
         lost = alpha == 0 and bool(np.isinf(self.leverage(rows, 0.0)).any())
         if squared * EPS > _WANTED_ACCURACY or lost:
-            told = squared * EPS > _WANTED_ACCURACY
-            size = f"{np.sqrt(squared):.1e}" + " or more" * lost if told else "above 1e+08"
+            measurable = squared * EPS > _WANTED_ACCURACY
+            size = f"{np.sqrt(squared):.1e}" + " or more" * lost if measurable else "above 1e+08"
             warnings.warn(
                 f"The streamed rows have condition number {size} and their Gram squares it, so "
                 "regrets may be far off, or infinite where a direction was lost: fit the rows in "

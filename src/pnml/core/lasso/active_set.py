@@ -87,11 +87,11 @@ class ActiveSet:
         k = len(self.index)
         border = np.empty(k + 1)
         border[:k], border[k] = combination[self.index], -1.0
-        grown = np.dot(border[:, None], border[None] / rest)
-        grown[:k, :k] += self.inverse
+        inverse = np.dot(border[:, None], border[None] / rest)
+        inverse[:k, :k] += self.inverse
         index = np.empty(k + 1, dtype=np.intp)
         index[:k], index[k] = self.index, j
-        self.inverse, self.index, self.rows = grown, index, self.gram.take(index, axis=0)
+        self.inverse, self.index, self.rows = inverse, index, self.gram.take(index, axis=0)
 
     def leave(self, j: int) -> None:
         """Give up column j; the last column takes its place."""

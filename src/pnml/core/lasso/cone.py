@@ -34,7 +34,7 @@ class _Cone:
         self.active, self.signs, self.penalty_drift = active, signs, penalty_drift
         self.e = drift - penalty_drift * signs
         self.waiting = set(tied)  # columns that rest at zero
-        self.held: list[int] = []  # members of `active` that came from `tied`
+        self.entered: list[int] = []  # members of `active` that came from `tied`
         self.d, self.image = active.solve(self.e)
 
     def direction(self) -> Direction:
@@ -68,14 +68,14 @@ class _Cone:
 
     def _give_way(self, move: Direction, combination: FloatArray) -> bool:
         """Follow a slide until a held member is back at zero and swaps; False when none is."""
-        blocking = [k for k in self.held if self.signs[k] * move.coef[k] < 0]
+        blocking = [k for k in self.entered if self.signs[k] * move.coef[k] < 0]
         if not blocking:
             return False
         out = min(blocking, key=lambda k: float(-self.d[k] / move.coef[k]))
         self.d = self.d - self.d[out] / move.coef[out] * move.coef
         self.d[out] = 0.0
         self.active.exchange(out, move.sliding, combination)
-        self.held.remove(out)
+        self.entered.remove(out)
         self.waiting.add(out)
         return True
 
@@ -86,14 +86,14 @@ class _Cone:
             self.active.leave(j)
             self.d, self.image = self.active.solve(self.e)
             return
-        self.held.append(j)
+        self.entered.append(j)
         d = self.d
-        while turning := [k for k in self.held if self.signs[k] * target[k] < 0]:
+        while turning := [k for k in self.entered if self.signs[k] * target[k] < 0]:
             out = min(turning, key=lambda k: float(d[k] / (d[k] - target[k])))
             d = d + d[out] / (d[out] - target[out]) * (target - d)
             d[out] = 0.0
             self.active.leave(out)
-            self.held.remove(out)
+            self.entered.remove(out)
             self.waiting.add(out)
             target, image = self.active.solve(self.e)
         self.d, self.image = target, image

@@ -64,8 +64,8 @@ class L1Folds:
         self, rows: npt.NDArray[np.intp], noise_variance: float
     ) -> PiecewiseLogQuadratic:
         """Distribution that each row's fold predicts for it, about the mean of y. Eq. (L14)."""
-        found = self._profiles(rows, noise_variance, DENSITY_DEPTH)
-        return predictive([profile for _, profile in found], self.penalty, noise_variance)
+        profiles = self._profiles(rows, noise_variance, DENSITY_DEPTH)
+        return predictive([profile for _, profile in profiles], self.penalty, noise_variance)
 
     def _profiles(
         self, rows: npt.NDArray[np.intp], spread: float, depth: float

@@ -74,8 +74,8 @@ class Cells:
                 cells._count_numbers(leaf, columns.numbers[:, j], j)
         flat = leaf.ravel()
         for column in columns.words.T:
-            known = np.repeat(column >= 0, leaf.shape[1])
-            place = flat[known] * words + np.repeat(column, leaf.shape[1])[known]
+            present = np.repeat(column >= 0, leaf.shape[1])
+            place = flat[present] * words + np.repeat(column, leaf.shape[1])[present]
             cells.words.ravel()[:] += np.bincount(place, minlength=leaves * words)
         return cells
 
@@ -134,9 +134,9 @@ def compiled() -> ModuleType | None:
     return import_module("pnml.core.leaves.compiled")
 
 
-def _two_first(known: FloatArray, leaf: IntArray, values: FloatArray) -> FloatArray:
+def _two_first(current: FloatArray, leaf: IntArray, values: FloatArray) -> FloatArray:
     """The first two values of each leaf in order, where a leaf of this tree has them."""
-    out = known.copy()
+    out = current.copy()
     leaves, first = np.unique(leaf, return_index=True)
     out[leaves, 0] = values[first]
     rest = np.ones(len(leaf), dtype=bool)

@@ -36,7 +36,7 @@ def add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArra
 
 
 @_compiled
-def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, held: FloatArray) -> None:
+def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, inside: FloatArray) -> None:
     """Add the leaves' quadratic forms to total (3, n); leaf and held are (T, n)."""
     trees, n = leaf.shape
     for s in range(trees):
@@ -44,8 +44,8 @@ def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, held: Floa
             times = 1.0 if t == s else 2.0
             for i in range(n):
                 entry = times * inverse[leaf[s, i], leaf[t, i]]
-                total[0, i] += entry * held[s, i] * held[t, i]
-                total[1, i] += entry * (held[s, i] + held[t, i]) / 2
+                total[0, i] += entry * inside[s, i] * inside[t, i]
+                total[1, i] += entry * (inside[s, i] + inside[t, i]) / 2
                 total[2, i] += entry
 
 

@@ -45,13 +45,13 @@ def fixed_point(
         step = np.linalg.solve(eye + S @ reach, -rest[..., None])[..., 0]
         length = np.ones(len(u))
         for _ in range(_HALVINGS):
-            found = _merit(u + length[:, None] * step, logits, reach, target, own)
-            worse = ~(found <= merit + 1e-12 * np.abs(merit))
+            new_merit = _merit(u + length[:, None] * step, logits, reach, target, own)
+            worse = ~(new_merit <= merit + 1e-12 * np.abs(merit))
             if not worse.any():
                 break
             length[worse] *= 0.5
         u = u + length[:, None] * step
-        merit = found
+        merit = new_merit
     return u
 
 

@@ -12,7 +12,7 @@ from pnml.core.logistic.certificate import Curvature, probability_error
 from pnml.core.logistic.fixed_point import fixed_point
 from pnml.core.logistic.lbfgs import Search
 from pnml.core.logistic.preconditioner import Preconditioner, Reach
-from pnml.core.logistic.training import IntArray, Objective, Told
+from pnml.core.logistic.training import IntArray, LabelledProblems, Objective
 
 # Finished problems are dropped once they are this share of those that run.
 _DROP = 0.2
@@ -62,7 +62,9 @@ class Solver:
     tol: float  # of a probability, in the mean over the labels of a row
     most_steps: int
 
-    def solve(self, told: Told, labels: IntArray, owner: IntArray, reach: Reach) -> Genies:
+    def solve(
+        self, problems: LabelledProblems, labels: IntArray, owner: IntArray, reach: Reach
+    ) -> Genies:
         """The probability of its label by the model refitted with it, for each problem.
 
         Parameters
@@ -75,52 +77,52 @@ class Solver:
         reach : Reach of the told rows
         """
         near = reach.of_problems(owner)
-        logits = told.rows @ self.objective.weight.T
-        u = fixed_point(logits, near.matrix, told.target, told.own)
-        around = _Around.of(self.preconditioner, near, logits, u, told.own)
-        P = len(told)
+        logits = problems.rows @ self.objective.weight.T
+        u = fixed_point(logits, near.matrix, problems.target, problems.own)
+        around = _Around.of(self.preconditioner, near, logits, u, problems.own)
+        P = len(problems)
         start = np.zeros((P, self.objective.weight.size))
-        slopes = self.objective.slope + self.objective.told_gradient(start, told)
+        slopes = self.objective.slope + self.objective.added_gradient(start, problems)
         search = Search(np.arange(P), start, slopes)
         way = near.steps(u)
-        forecast = _Forecast.of(self._log_prob(way, search.ids, told, labels))
-        found = Genies.unknown(P)
+        forecast = _Forecast.of(self._log_prob(way, search.ids, problems, labels))
+        genies = Genies.unknown(P)
         for count in range(1, self.most_steps + 1):
-            search.go(way, lambda points, ids: self.objective.gradient(points, told[ids]))
+            search.go(way, lambda points, ids: self.objective.gradient(points, problems[ids]))
             way = search.direction(around)
-            here = self._log_prob(search.points, search.ids, told, labels)
-            doubt = self._doubt(search) / np.sqrt(told.held[search.ids])
-            bound = probability_error(here, doubt)
-            found.improve(search.ids, here, bound)
-            coming = self._log_prob(search.points + way, search.ids, told, labels)
-            moved = forecast.moved(search.ids, coming)
+            log_prob = self._log_prob(search.points, search.ids, problems, labels)
+            doubt = self._doubt(search) / np.sqrt(problems.row_weight[search.ids])
+            bound = probability_error(log_prob, doubt)
+            genies.improve(search.ids, log_prob, bound)
+            next_log_prob = self._log_prob(search.points + way, search.ids, problems, labels)
+            moved = forecast.moved(search.ids, next_log_prob)
             if count > 1:  # the first forecast was what is here now, so its change is this gap
-                moved = moved + np.abs(coming - here)
-            error = _forecast_error(search, way, np.maximum(here, coming), moved)
+                moved = moved + np.abs(next_log_prob - log_prob)
+            error = _forecast_error(search, way, np.maximum(log_prob, next_log_prob), moved)
             local = np.where(doubt < _LOCAL, np.maximum(error, bound / _BEYOND), np.inf)
-            found.improve(search.ids, coming, local)
-            found.close(owner, self.tol)
-            open_ = found.open[search.ids]
+            genies.improve(search.ids, next_log_prob, local)
+            genies.close(owner, self.tol)
+            open_ = genies.open[search.ids]
             if not open_.any():
                 break
             if np.mean(open_) <= 1 - _DROP:
                 search.keep(open_)
                 way = way[open_]
-        return found
+        return genies
 
     def _log_prob(
-        self, points: FloatArray, ids: IntArray, told: Told, labels: IntArray
+        self, points: FloatArray, ids: IntArray, problems: LabelledProblems, labels: IntArray
     ) -> FloatArray:
         """Log-probability (p,) of the label of each of some problems."""
-        found = self.objective.told_log_prob(points, told[ids])
-        return np.asarray(found[np.arange(len(ids)), labels[ids]])
+        log_prob = self.objective.problem_log_prob(points, problems[ids])
+        return np.asarray(log_prob[np.arange(len(ids)), labels[ids]])
 
     def _doubt(self, search: Search) -> FloatArray:
         """Bound (p,) on what the gradients leave of the angle of the probabilities. Eq. (H6)."""
         training = self.objective.training
         slopes = search.slopes.reshape(-1, *training.shape)
-        found: FloatArray = self.curvature.doubt(slopes, training.intercept)
-        return found
+        bounds: FloatArray = self.curvature.doubt(slopes, training.intercept)
+        return bounds
 
 
 def _forecast_error(
@@ -143,11 +145,11 @@ class _Forecast:
     def of(cls, first: FloatArray) -> _Forecast:
         return cls(first.copy(), np.zeros(len(first)))
 
-    def moved(self, ids: IntArray, coming: FloatArray) -> FloatArray:
+    def moved(self, ids: IntArray, forecast: FloatArray) -> FloatArray:
         """The larger of the last two changes, after taking in a new forecast."""
-        change = np.abs(coming - self.latest[ids])
+        change = np.abs(forecast - self.latest[ids])
         larger = np.maximum(change, self.change[ids])
-        self.latest[ids], self.change[ids] = coming, change
+        self.latest[ids], self.change[ids] = forecast, change
         return larger
 
 

@@ -18,7 +18,7 @@ from pnml.core.logistic.preconditioner import (
     preconditioner,
 )
 from pnml.core.logistic.screening import Screen
-from pnml.core.logistic.training import IntArray, Objective, Told, TrainingRows
+from pnml.core.logistic.training import IntArray, LabelledProblems, Objective, TrainingRows
 from pnml.core.softmax import log_softmax
 from pnml.errors import InputError
 
@@ -106,9 +106,9 @@ class LogisticModel:
 
     def log_prob(self, rows: FloatArray) -> FloatArray:
         """Log-probabilities (T, C) of rows (T, m)."""
-        seen = self.objective.training.seen(np.asarray(rows, dtype=np.float64))
-        found: FloatArray = log_softmax(seen @ self.objective.weight.T)
-        return found
+        design = self.objective.training.design_rows(np.asarray(rows, dtype=np.float64))
+        log_prob_rows: FloatArray = log_softmax(design @ self.objective.weight.T)
+        return log_prob_rows
 
     @cached_property
     def preconditioner(self) -> Preconditioner:
@@ -142,7 +142,7 @@ def _stage(objective: Objective) -> tuple[FloatArray, bool]:
     """A better weight matrix, and whether it is the last."""
     training, weight = objective.training, objective.weight
     C, M = training.shape
-    nothing = Told(np.zeros((1, M)), np.zeros((1, C)), np.zeros(1), np.ones(1))
+    nothing = LabelledProblems(np.zeros((1, M)), np.zeros((1, C)), np.zeros(1), np.ones(1))
     search = Search(np.zeros(1, dtype=np.int64), np.zeros((1, C * M)), objective.slope)
     around, curvature = passing_preconditioner(objective), Curvature.of(objective)
     done = False

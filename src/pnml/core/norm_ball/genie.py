@@ -142,7 +142,7 @@ def own_sides(
     return out[0], out[1]
 
 
-def told_residual(ball: Ball, x: FloatArray, deviations: FloatArray) -> FloatArray:
+def genie_residual(ball: Ball, x: FloatArray, deviations: FloatArray) -> FloatArray:
     """Residual (T, m) of the genie of rows x (T, r+1) told labels xᵀθ_R + deviations. Eq. (N11)."""
     free, above, slope = _unconstrained(ball, x, deviations)
     R = ball.radius

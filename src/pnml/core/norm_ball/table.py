@@ -142,10 +142,10 @@ def _middle_nodes(
 
 def _locate(edges: FloatArray, values: FloatArray) -> IntArray:
     """Panel (T, m) that holds each value."""
-    found = np.empty(values.shape, dtype=np.intp)
+    cells = np.empty(values.shape, dtype=np.intp)
     for row, (ends, wanted) in enumerate(zip(edges, values, strict=True)):
-        found[row] = np.searchsorted(ends[1:-1], wanted, side="right")
-    return found
+        cells[row] = np.searchsorted(ends[1:-1], wanted, side="right")
+    return cells
 
 
 def _gather(coefficients: FloatArray, panel: IntArray) -> FloatArray:

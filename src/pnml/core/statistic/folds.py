@@ -38,8 +38,8 @@ class KFold:
         """Standard error (L,) of those means, from how the folds differ."""
         folds, share = len(self.weights), self.weights / self.weights.sum()
         errors = self.squares / self.weights[:, None] - self.mean_squares
-        found: FloatArray = np.sqrt(folds / max(folds - 1, 1) * (share**2 @ errors**2))
-        return found
+        errors_of_mean: FloatArray = np.sqrt(folds / max(folds - 1, 1) * (share**2 @ errors**2))
+        return errors_of_mean
 
     def path(self, floor: float) -> Path:
         """Log-loss of the ridge fits with one noise for all rows, which is at least `floor`."""

@@ -60,10 +60,10 @@ def _refuse_unknown_rows(gram: Gram, leaving: Gram) -> None:
     """Raise where all rows are kept and some of those that leave are not among them."""
     if len(gram.sample.rows) < gram.rows or leaving.rows > gram.rows:
         return
-    found = gram.rows - len((gram.sample - leaving.sample).rows)
-    if found < leaving.rows:
+    learnt = gram.rows - len((gram.sample - leaving.sample).rows)
+    if learnt < leaving.rows:
         raise InputError(
-            f"{leaving.rows - found} of the {leaving.rows} rows to forget were never learnt; pass "
+            f"{leaving.rows - learnt} of the {leaving.rows} rows to forget were never learnt; pass "
             "rows, targets and weights exactly as they were learnt, each at most as often."
         )
 
@@ -88,14 +88,14 @@ def _flattened(before: Gram, rest: Gram, lost: FloatArray) -> Gram:
 
 def _refuse_round_off(rest: Gram, lost: FloatArray) -> None:
     spread = np.diagonal(rest.xx)
-    there = spread > 0
-    worst = float(np.max(lost[there] / spread[there], initial=0.0))
+    varies = spread > 0
+    worst = float(np.max(lost[varies] / spread[varies], initial=0.0))
     if worst > _WANTED_ACCURACY:
         raise InputError(
             f"Without these rows the spread of a column would be known to {worst:.0e} only, all "
             f"else being round-off of what was subtracted; {_CURE}"
         )
-    size = np.where(there, np.sqrt(np.where(there, spread, 1.0)), 1.0)
+    size = np.where(varies, np.sqrt(np.where(varies, spread, 1.0)), 1.0)
     smallest = float(np.linalg.eigvalsh(rest.xx / size / size[:, None]).min(initial=0.0))
     allowed = float(np.sum(lost / size**2)) + 10 * len(size) * EPS
     if smallest < -10 * allowed or float(np.diagonal(rest.yy).min(initial=0.0)) < -_slack(rest):

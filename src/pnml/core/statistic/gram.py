@@ -220,11 +220,11 @@ class Gram:
             )
 
 
-def lost_together(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
+def lost_together(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:
     """Round-off (d,) that two statistics bring along together; None where there is none."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
 
 
 def _width(gram: Gram) -> str:
@@ -258,7 +258,7 @@ def sample_rows(
     seed = int.from_bytes(hashlib.blake2b(ends.tobytes(), digest_size=8).digest(), "little")
     size = sample_size(X.shape[1]) if keep is None else keep
     index = np.arange(len(X), dtype=float)[:, None]
-    chosen = RowSample.of(index, seed, size, below)
-    picked = chosen.rows[:, 0].astype(int)
+    keyed = RowSample.of(index, seed, size, below)
+    picked = keyed.rows[:, 0].astype(int)
     rows = np.column_stack([X[picked], Y[picked], w[picked]]).astype(float, copy=False)
-    return RowSample(chosen.keys, rows, size, chosen.bound)
+    return RowSample(keyed.keys, rows, size, keyed.bound)
