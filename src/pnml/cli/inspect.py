@@ -1,4 +1,4 @@
-"""``pnml inspect``: what a model file holds."""
+"""``pnml inspect``: print the contents of a model file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pnml.models.stored_layer import StoredLayer
     from pnml.tables.model import TableModel
 
-# What the outputs of a network are, by its task.
+# Words for the outputs of a network, by task.
 _OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regression": "numbers"}
 
 

@@ -30,7 +30,9 @@ from pnml.learners.least_squares import ORDINARY
 
 
 def _has_distribution(model: ConformalRegressor) -> bool:
-    calibration = getattr(model, "_calibration", None)  # what was fitted counts, then what is asked
+    calibration = getattr(
+        model, "_calibration", None
+    )  # the fitted estimator first, then the parameter
     fitted = isinstance(calibration, conformal.RidgeFolds)
     if fitted or (calibration is None and model.method == "jackknife+"):
         raise AttributeError(
@@ -41,7 +43,7 @@ def _has_distribution(model: ConformalRegressor) -> bool:
 
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    """Intervals that cover at the stated rate whatever the noise, if the rows are exchangeable.
+    """Intervals that cover at the stated rate for any noise, if the rows are exchangeable.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def predict_dist(self, X: Any) -> Any:
         """Distribution of the label of each row whose intervals are the conformal ones.
 
-        With ``method="split"`` only; it has the methods of every predictive value here.
+        With ``method="split"`` only; it has the methods of every predictive distribution here.
         """
         dist = self.estimator_.predict_dist(self._checked(X))
         scores = cast(FloatArray, self._calibration)

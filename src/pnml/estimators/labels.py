@@ -1,4 +1,4 @@
-"""Class labels at the border: one per row, of at least two classes."""
+"""Validation of class labels: one per row, of at least two classes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
 
 
 def refuse_one_class(labels: npt.NDArray[Any]) -> None:
-    """Raise where there is nothing to choose from."""
+    """Raise if there is only one class."""
     classes = np.unique(labels)
     if len(classes) == 1:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Trees and forests of scikit-learn: their rows, their growth, their splits as plain arrays."""
+"""Trees and forests of scikit-learn: input checks, fitting, and splits as plain arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAF_WEIGHT = 4.5
 
 
 def check_trees(model: Any, known: Sequence[type]) -> None:
-    """Raise where the estimator to wrap is not one of the trees and forests known."""
+    """Raise if the estimator is not one of the supported trees and forests."""
     trees = unfrozen(model.estimator)
     name, own = type(trees).__name__, type(model).__name__
     names = [cls.__name__ for cls in known]
@@ -59,7 +59,7 @@ def check_training_values(model: Any, X: Any, targets: int) -> FloatArray:
 def grow(
     model: Any, default: type, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
 ) -> Any:
-    """Trees fitted to rows, or those of a frozen estimator as they are."""
+    """Trees fitted to rows, or the unchanged trees of a frozen estimator."""
     if model.estimator is None:
         total = float(len(X) if weights is None else weights.sum())
         share = min(_LEAF_WEIGHT / total, 0.5)
@@ -70,7 +70,7 @@ def grow(
 
 
 def check_frozen(model: Any, X: Any) -> None:
-    """Raise where trees that stay as they are were grown on other columns or several targets."""
+    """Raise if frozen trees were grown on other columns or several targets."""
     trees = unfrozen(model.estimator)
     if trees is model.estimator or not hasattr(trees, "n_features_in_"):
         return
@@ -105,7 +105,7 @@ def partition_of(trees: Any) -> Partition:
 
 
 def grown_on(trees: Any, partition: Partition, X: FloatArray) -> bool:
-    """Whether the first tree was grown on these very rows: it counts them as we do. Eq. (T12)."""
+    """Whether the first tree was grown on these rows: its row counts agree with ours. Eq. (T12)."""
     first = getattr(trees, "estimators_", [trees])[0].tree_
     sample = np.arange(len(X))
     if getattr(trees, "bootstrap", False):

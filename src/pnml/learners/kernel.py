@@ -40,7 +40,7 @@ class KernelRidge:
 
     @property
     def loo(self) -> LeaveOneOut:
-        """Training rows, each judged by the others."""
+        """Leave-one-out of the training rows."""
         return self.choice.loo
 
     @property
@@ -74,8 +74,8 @@ class KernelRidge:
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in the leverage of rows. Eq. (A5).
 
-        The leverage without the intercept's part is shared in proportion to what the feature adds
-        to it, first alone and then beside all others, its absence being its training mean.
+        The leverage without the intercept is shared in proportion to what the feature adds to it,
+        first alone and then after all others. An absent feature has its training mean.
         """
         rows, means = np.asarray(X, dtype=float), self.X.mean(axis=0)
         n, d = rows.shape
@@ -96,7 +96,7 @@ class KernelRidge:
 
     @cached_property
     def _root(self) -> FloatArray | None:
-        """The root of the kernel matrix; None where round-off would show in the leverage."""
+        """The root of the kernel matrix; None if its round-off would affect the leverage."""
         largest = float(self.kernel.diagonal(self.X).max())
         return self.matrix.root(self.choice.alpha) if largest <= _TAME * self.choice.alpha else None
 
@@ -140,7 +140,7 @@ def solve_kernel(
     *,
     intercept: bool,
 ) -> KernelRidge:
-    """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
+    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
     matrix = KernelMatrix.of(kernel(X, X), intercept=intercept)
     y_mean = float(y.mean()) if intercept else 0.0
     z = matrix.U.T @ (y - y_mean)

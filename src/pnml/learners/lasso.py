@@ -24,7 +24,7 @@ from pnml.learners.protocol import Inputs, rises_with
 # Penalties run from the one that empties the model to a share of the median feature's own.
 _PENALTIES, _MOST_PENALTIES, _SMALLEST_PENALTY = 16, 40, 1e-3
 # Noise variances run from the floor to this many mean squared residuals, and at least to a tenth
-# of the variance of y: walks are the longer, the larger the largest.
+# of the variance of y. A larger maximum makes longer walks.
 _NOISES, _RESIDUALS, _LEAST_REACH = 60, 4.0, 0.1
 # A fold is a walk of milliseconds, so the path looks at fewer rows than the summary.
 _PATH_ROWS, _SUMMARY_ROWS = 40, 200
@@ -42,7 +42,7 @@ class Lasso:
 
     @property
     def loo(self) -> LeaveOneOut:
-        """Training rows, each judged by the others."""
+        """Leave-one-out of the training rows."""
         return self.choice.loo
 
     @property
@@ -61,7 +61,7 @@ class Lasso:
         return self.fit.predictive(rows, self.choice.noise_variance)
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats: shorter walks than the whole distribution needs."""
+        """Regret of rows, in nats; needs shorter walks than the full distribution."""
         rows = np.asarray(X, dtype=float)
         return self.fit.regret(rows, np.array([self.choice.noise_variance]))[:, 0]
 
@@ -111,7 +111,7 @@ def solve_lasso(
     *,
     intercept: bool,
 ) -> Lasso:
-    """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
+    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
     if alpha == 0:
         raise InputError(
             'alpha is 0, but penalty="l1" weighs models by their norm and needs alpha > 0; '

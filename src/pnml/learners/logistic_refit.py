@@ -1,4 +1,4 @@
-"""A classifier whose genie is a logistic regression trained again for every label of a row."""
+"""Classifier whose genie retrains a logistic regression for every label of a row."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from pnml.learners.protocol import Inputs
 
 @dataclass(frozen=True)
 class LogisticPNML(LabelsLeftOut):
-    """Training rows judged by logistic regressions trained without them. Eq. (H11).
+    """Leave-one-out results of logistic regressions. Eq. (H11).
 
-    The rows are all of them up to 200, and 200 drawn at random of more. Of a row that counts
+    The rows are all training rows, or 200 drawn at random if there are more. If a row counts
     several times, one copy is left out. Arrays are (k,).
     """
 
-    index: Annotated[npt.NDArray[np.int64], "n"]  # which of the training rows
+    index: Annotated[npt.NDArray[np.int64], "n"]  # indices of the training rows
     log_prob: Annotated[FloatArray, "n c"]  # pNML probabilities of all labels
     errors: Annotated[FloatArray, "n"]  # largest errors of the regrets, as their certificates say
 
@@ -51,7 +51,7 @@ class LogisticRefit:
 
     @staticmethod
     def check(estimator: Any) -> None:
-        """Raise where the estimator does not minimise what is minimised here. Eq. (H12)."""
+        """Raise if the estimator minimises another objective. Eq. (H12)."""
         step = last_of(estimator)
         if type(step) is not LogisticRegression:
             raise InputError(
@@ -89,7 +89,7 @@ class LogisticRefit:
         return self.loo.reference
 
     def predictive(self, X: Any) -> Categorical:
-        """Probabilities and regrets; the leverage has no part in them."""
+        """Probabilities and regrets; they do not depend on the leverage."""
         refits = self._refits(LastStep.of(self.classifier, X))
         return Categorical(softmax.log_softmax(refits.log_genie), refits.regret)
 
@@ -98,25 +98,25 @@ class LogisticRefit:
         return self.geometry.leverage(LastStep.of(self.classifier, X).values)
 
     def regret(self, X: Any) -> FloatArray:
-        """Regrets alone, at the same price."""
+        """Regrets alone, at the same cost."""
         step = LastStep.of(self.classifier, X)
         rows = self.geometry.rows(step.values)
         regret: FloatArray = like_input(self._refits(step).regret, rows)
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret, by refits where it is not known yet, and the leverage. Eq. (F8)."""
+        """The regret, computed by refits if not given, and the leverage. Eq. (F8)."""
         step = LastStep.of(self.classifier, X)
         regrets = self._refits(step).regret if regret is None else regret
         return Evidence(regrets, self.geometry.leverage(step.values))
 
     def explain(self, X: Any) -> FloatArray:
-        """Share of each feature in the leverage of rows, though the regret is not made of it."""
+        """Share of each feature in the leverage of rows; the regret does not depend on it."""
         return self.geometry.explain(LastStep.of(self.classifier, X).values)
 
     @cached_property
     def loo(self) -> LogisticPNML:
-        """Found when it is first asked for: a refit for every label of every row."""
+        """Leave-one-out results, computed on first use: a refit for every label of every row."""
         training = self.model.objective.training
         rows = sampled_rows(training.weights)
         refits = refit_left_out(self.model, rows, tol=self.tol)
@@ -134,7 +134,7 @@ class LogisticRefit:
 
     @property
     def sample(self) -> LeftOutSample:
-        """Sampled training rows, each judged by all other rows."""
+        """Leave-one-out of sampled training rows."""
         return LeftOutSample(self.loo.log_prob, self.loo.regrets, self.loo.leverages)
 
     def _refits(self, step: LastStep) -> Refits:
@@ -154,7 +154,7 @@ def strength(model: LogisticRegression, n_classes: int) -> float:
 
 
 def _trained(training: Training) -> LogisticModel:
-    """The classifier itself, in softmax form and to the last digit."""
+    """The classifier in softmax form, refitted to full precision."""
     model, values = training.step.classifier, np.asarray(training.step.values, dtype=float)
     _refuse_foreign(model, training)
     coef, bias = np.asarray(model.coef_, dtype=float), np.asarray(model.intercept_, dtype=float)
@@ -183,7 +183,7 @@ def _trained(training: Training) -> LogisticModel:
 
 
 def _refuse_foreign(model: LogisticRegression, training: Training) -> None:
-    """Raise where a frozen classifier was fitted to other columns or classes."""
+    """Raise if a frozen classifier was fitted to other columns or classes."""
     width = training.step.values.shape[1]
     if model.coef_.shape[1] != width:
         raise InputError(
@@ -200,7 +200,7 @@ def _refuse_foreign(model: LogisticRegression, training: Training) -> None:
 
 
 def _refusals(model: LogisticRegression) -> list[tuple[str, str]]:
-    """What a logistic regression minimises that is not Eq. (H12), and what to pass instead."""
+    """Deviations of a logistic regression from Eq. (H12), and what to pass instead."""
     weights = model.class_weight
     even = weights is None or (
         isinstance(weights, Mapping) and all(weight == 1 for weight in weights.values())

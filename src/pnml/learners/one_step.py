@@ -24,7 +24,7 @@ _MOST_LEFT_OUT = 200
 
 @dataclass(frozen=True)
 class Training:
-    """Training rows as the last step of a fitted classifier sees them."""
+    """Training rows at the last step of a fitted classifier."""
 
     classifier: Any  # the fitted classifier, or a Pipeline that ends in one
     geometry: FeatureGeometry
@@ -35,7 +35,7 @@ class Training:
 
 
 class LeftOutSample(NamedTuple):
-    """What is said of the rows of `sampled_rows`, each judged by all other rows."""
+    """Leave-one-out results of the rows of `sampled_rows`."""
 
     log_prob: FloatArray  # (k, C)
     regrets: FloatArray  # (k,)
@@ -53,7 +53,7 @@ class OneStep:
 
     @staticmethod
     def check(estimator: Any) -> None:
-        """Raise where an estimator, which is not fitted yet, has no probabilities."""
+        """Raise if an unfitted estimator will have no probabilities."""
         refuse_without_probabilities(estimator)
 
     @classmethod
@@ -81,7 +81,7 @@ class OneStep:
 
     @property
     def sample(self) -> LeftOutSample:
-        """Sampled training rows, each judged by all other rows. Eq. (F6)."""
+        """Leave-one-out of sampled training rows. Eq. (F6)."""
         rows = sampled_rows(self.loo.weights)
         return LeftOutSample(self.log_prob, self.loo.regrets[rows], self.loo.leverages[rows])
 
@@ -103,14 +103,14 @@ class OneStep:
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret and the leverage, since sure classifiers have no regret far out. Eq. (F8)."""
+        """The regret and the leverage: confident classifiers have no regret far out. Eq. (F8)."""
         step = LastStep.of(self.classifier, X)
         if regret is not None:
             return Evidence(regret, self.geometry.leverage(step.values))
         return self._evidence(step)
 
     def explain(self, X: Any) -> FloatArray:
-        """Share of each feature that the last step sees in the leverage of rows."""
+        """Share of each feature of the last step in the leverage of rows."""
         return self.geometry.explain(LastStep.of(self.classifier, X).values)
 
     def _evidence(self, step: LastStep) -> Evidence:
@@ -119,7 +119,7 @@ class OneStep:
 
 
 def sampled_rows(weights: FloatArray) -> npt.NDArray[np.int64]:
-    """Numbers (k,) of at most 200 of the rows that count, always the same ones."""
+    """Indices (k,) of at most 200 rows of positive weight, always the same ones."""
     rows = np.flatnonzero(weights > 0).astype(np.int64)
     if len(rows) <= _MOST_LEFT_OUT:
         return rows

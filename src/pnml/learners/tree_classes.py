@@ -37,7 +37,7 @@ class TreeClasses:
 
     @property
     def reference(self) -> Reference:
-        """Regrets of training rows as new rows would have them; the leverage says the same."""
+        """Regrets of training rows, computed as for new rows; the leverage adds nothing."""
         return Reference(self.usual, self.loo.weights)
 
     def predictive(self, X: FloatArray) -> Categorical:
@@ -61,7 +61,7 @@ class TreeClasses:
         return regret
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, and whether a value is missing that never was in training. Eq. (T12)."""
+        """The regret, and whether a feature is missing that never was in training. Eq. (T12)."""
         strange = np.any(np.isnan(X) & ~self.had_gaps, axis=1)
         return Evidence(self._regret(X) if regret is None else regret, None, strange)
 

@@ -37,7 +37,7 @@ class TreeValues:
 
     @property
     def reference(self) -> Reference:
-        """Regrets of training rows as new rows would have them."""
+        """Regrets of training rows, computed as for new rows."""
         return Reference(self.usual, self.loo.weights)
 
     def predictive(self, X: FloatArray) -> Normal:
@@ -66,7 +66,7 @@ class TreeValues:
         return regret
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, and whether a value is missing that never was in training. Eq. (T12)."""
+        """The regret, and whether a feature is missing that never was in training. Eq. (T12)."""
         strange = np.any(np.isnan(X) & ~self.had_gaps, axis=1)
         return Evidence(self.regret(X) if regret is None else regret, None, strange)
 
@@ -87,7 +87,7 @@ def count_values(
 ) -> TreeValues:
     """Average targets in the leaves; `grown_on` says that the trees were grown on these rows.
 
-    None for the noise has it chosen by pooled leave-one-out log-loss.
+    Pooled leave-one-out log-loss chooses the noise if it is None.
     """
     leaves = ValueLeaves.of(partition, X, y, weights)
     folds = leave_values_out(leaves, partition, X, y, weights)
@@ -101,7 +101,7 @@ def count_values(
 
 
 def _choose_noise(folds: ValueFolds, y: FloatArray) -> float:
-    """The noise of least pooled log-loss, but no less than a share of the spread. Eq. (T9)."""
+    """The noise with the smallest pooled log-loss, at least a share of the spread. Eq. (T9)."""
     noise = folds.noise_variance
     if np.isnan(noise):
         raise InputError(

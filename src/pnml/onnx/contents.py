@@ -1,4 +1,4 @@
-"""What an ONNX file takes and gives."""
+"""Inputs and outputs of an ONNX file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What can be done to traced arrays: the functions of the array API that `pnml.core` uses.
+"""Operations on traced arrays: the functions of the array API that `pnml.core` uses.
 
-Where ONNX has no such operator this file is exact where it matters: there is no log1p and no
-expm1, and log(1 + x) has no digits of a small regret.
+ONNX has no log1p and no expm1, and log(1 + x) loses the digits of a small regret; the versions
+here keep them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pnml.onnx.traced import (
     shape_of,
 )
 
-# Beyond it 1 + x is x; of an infinite leverage there is nothing to correct either.
+# Beyond it 1 + x is x, so no correction is needed; nor for an infinite leverage.
 _LARGE = 1e16
 
 
@@ -42,7 +42,7 @@ def _add(a: Any, b: Any) -> Any:
     for nothing, other in ((a, b), (b, a)):
         if _is(nothing, 0.0) and shape_of(other) == shape:
             return other
-    graph = graph_of(a, b)  # what is full of 0 is needed whole here, for its shape
+    graph = graph_of(a, b)  # an array of zeros is needed in full here, for its shape
     names = [x.name if isinstance(x, Traced) else name_of(graph, x) for x in (a, b)]
     return Traced(graph, graph.add("Add", *names), shape)
 
@@ -101,7 +101,7 @@ def _elementwise(operation: str, of_numbers: Callable[..., Any]) -> Callable[...
 
 
 def _log1p(a: Any) -> Any:
-    """log(1 + x) with all digits: log u and, where u = 1 + x was rounded, what that has lost."""
+    """log(1 + x) with all digits: log u, corrected for the rounding of u = 1 + x."""
     u = _add(1.0, a)
     lost = a - (u - 1.0)
     lost = lost if a.graph.bounded else where(a < _LARGE, lost, 0.0)
@@ -120,7 +120,7 @@ def _isinf(a: Any) -> Any:
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """One or the other, element by element."""
+    """Elementwise choice between a and b."""
     if condition is False:
         return b
     return add_node("Where", broadcast(condition, a, b), condition, a, b)
@@ -148,7 +148,7 @@ def _all(a: Traced, axis: int) -> Traced:
 
 
 def _reshape(a: Traced, shape: tuple[int, ...]) -> Traced:
-    """A shape in which what is not known, or a multiple of it, is −1."""
+    """Reshape; −1 in the shape is an unknown size, or a multiple of it."""
     wanted = tuple(-1 if size < 0 else size for size in shape)
     return add_node("Reshape", wanted, a, a.graph.constant(np.array(wanted)))
 
@@ -164,14 +164,14 @@ def _stack(values: list[Traced], axis: int) -> Traced:
 
 
 def _full_like(a: Traced, number: float) -> Traced:
-    """An array of one number; whoever can do with the number alone takes that."""
+    """An array filled with one number, which operations may use as a scalar."""
     size = a.graph.add("Shape", a.name)
     name = a.graph.add("Expand", a.graph.constant(np.float64(number)), size)
     return Traced(a.graph, name, a.shape, FLOAT64, float(number))
 
 
 def _nothing(graph: Graph, shape: tuple[int, ...]) -> Traced:
-    """Zeros that are the number 0 wherever they are used."""
+    """Zeros, used as the scalar 0."""
     return Traced(graph, graph.constant(np.float64(0.0)), shape, FLOAT64, 0.0)
 
 
@@ -180,7 +180,7 @@ def _numbers(values: npt.ArrayLike, **_: Any) -> npt.NDArray[np.float64]:
 
 
 def log_softmax(logits: Traced) -> Traced:
-    """Logarithms of the probabilities of classes on the last axis: an operator of its own."""
+    """Log-probabilities of the classes on the last axis, by the operator LogSoftmax."""
     return add_node("LogSoftmax", logits.shape, logits, axis=-1)
 
 
@@ -191,7 +191,7 @@ def concatenate(values: list[Traced]) -> Traced:
 
 
 def columns(a: Traced, places: list[int]) -> Traced:
-    """Some columns (n, k) of a value, in the order that is asked for."""
+    """Columns (n, k) of a value at the given places, in that order."""
     at = a.graph.constant(np.array(places))
     return add_node("Gather", (a.shape[0], len(places)), a, at, axis=1)
 

@@ -1,4 +1,4 @@
-"""Estimators and Pipelines of scikit-learn as graphs: their steps by skl2onnx, the rest by us."""
+"""Graphs of estimators and Pipelines: skl2onnx converts the steps, this package the learner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pipeline_graph(model: Any, dtype: str, example: Any) -> onnx.ModelProto:
     graph = Graph()
     inside = getattr(estimator, "estimator_", None)
     steps, last = ([], None) if inside is None else _split(inside)
-    width = len(estimator.spectrum_.center)  # features that the learner itself sees
+    width = len(estimator.spectrum_.center)  # number of features of the learner
     X = rows_after(graph, model, [*before, *steps], width, dtype, example)
     if last is None:
         return finished(graph, learners.outputs(learner, X, None), dtype, {})
@@ -44,12 +44,12 @@ def finished(
 
 
 def classes_json(classes: Any) -> str:
-    """Classes for the metadata of a file."""
+    """Classes as JSON, for the metadata of a file."""
     return json.dumps(np.asarray(classes).tolist(), ensure_ascii=False)
 
 
 def _split(model: Any) -> tuple[list[Any], Any]:
-    """The steps before the last one, of Pipelines in Pipelines too, and the last one."""
+    """The steps before the last one, nested Pipelines flattened, and the last one."""
     steps: list[Any] = []
     last = unfrozen(model)
     while isinstance(last, Pipeline):
@@ -60,7 +60,7 @@ def _split(model: Any) -> tuple[list[Any], Any]:
 
 
 def _flat(steps: list[Any]) -> list[Any]:
-    """Steps that do something, those of Pipelines one by one."""
+    """Steps without passthrough, nested Pipelines flattened."""
     flat: list[Any] = []
     for step in map(unfrozen, steps):
         inner = [part for _, part in step.steps] if isinstance(step, Pipeline) else []

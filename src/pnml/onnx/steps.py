@@ -1,4 +1,4 @@
-"""Steps before the learner, as skl2onnx converts them, and the classifier inside it."""
+"""Graphs of the steps before the learner, by skl2onnx, and of the wrapped classifier."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Column:
 def rows_after(
     graph: Graph, model: Any, steps: list[Any], width: int, dtype: str, example: Any
 ) -> Traced:
-    """Rows (n, width) as they come out of all steps, from inputs that are declared here."""
+    """Rows (n, width) after all steps; declares the inputs of the graph."""
     columns = _columns(model, steps, example)
     fed = {}
     for column in columns:
@@ -56,7 +56,7 @@ def rows_after(
 
 
 def log_probabilities(classifier: Any, X: Traced) -> Traced:
-    """What the classifier inside says: a logistic regression, by its logits, to all digits."""
+    """Log-probabilities of the wrapped classifier; a logistic regression by its logits, exactly."""
     if _has_logits(classifier, X.shape[-1]):
         z = X @ classifier.coef_.T + classifier.intercept_
         return log_softmax(z * np.array([0.0, 1.0]) if z.shape[-1] == 1 else z)
@@ -120,7 +120,7 @@ def _categories(step: Any) -> list[Any]:
 
 
 def _within(steps: list[Any]) -> Iterator[Any]:
-    """All steps, those in Pipelines and ColumnTransformers too."""
+    """All steps, also inside Pipelines and ColumnTransformers."""
     for step in steps:
         yield step
         if isinstance(step, Pipeline):
@@ -132,7 +132,7 @@ def _within(steps: list[Any]) -> Iterator[Any]:
 
 
 def _at_best(model: Any, columns: list[Column], dtype: str) -> tuple[onnx.ModelProto, str]:
-    """A graph in float64 where all steps can be had in it, else in the dtype that was asked for."""
+    """A graph in float64 if all steps support it, else in the requested dtype."""
     try:
         return _converted(model, columns, "float64"), "float64"
     except InputError:
@@ -160,7 +160,7 @@ def _converted(model: Any, columns: list[Column], dtype: str) -> onnx.ModelProto
                 custom_shape_calculators=SHAPES,
             )
             onnx.checker.check_model(proto, full_check=True)
-    except Exception as error:  # converters raise whatever they like
+    except Exception as error:  # converters may raise any exception
         cure = ', or pass dtype="float32"' if dtype == "float64" else ""
         raise InputError(
             f"skl2onnx cannot turn all of this model into ONNX in {dtype}: {_reason(error)}; leave "
@@ -170,7 +170,7 @@ def _converted(model: Any, columns: list[Column], dtype: str) -> onnx.ModelProto
 
 
 def _reason(error: Exception) -> str:
-    """What stood in the way, in a few words."""
+    """Short reason for a failed conversion."""
     unknown = re.search(r"calculator for type '<class '[\w.]*?(\w+)'>'", str(error))
     if unknown:
         return f"it does not know {unknown[1]}"
@@ -179,7 +179,7 @@ def _reason(error: Exception) -> str:
 
 
 def _kind_after(steps: list[Any], columns: list[Column], dtype: str, example: Any) -> Kind:
-    """How finely the learner itself gets its numbers, by what the steps make of some rows."""
+    """Precision of the rows that reach the learner, found by transforming a few rows."""
     if dtype == "float64":
         return FLOAT64
     rows = example
@@ -192,6 +192,6 @@ def _kind_after(steps: list[Any], columns: list[Column], dtype: str, example: An
             warnings.simplefilter("ignore")
             for step in steps:
                 rows = step.transform(rows)
-    except (ValueError, TypeError, KeyError):  # rows of zeros are not for every step
+    except (ValueError, TypeError, KeyError):  # some steps refuse rows of zeros
         return FLOAT32
     return FLOAT32 if getattr(rows, "dtype", None) == np.float32 else FLOAT64

@@ -24,7 +24,7 @@ _TRUTH = ("true", "false")
 
 
 def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
-    """The graph of a model that `pnml fit` has made.
+    """The graph of a model of `pnml fit`.
 
     A missing number is NaN and a missing word is the empty text; dates are days since 1970.
     """
@@ -72,7 +72,7 @@ def _encoded(graph: Graph, encoder: Encoder, dtype: str) -> Traced:
 
 def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Traced, Traced]:
     """A column in units of its spread, which cells are missing, and which are infinite."""
-    dtype = "float64" if column.is_date else dtype  # a float32 knows today to some minutes
+    dtype = "float64" if column.is_date else dtype  # float32 resolves dates to minutes only
     x = as_traced(graph, graph.input(column.name, element_of(dtype), [ROWS, 1]), dtype, (-1, 1))
     z = (x - column.fill) / column.scale
     usual = xp.abs(z) < LARGEST
@@ -82,7 +82,7 @@ def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Tr
 
 
 def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced]:
-    """A place for each word, which cells are missing, and which are words never seen."""
+    """One column per word, which cells are missing, and which words are unseen in training."""
     name = graph.input(column.name, TensorProto.STRING, [ROWS, 1])
     levels = len(column.levels)
     codes = {word: code for code, word in enumerate(column.levels)}
@@ -108,10 +108,10 @@ def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced
 
 
 def _raised(learner: LeastSquares, X: Traced, regret: Traced) -> Traced:
-    """Regrets, those of rows with something never seen above what they would be without it."""
-    known = np.ones(X.shape[1])
-    known[NEVER_SEEN] = 0.0
-    rows = X * known
+    """Regrets; a row with an unseen value gets more than its regret without that value."""
+    mask = np.ones(X.shape[1])
+    mask[NEVER_SEEN] = 0.0
+    rows = X * mask
     novelty = columns(X, [NEVER_SEEN])[..., 0]
     terms = learners.lucky_terms(learner, rows)
     K = 1.0 + terms.leverage

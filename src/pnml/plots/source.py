@@ -1,4 +1,4 @@
-"""The fitted estimator behind a picture, and rows as it sees them."""
+"""The fitted estimator behind a plot, and the rows it receives."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class ScoredRows:
     new: FloatArray  # (m,)
     training: FloatArray  # (n,)  each left out in turn
     weights: FloatArray  # (n,)
-    threshold: float  # up to which a regret is trusted
+    threshold: float  # largest trusted regret
     trusted: BoolArray  # (m,)
 
 
 def name_of(estimator: Any) -> str:
-    """Name of an estimator; of a Pipeline, that of its last step."""
+    """Name of an estimator; for a Pipeline, the name of its last step."""
     return type(estimator[-1] if isinstance(estimator, Pipeline) else estimator).__name__
 
 
 def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The estimator that tells regrets, and X as it comes to it: the end of a Pipeline."""
+    """The estimator with a regret (the last step of a Pipeline), and X as it receives it."""
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not hasattr(model, "regret"):
         raise InputError(
@@ -45,7 +45,7 @@ def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 
 def score_rows(estimator: Any, X: Any, level: float) -> ScoredRows:
-    """What an estimator, or a network with pNML on its last layer, says of rows or inputs X."""
+    """Regrets and verdicts on X by an estimator, or by a network with pNML on its last layer."""
     if is_last_layer(estimator):
         new, trusted = regrets_and_verdicts(estimator, X, level)
         training = estimator.sample_regrets_
@@ -54,7 +54,7 @@ def score_rows(estimator: Any, X: Any, level: float) -> ScoredRows:
     model, rows = fitted_with_regret(estimator, X)
     reference: Reference = model.reference_
     thresholds = reference.thresholds(level)
-    if hasattr(model, "learner_"):  # asked once: every regret may cost refits
+    if hasattr(model, "learner_"):  # one call: every regret may cost refits
         evidence = evidence_of(model, rows)
         new, trusted = evidence.regret, thresholds.trusts(*evidence)
     else:
@@ -64,7 +64,7 @@ def score_rows(estimator: Any, X: Any, level: float) -> ScoredRows:
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The estimator, and X as it comes to it: of a Pipeline the last step, after all others."""
+    """The estimator (the last step of a Pipeline), and X transformed by the steps before it."""
     check_is_fitted(estimator)
     if not isinstance(estimator, Pipeline):
         return estimator, X

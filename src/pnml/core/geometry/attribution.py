@@ -1,4 +1,4 @@
-"""Which features, and which directions, a row's leverage comes from."""
+"""Attribution of the leverage of a row to features and directions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def directions(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
 
 
 def drops(spectrum: Spectrum, X: FloatArray, alphas: FloatArray) -> FloatArray:
-    """Fall of the leverage if feature j were what the others make expect, (n, d). Eq. (A3).
+    """Drop in leverage when feature j is replaced by its regression on the others (n, d). Eq. (A3).
 
     (P x)_j² / P_jj ≥ 0, the penalty being alphas (n,) row by row; +inf for the features that
     carry a row out of the span at penalty 0.
@@ -71,8 +71,8 @@ def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
 class Groups:
     """The leverage shared among groups of features, such as the levels of one column. Eq. (A7).
 
-    Single drops fail there: the levels of a column sum to one, so each is exactly what the others
-    make expect, and none would be named.
+    Single drops fail there: the levels of a column sum to one, so the others determine each level,
+    and no single drop shows it.
     """
 
     spectrum: Spectrum
@@ -96,18 +96,18 @@ class Groups:
 
     @cached_property
     def _product(self) -> FloatArray:
-        """P_λ times the whitening, in the user's units: all there is to do where nothing is out."""
+        """P_λ times the whitening, in the user's units; enough for rows inside the span."""
         product = _inverse(self.spectrum, self.alpha) @ self.whiten
         return np.ascontiguousarray(product / self.spectrum.scale[:, None])
 
     @cached_property
     def _belongs(self) -> FloatArray:
-        """Which of the columns of `whiten` are whose, (d, groups)."""
+        """Group indicator of the columns of `whiten`, (d, groups)."""
         sizes = [len(group) for group in self.members]
         return np.repeat(np.eye(len(sizes)), sizes, axis=0)
 
     def drops(self, X: FloatArray) -> FloatArray:
-        """Fall of the leverage if a group were what the others make expect, (n, groups)."""
+        """Drop in leverage when a group is replaced by its regression on the rest, (n, groups)."""
         if self.spectrum.spans_everything:
             T = (X - self.spectrum.center) @ self._product
             falls: FloatArray = np.square(T, out=T) @ self._belongs
@@ -119,7 +119,7 @@ class Groups:
         return np.where(infinite, np.inf, np.square(T) @ self._belongs)
 
     def fractions(self, X: FloatArray) -> FloatArray:
-        """Fraction of the leverage that is each group's, (n, groups); sums to one."""
+        """Fraction of the leverage of each group, (n, groups); sums to one."""
         out = np.empty((len(X), len(self.members)))
         for part in self.spectrum.blocks(len(X)):
             out[part] = fractions(self.drops(np.asarray(X[part], dtype=float)))
@@ -127,7 +127,7 @@ class Groups:
 
 
 def fractions(parts: FloatArray) -> FloatArray:
-    """Parts ≥ 0 (n, k) as fractions of their sum; infinite ones share it all among them alike.
+    """Parts ≥ 0 (n, k) as fractions of their sum; infinite parts share the sum equally.
 
     >>> fractions(np.array([[1.0, 3.0], [np.inf, 2.0], [0.0, 0.0]]))
     array([[0.25, 0.75],

@@ -12,7 +12,7 @@ from pnml.core.gaussian import regret
 from pnml.core.geometry.span import SAFETY
 from pnml.core.geometry.spectrum import Spectrum
 
-# A product of about this many numbers is looked at at once.
+# Numbers in one block of a product.
 _BLOCK_NUMBERS = 2**20
 # Rows whose parts outside the span have at least this squared cosine are parallel there.
 _PARALLEL = 1 - 1e-12
@@ -31,12 +31,12 @@ class Whitened:
     """
 
     w: FloatArray  # (n, q)
-    outside: FloatArray  # (n, d)  what is outside the span at penalty 0; (n, 0) where nothing is
+    outside: FloatArray  # (n, d)  part outside the span at penalty 0; (n, 0) if there is none
     noise: FloatArray  # (n,)  norms below which what is left of `outside` is round-off
 
     @classmethod
     def of(cls, spectrum: Spectrum, rows: FloatArray, alpha: float) -> Whitened:
-        """Rows (n, d) as the labelled rows of a spectrum see them."""
+        """Rows (n, d) whitened by the labelled rows of a spectrum."""
         a, outside = spectrum.coordinates(rows)
         n = len(rows)
         parts = [a / np.sqrt(spectrum.h2 + alpha)]
@@ -62,12 +62,12 @@ class Whitened:
         return is_outside
 
     def without(self, row: int) -> Whitened:
-        """The same without one of the rows."""
+        """The whitened rows without one of them."""
         kept = np.arange(len(self.w)) != row
         return Whitened(self.w[kept], self.outside[kept], self.noise[kept])
 
     def with_row(self, row: int) -> Whitened:
-        """All rows once this one was added to the labelled ones. Eqs. (I6), (I8)."""
+        """All rows after this one joins the labelled rows. Eqs. (I6), (I8)."""
         w, o = self.w, self.outside
         if not self._is_out[row]:
             kappa = float(w[row] @ w[row])

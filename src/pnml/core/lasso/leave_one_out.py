@@ -76,7 +76,7 @@ class L1Folds:
             yield i, Profile.of(start, row, y_mean, Horizon(spread, reach, self.weight))
 
     def _start(self, i: int, depth: float) -> tuple[Start, float]:
-        """Where fold i's path is entered, and how deep it must go to meet the row's own label."""
+        """Start of the path of fold i, and the depth at which it reaches the row's own label."""
         gram, moment, magnitude = self._without(i)
         root = np.sqrt(self.weight)
         residual = float(self.y[i] - self.X[i] @ self.coef) / root

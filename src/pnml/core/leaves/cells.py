@@ -28,8 +28,8 @@ _BLOCK_NUMBERS = 2**21
 class Columns:
     """Cells of a table: numbers with NaN for gaps, and words as codes.
 
-    A code is the place of the word among all words of all columns; −1 is a word that training
-    never saw. A gap in a column of words is a word of its own.
+    A code is the place of the word among all words of all columns; −1 is a word unseen
+    in training. A gap in a column of words is a word of its own.
     """
 
     numbers: FloatArray  # (n, q)
@@ -99,7 +99,7 @@ class Cells:
         )
 
     def empty(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
-        """Whether each row is outside the cell of its leaf, tree by tree: (n, T)."""
+        """Whether each row is outside the cell of its leaf in each tree: (n, T)."""
         fast = compiled()
         if fast is not None:
             outside: BoolArray = fast.empty(self, leaf, columns, int(left_out))
@@ -112,9 +112,9 @@ class Cells:
     def outside(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
         """Whether each column puts each row outside its cell, tree by tree: (n, T, q + c).
 
-        `left_out`: the rows are training rows, each judged by the cells of the others.
+        `left_out`: the rows are training rows, each compared with the cells of the others.
         """
-        most = int(left_out)  # a training row does not vouch for its own values
+        most = int(left_out)  # a training row does not count for its own values
         numbers = columns.numbers[:, None, :]
         low, high = self.lowest[leaf, most], self.highest[leaf, most]
         with np.errstate(invalid="ignore"):

@@ -37,7 +37,7 @@ def add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArra
 
 @_compiled
 def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, inside: FloatArray) -> None:
-    """Add the leaves' quadratic forms to total (3, n); leaf and held are (T, n)."""
+    """Add the leaves' quadratic forms to total (3, n); leaf and inside are (T, n)."""
     trees, n = leaf.shape
     for s in range(trees):
         for t in range(s + 1):
@@ -111,7 +111,7 @@ def count_numbers(cells: Cells, leaf: IntArray, numbers: FloatArray) -> None:
 
 
 def empty(cells: Cells, leaf: IntArray, columns: Columns, most: int) -> BoolArray:
-    """Whether each tree's cell does not hold the row: (n, T)."""
+    """Whether the row is outside the cell of each tree: (n, T)."""
     low = np.ascontiguousarray(cells.lowest[:, most])
     high = np.ascontiguousarray(cells.highest[:, most])
     rows = columns.numbers, columns.words

@@ -1,4 +1,4 @@
-"""Which columns a row's leverage in the cells of trees comes from."""
+"""Attribution of the leverage in the cells of trees to columns."""
 
 from __future__ import annotations
 

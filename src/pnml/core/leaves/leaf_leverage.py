@@ -70,7 +70,7 @@ class LeafGeometry:
         weights: FloatArray,
         out: FloatArray | None = None,
     ) -> FloatArray:
-        """Leverage (n,) of training rows, each judged by the others. Eq. (T16).
+        """Leave-one-out leverage (n,) of training rows. Eq. (T16).
 
         `inside` says which cells of the other rows hold the row; `out` is as in `leverage`.
         """

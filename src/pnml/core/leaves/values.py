@@ -17,10 +17,10 @@ from pnml.core.leaves.regret import moved, value_leverage
 
 @dataclass(frozen=True)
 class ValueFolds:
-    """Training rows seen by the other rows. All arrays are (n,). Eq. (T9)."""
+    """Leave-one-out of training rows. All arrays are (n,). Eq. (T9)."""
 
     residual: FloatArray  # y − prediction without the row
-    genie_residual: FloatArray  # what is left of it once the row is told
+    genie_residual: FloatArray  # residual of the genie, refitted with the row and its label
     leverage: FloatArray  # infinite for a row that is alone in all its leaves
     weights: FloatArray
 
@@ -78,7 +78,7 @@ class ValueLeaves:
         return Normal(mean, std, gaussian.regret(leverage))
 
     def folds(self, leaf: IntArray, y: FloatArray, weights: FloatArray) -> ValueFolds:
-        """Training rows in leaves (n, T), each seen by the other rows. Eq. (T9)."""
+        """Leave-one-out of training rows in leaves (n, T). Eq. (T9)."""
         n = self.weight[leaf]
         copies = np.minimum(weights, 1.0)
         others = n - copies[:, None]
@@ -95,7 +95,7 @@ class ValueLeaves:
 def leave_values_out(
     leaves: ValueLeaves, partition: Partition, X: FloatArray, y: FloatArray, weights: FloatArray
 ) -> ValueFolds:
-    """All training rows, each seen by the other rows, in blocks of bounded size. Eq. (T9)."""
+    """Leave-one-out of all training rows, in blocks of bounded size. Eq. (T9)."""
     parts = [
         leaves.folds(partition.leaves(X[part]), y[part], weights[part])
         for part in partition.blocks(len(X))

@@ -1,4 +1,4 @@
-"""Told problems solved to a certified tolerance, many at a time."""
+"""Solver of labelled problems to a certified tolerance, many at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pnml.core.logistic.lbfgs import Search
 from pnml.core.logistic.preconditioner import Preconditioner, Reach
 from pnml.core.logistic.training import IntArray, LabelledProblems, Objective
 
-# Finished problems are dropped once they are this share of those that run.
+# Finished problems are dropped when they reach this share of the running ones.
 _DROP = 0.2
 # Forecasts count once the doubt is below this; their error is this many times their change, and
 # no less than the bound over that.
@@ -23,30 +23,30 @@ _LOCAL, _CAUTION, _BEYOND = 0.05, 8.0, 100.0
 
 @dataclass(frozen=True)
 class Genies:
-    """Log-probability of the told label of each problem, and how far it may be off."""
+    """Log-probability of the added label in each problem, and its error."""
 
     log_prob: FloatArray  # (P,)
     error: FloatArray  # (P,)  of the probability
-    steps: IntArray  # (P,)  that were taken
-    open: npt.NDArray[np.bool_]  # (P,)  not good enough yet
+    steps: IntArray  # (P,)  number of steps taken
+    open: npt.NDArray[np.bool_]  # (P,)  not accurate enough yet
 
     @classmethod
     def unknown(cls, size: int) -> Genies:
-        """Before the first step."""
+        """Initial state, before the first step."""
         nothing = np.zeros(size, dtype=np.int64)
         return cls(np.full(size, np.nan), np.full(size, np.inf), nothing, np.ones(size, dtype=bool))
 
     def improve(self, ids: IntArray, log_prob: FloatArray, error: FloatArray) -> None:
-        """Put better answers in the place of those that are not good enough yet.
+        """Replace open answers by more accurate ones.
 
-        Others stay as they are, so that no answer depends on what it was computed with.
+        Closed answers stay, so that no answer depends on the others in its batch.
         """
         better = (error < self.error[ids]) & self.open[ids]
         at = ids[better]
         self.log_prob[at], self.error[at] = log_prob[better], error[better]
 
     def close(self, owner: IntArray, tol: float) -> None:
-        """Count a step, and end the problems that are good enough, alone or with their row."""
+        """Count a step; close problems that are accurate, alone or on average over their row."""
         self.steps[self.open] += 1
         mean = np.bincount(owner, self.error) / np.maximum(np.bincount(owner), 1)
         self.open[(self.error <= tol) | (mean <= tol)[owner]] = False
@@ -54,7 +54,7 @@ class Genies:
 
 @dataclass(frozen=True)
 class Solver:
-    """What all problems share: the objective, its curvature, and the tolerance."""
+    """Solver with the objective, its curvature and the tolerance, shared by all problems."""
 
     objective: Objective
     preconditioner: Preconditioner
@@ -65,16 +65,16 @@ class Solver:
     def solve(
         self, problems: LabelledProblems, labels: IntArray, owner: IntArray, reach: Reach
     ) -> Genies:
-        """The probability of its label by the model refitted with it, for each problem.
+        """Probability of the label of each problem, by the model refitted with that label.
 
         Parameters
         ----------
-        told : Told, P problems
+        problems : LabelledProblems, P of them
         labels : array (P,)
-            Whose probability is asked for.
+            The labels whose probabilities are returned.
         owner : array (P,)
-            Number of each problem's row among those of `reach`.
-        reach : Reach of the told rows
+            Index of each problem's row in `reach`.
+        reach : Reach of the added rows
         """
         near = reach.of_problems(owner)
         logits = problems.rows @ self.objective.weight.T
@@ -96,7 +96,7 @@ class Solver:
             genies.improve(search.ids, log_prob, bound)
             next_log_prob = self._log_prob(search.points + way, search.ids, problems, labels)
             moved = forecast.moved(search.ids, next_log_prob)
-            if count > 1:  # the first forecast was what is here now, so its change is this gap
+            if count > 1:  # the first forecast equals the current value, so this gap is its change
                 moved = moved + np.abs(next_log_prob - log_prob)
             error = _forecast_error(search, way, np.maximum(log_prob, next_log_prob), moved)
             local = np.where(doubt < _LOCAL, np.maximum(error, bound / _BEYOND), np.inf)
@@ -113,12 +113,12 @@ class Solver:
     def _log_prob(
         self, points: FloatArray, ids: IntArray, problems: LabelledProblems, labels: IntArray
     ) -> FloatArray:
-        """Log-probability (p,) of the label of each of some problems."""
+        """Log-probability (p,) of the labels of the problems `ids`."""
         log_prob = self.objective.problem_log_prob(points, problems[ids])
         return np.asarray(log_prob[np.arange(len(ids)), labels[ids]])
 
     def _doubt(self, search: Search) -> FloatArray:
-        """Bound (p,) on what the gradients leave of the angle of the probabilities. Eq. (H6)."""
+        """Bound (p,) on the error of arcsin √p, from the gradients. Eq. (H6)."""
         training = self.objective.training
         slopes = search.slopes.reshape(-1, *training.shape)
         bounds: FloatArray = self.curvature.doubt(slopes, training.intercept)
@@ -128,7 +128,7 @@ class Solver:
 def _forecast_error(
     search: Search, way: FloatArray, log_prob: FloatArray, moved: FloatArray
 ) -> FloatArray:
-    """Error (p,) of forecasts of the probabilities, from how far they moved of late. Eq. (H9)."""
+    """Error (p,) of the forecast probabilities, from their latest changes. Eq. (H9)."""
     decrement = -np.einsum("pi,pi->p", search.slopes, way)
     error: FloatArray = np.exp(log_prob) * np.expm1(np.minimum(_CAUTION * moved + decrement, 1.0))
     return error
@@ -136,10 +136,10 @@ def _forecast_error(
 
 @dataclass
 class _Forecast:
-    """What each problem's last steps said that its log-probability will be."""
+    """Forecasts of the log-probability of each problem, from its latest steps."""
 
     latest: FloatArray  # (P,)
-    change: FloatArray  # (P,)  of the latest but one to the latest
+    change: FloatArray  # (P,)  between the last two forecasts
 
     @classmethod
     def of(cls, first: FloatArray) -> _Forecast:
@@ -155,7 +155,7 @@ class _Forecast:
 
 @dataclass(frozen=True)
 class _Around:
-    """The preconditioner with the told row itself counted in, as it is at the fixed point."""
+    """The preconditioner with the added row included, evaluated at the fixed point."""
 
     shared: Preconditioner
     near: Reach

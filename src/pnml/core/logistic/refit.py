@@ -21,24 +21,24 @@ Progress = Callable[[int, int], None]
 
 # Bytes that the steps of a group of problems and their memory may take.
 _MAX_MEMORY = 2**29
-_COPIES = 60  # arrays of the size of the steps that are alive at once
+_COPIES = 60  # arrays of the size of the steps in memory at once
 _AT_ONCE = 400  # problems: a larger group is no faster
 _MOST_STEPS = 500
-# Of the tolerance, labels without a refit may take this share, and refits the rest.
+# Share of the tolerance for labels without a refit; refits get the rest.
 _SCREENED = 0.2
-# Refits end near the tolerance, and what the last step gained by luck is not counted on.
+# Reported errors are at least this share of the tolerance: a lucky last step does not count.
 _FINEST = 0.25
 
 
 @dataclass(frozen=True)
 class Refits:
-    """What the refitted models say of each row."""
+    """Results of the refitted models for each row."""
 
-    log_genie: FloatArray  # (T, C)  log-probability of each label by the model told of it
+    log_genie: FloatArray  # (T, C)  log-probability of each label by the model refitted with it
     error: FloatArray  # (T,)  bound or estimate of the error of the regret, left-out part included
     left_out: FloatArray  # (T,)  most that labels without a refit could add to Σ genie
-    converged: npt.NDArray[np.bool_]  # (T,)  whether the error is within the tolerance asked for
-    steps: IntArray  # (T, C)  that each refit took; 0 for labels without one
+    converged: npt.NDArray[np.bool_]  # (T,)  whether the error is within the tolerance
+    steps: IntArray  # (T, C)  steps of each refit; 0 for labels without one
 
     @property
     def regret(self) -> FloatArray:
@@ -98,17 +98,17 @@ def refit_left_out(
     tol: float = 1e-4,
     progress: Progress | None = None,
 ) -> Refits:
-    """The same for training rows, each taken out of the training rows first. Eq. (H11).
+    """Refit with each label of training rows, each row left out first. Eq. (H11).
 
-    Told its own label, a row is back where it was; told another, its label is exchanged. So each
-    genie is one refit of the objective of all rows. Of a row that counts more than once, one copy
-    is taken out.
+    Adding a row with its own label restores the training rows; another label replaces its label. So
+    each genie is one refit of the objective of all rows. If a row counts more than once, one copy
+    is left out.
 
     Parameters
     ----------
     model : LogisticModel
     index : array of integers (T,)
-        Numbers of training rows.
+        Indices of training rows.
     tol, progress
         As in `refit`.
     """
@@ -135,7 +135,7 @@ def _solved(
     *,
     may_screen: bool,
 ) -> Refits:
-    """The refits of `total` rows, whose problems `told` makes a few rows at a time."""
+    """The refits of `total` rows; `problems(rows)` makes the problems of a slice of rows."""
     if not tol > 0:
         raise InputError(f"tol is {tol}, but a tolerance is above 0; pass such one.")
     C = model.n_classes
@@ -169,7 +169,7 @@ def _group(
         out = screened(gains, _SCREENED * tol)
         unfitted = np.sum(np.where(out, gains, 0.0), axis=1)
     error, steps = np.zeros(log_genie.shape), np.zeros(log_genie.shape, dtype=np.int64)
-    share = (-np.expm1(-tol) - unfitted.max(initial=0.0)) / C  # what screening left of it
+    share = (-np.expm1(-tol) - unfitted.max(initial=0.0)) / C  # what screening leaves
     solver = Solver(model.objective, model.preconditioner, model.curvature, share, _MOST_STEPS)
     fitted = np.flatnonzero(~out)
     size = _problems_at_once(model)
@@ -182,5 +182,5 @@ def _group(
 
 
 def _problems_at_once(model: LogisticModel) -> int:
-    """How many problems fit in memory together, where more still are faster."""
+    """Number of problems in a group, limited by memory and by the gain in speed."""
     return max(1, min(_AT_ONCE, _MAX_MEMORY // (8 * _COPIES * model.objective.weight.size)))

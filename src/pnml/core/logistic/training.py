@@ -1,4 +1,4 @@
-"""Labelled rows as one multinomial logistic objective, and what is added to it."""
+"""The multinomial logistic objective of the training rows, and the rows added to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IntArray = npt.NDArray[np.int64]
 _BLOCK_NUMBERS = 2**18
 # Rows of the two products, problems times classes: more would leave the cache.
 _AT_ONCE = 512
-# Sums of exponentials within this have lost nothing; others are taken again from their maximum.
+# Sums of exponentials outside [1/this, this] are recomputed from their maximum.
 _SAFE = 1e200
 
 
@@ -28,15 +28,15 @@ class TrainingRows:
 
     The axes n and q of its arrays are the N rows and the M columns.
 
-    Where there is an intercept, columns are centred, which only renames the intercepts, and a
-    column of ones without penalty comes last.
+    With an intercept, columns are centred, which only shifts the intercepts, and an unpenalised
+    column of ones comes last.
     """
 
     values: Annotated[FloatArray, "n q"]
     labels: Annotated[IntArray, "n"]
     weights: Annotated[FloatArray, "n"]
     penalty: Annotated[FloatArray, "q"]
-    center: Annotated[FloatArray, "d"]  # what was taken off the columns that came
+    center: Annotated[FloatArray, "d"]  # subtracted from the raw columns
     n_classes: int
 
     @classmethod
@@ -49,7 +49,7 @@ class TrainingRows:
         alpha: float,
         intercept: bool,
     ) -> Self:
-        """The objective of rows (N, m) as they came."""
+        """The objective of raw rows (N, m)."""
         width = rows.shape[1]
         center = np.average(rows, axis=0, weights=weights) if intercept else np.zeros(width)
         penalty = np.full(width + intercept, alpha)
@@ -60,7 +60,7 @@ class TrainingRows:
 
     @property
     def intercept(self) -> bool:
-        """Whether the last column is one of ones."""
+        """Whether the last column is all ones."""
         return len(self.penalty) > len(self.center)
 
     @property
@@ -69,7 +69,7 @@ class TrainingRows:
         return self.n_classes, len(self.penalty)
 
     def design_rows(self, rows: FloatArray) -> FloatArray:
-        """Rows (T, m) as they came → (T, M) as the objective takes them."""
+        """Design matrix (T, M) of raw rows (T, m): centred, with a column of ones if needed."""
         shifted = rows - self.center
         if not self.intercept:
             return np.ascontiguousarray(shifted)
@@ -94,12 +94,12 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class LabelledProblems:
-    """What each of P problems adds to the objective: own·LSE(W x) − ⟨W x, target⟩. Eq. (H2)."""
+    """Terms that P problems add to the objective: own·LSE(W x) − ⟨W x, target⟩. Eq. (H2)."""
 
     rows: FloatArray  # (P, M)
     target: FloatArray  # (P, C)
-    own: FloatArray  # (P,)  1 for a new row, 0 for a row that the objective holds already
-    row_weight: FloatArray  # (P,)  weight of the row in the objective with all that is added
+    own: FloatArray  # (P,)  1 for a new row, 0 for a row that the objective already contains
+    row_weight: FloatArray  # (P,)  weight of the row in the objective, the added term included
 
     @classmethod
     def new(cls, rows: FloatArray, target: FloatArray) -> LabelledProblems:
@@ -140,7 +140,7 @@ class Objective:
         return self.gradient(np.zeros((1, C * M)), nothing)
 
     def problem_log_prob(self, steps: FloatArray, problems: LabelledProblems) -> FloatArray:
-        """Log-probabilities (P, C) of the told rows after steps (P, C·M)."""
+        """Log-probabilities (P, C) of the added rows after steps (P, C·M)."""
         moved = steps.reshape(len(problems), *self.training.shape) @ problems.rows[:, :, None]
         logits: FloatArray = log_softmax(problems.rows @ self.weight.T + moved[..., 0])
         return logits
@@ -170,7 +170,7 @@ class Objective:
         return g
 
     def added_gradient(self, steps: FloatArray, problems: LabelledProblems) -> FloatArray:
-        """What the told rows alone add to the gradients, (P, C·M)."""
+        """Gradients (P, C·M) of the added terms alone."""
         q = np.exp(self.problem_log_prob(steps, problems))
         pull = problems.own[:, None] * q - problems.target
         return np.asarray((pull[:, :, None] * problems.rows[:, None, :]).reshape(len(problems), -1))

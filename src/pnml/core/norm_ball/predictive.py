@@ -1,4 +1,4 @@
-"""The predictive distribution of the norm ball: a small frozen value, one row of labels each."""
+"""The predictive distribution of the norm ball."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pnml.core.norm_ball.grid import IntArray, curves
 from pnml.core.norm_ball.regret import regret
 from pnml.core.norm_ball.table import Table
 
-# Labels are worked off in blocks of about this many numbers.
+# Numbers in one block of labels.
 _BLOCK_NUMBERS = 2**20
 
 
 @dataclass(frozen=True)
 class NormBallPredictive:
-    """Exact pNML labels of T rows when the models are those of bounded norm. Eq. (N12).
+    """Exact pNML distributions of the labels of T rows over models of bounded norm. Eq. (N12).
 
     The density is a normal one bent by the sphere: neither symmetric nor centred on its mode.
     Arguments broadcast against (T,).

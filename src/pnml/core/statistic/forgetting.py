@@ -1,4 +1,4 @@
-"""Rows taken back out of a statistic, and whether enough digits are left without them."""
+"""Removal of rows from a statistic, with a check of the remaining digits."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.gram import Gram
 from pnml.errors import ConditionWarning, InputError
 
-# Statistics with fewer than 6 digits left are refused, as are answers of that accuracy told of.
+# Refuse a statistic, and warn about an answer, with fewer than 6 reliable digits.
 _WANTED_ACCURACY = 1e-6
 _CURE = "fit the rows that stay anew with fit() or partial_fit()."
 
 
 def without(gram: Gram, leaving: Gram) -> Gram:
-    """The statistic as if the rows of `leaving` had never been there. Eqs. (G3) and (B2).
+    """The statistic without the rows of `leaving`. Eqs. (G3) and (B2).
 
-    Columns that only those rows had spread in are constant again, exactly. Raises where rows
-    were not there in the first place, as far as the statistic can tell, or where next to nothing
-    but round-off would be left.
+    Columns that varied only in those rows become exactly constant again. Raises if rows are known
+    to be absent from the statistic, or if little more than round-off would remain.
 
     >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
     >>> without(Gram.of(X), Gram.of(X[3:])).xx
@@ -43,7 +42,7 @@ def without(gram: Gram, leaving: Gram) -> Gram:
 
 
 def warn_if_worn(gram: Gram, spectrum: Spectrum, alpha: float) -> None:
-    """Warn where what was subtracted has cost digits that matter. Eq. (B2)."""
+    """Warn if subtraction has lost significant digits. Eq. (B2)."""
     if gram.lost is None or not len(spectrum.h2):
         return
     error = float(np.sum(gram.lost / spectrum.scale**2) / (spectrum.h2[-1] + alpha))
@@ -57,7 +56,7 @@ def warn_if_worn(gram: Gram, spectrum: Spectrum, alpha: float) -> None:
 
 
 def _refuse_unknown_rows(gram: Gram, leaving: Gram) -> None:
-    """Raise where all rows are kept and some of those that leave are not among them."""
+    """Raise if the sample holds all rows and some of the leaving rows are not among them."""
     if len(gram.sample.rows) < gram.rows or leaving.rows > gram.rows:
         return
     learnt = gram.rows - len((gram.sample - leaving.sample).rows)
@@ -69,7 +68,7 @@ def _refuse_unknown_rows(gram: Gram, leaving: Gram) -> None:
 
 
 def _flattened(before: Gram, rest: Gram, lost: FloatArray) -> Gram:
-    """The rest with columns exactly constant whose spread is below the round-off."""
+    """`rest`, with columns whose spread is below round-off set to constant."""
     flat = np.diagonal(rest.xx) <= lost
     if not flat.any():
         return rest
@@ -103,7 +102,7 @@ def _refuse_round_off(rest: Gram, lost: FloatArray) -> None:
 
 
 def _slack(rest: Gram) -> float:
-    """What round-off may leave below zero of squares of targets."""
+    """Tolerance for squares of targets that round-off made negative."""
     return 1e-9 * float(np.sum(rest.weight * rest.y_mean**2)) + 1e-300
 
 
