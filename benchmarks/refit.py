@@ -20,7 +20,7 @@ from benchmarks.timing import Duel, FloatArray, duel
 from pnml.core.logistic import LogisticModel, Refits, refit
 from pnml.core.logistic.genies import Genies, Solver
 from pnml.core.logistic.screening import left_out
-from pnml.core.logistic.training import Told
+from pnml.core.logistic.training import LabelledProblems
 
 _TOL = 1e-4  # asked of our regrets, in nats
 _COARSE = 2e-2  # the same where there are 150 labels
@@ -73,7 +73,10 @@ def digits(
     exact, found = refit(model, new, tol=_TIGHT), refit(model, new, tol=_TOL)
     off = np.abs(found.regret - exact.regret)
     yield absolute_row(
-        f"{job}: largest error of Γ", off.max(keepdims=True), "nats", note=_told(found, _TOL)
+        f"{job}: largest error of Γ",
+        off.max(keepdims=True),
+        "nats",
+        note=_accuracy_note(found, _TOL),
     )
     yield from _ladder(job, sizes, model, (X[:n], y[:n]), new, off, exact.regret, rounds)
 
@@ -131,7 +134,7 @@ def resnet20(sizes: Sizes, rounds: int) -> Iterator[Row]:
         found = refit(model, new, tol=_TOL)
         spent = 1e3 * (time.process_time() - start) / len(new)
         off = np.abs(found.regret - refit(model, new, tol=_TIGHT).regret).max()
-        note = f"{_told(found, _TOL)}; largest error of Γ {off:.1e}"
+        note = f"{_accuracy_note(found, _TOL)}; largest error of Γ {off:.1e}"
         yield absolute_row(f"{job}: {name}", np.array([spent]), "ms a row", note=note)
 
 
@@ -197,7 +200,7 @@ def _share_row(
     seconds: float,
 ) -> Row:
     """What a label costs, and how many of them are spared or nearly so."""
-    reach = model.preconditioner.reach(model.objective.training.seen(row)).matrix
+    reach = model.preconditioner.reach(model.objective.training.design_rows(row)).matrix
     out = left_out(model.screen.gains(model.log_prob(row), reach), tol / 5)
     off = np.abs(np.exp(found.log_prob) - exact).max()
     note = (
@@ -238,12 +241,14 @@ def _against_warm_starts(
 
 def _some_labels(model: LogisticModel, row: FloatArray, labels: Labels, tol: float) -> Genies:
     """The genies of some labels of one row, at their share of the tolerance of all."""
-    seen = model.objective.training.seen(row)
+    design = model.objective.training.design_rows(row)
     share = -np.expm1(-tol) / model.n_classes
     solver = Solver(model.objective, model.preconditioner, model.curvature, share, _LIMIT)
-    told = Told.new(seen.repeat(len(labels), axis=0), np.eye(model.n_classes)[labels])
+    problems = LabelledProblems.new(
+        design.repeat(len(labels), axis=0), np.eye(model.n_classes)[labels]
+    )
     owner = np.zeros(len(labels), dtype=np.int64)
-    return solver.solve(told, labels, owner, model.preconditioner.reach(seen))
+    return solver.solve(problems, labels, owner, model.preconditioner.reach(design))
 
 
 def _rung(job: str, rival: WarmRefits, rows: FloatArray, exact: FloatArray) -> tuple[Row, float]:
@@ -281,7 +286,7 @@ def _fits(X: FloatArray, y: Labels, rounds: int) -> FloatArray:
     return np.array(spent)
 
 
-def _told(found: Refits, tol: float) -> str:
+def _accuracy_note(found: Refits, tol: float) -> str:
     return (
         f"asked {tol:g}, reported {found.error.max():.1e}; "
         f"{np.mean(found.steps == 0):.0%} of labels screened, "

@@ -203,7 +203,7 @@ def test_leaving_a_value_row_out_is_deleting_a_copy_of_it(forest):
     partition, X, labels, weights = forest
     y = labels + X[:, 0]
     told = ValueLeaves.of(partition, X, y, weights)
-    loo = leave_values_out(told, partition, X, y, weights).judged(0.4)
+    loo = leave_values_out(told, partition, X, y, weights).leave_one_out(0.4)
     for i in range(len(X)):
         rest = weights.copy()
         rest[i] = max(weights[i] - 1, 0.0)
@@ -224,7 +224,7 @@ def test_left_out_loss_is_training_loss_plus_regret(forest):
     told = ValueLeaves.of(partition, X, y, ones)
     folds = leave_values_out(told, partition, X, y, ones)
     plain = np.mean(told.mean[partition.leaves(X)], axis=1)
-    np.testing.assert_allclose(folds.told, y - plain, atol=1e-12)
+    np.testing.assert_allclose(folds.genie_residual, y - plain, atol=1e-12)
     counted = ClassLeaves.of(partition, X, labels, ones, 3, 0.0)
     loo = leave_labels_out(counted, partition, X, labels, ones)
     n_c = counted.counts[partition.leaves(X), labels[:, None]]

@@ -8,7 +8,7 @@ import pytest
 import oracle
 from examples import cases
 from pnml.core.norm_ball.ball import Ball, constrained_multiplier
-from pnml.core.norm_ball.genie import told_residual
+from pnml.core.norm_ball.genie import genie_residual
 from pnml.core.norm_ball.regret import regret, regret_path
 from pnml.errors import InputError
 
@@ -63,7 +63,7 @@ def test_genie_told_a_label_agrees_with_fifty_digits(rng):
             label = float(a @ ball.fit) + deviation
             truth = oracle.ball_told_residual_in_digits(h2, t, a, b, radius, label)
             deviation = np.array([[label - a @ ball.fit]])
-            assert told_residual(ball, x, deviation)[0, 0] == pytest.approx(
+            assert genie_residual(ball, x, deviation)[0, 0] == pytest.approx(
                 float(truth), rel=1e-9, abs=1e-13 * size
             )
 
@@ -77,7 +77,7 @@ def test_genie_told_a_label_is_a_refit(rng):
             refit = oracle.ball_refit_residual(X, y, x[0], label, ball.radius, intercept)
             scale = np.sqrt(ball.omega)
             deviation = scale * (label - ball.target_mean - a @ ball.fit)
-            ours = scale * told_residual(ball, ball.coordinates(a, b), deviation[:, None])
+            ours = scale * genie_residual(ball, ball.coordinates(a, b), deviation[:, None])
             assert ours[0, 0] == pytest.approx(refit, abs=1e-7)
 
 

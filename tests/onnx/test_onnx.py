@@ -28,7 +28,7 @@ from pnml import (  # noqa: E402
 )
 from pnml.onnx.graph import Graph, element_of  # noqa: E402
 from pnml.onnx.operations import xp  # noqa: E402
-from pnml.onnx.traced import given as traced  # noqa: E402
+from pnml.onnx.traced import as_traced as traced  # noqa: E402
 
 DTYPES = ["float64", "float32"]
 REGRESSORS = [

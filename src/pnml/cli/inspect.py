@@ -1,4 +1,4 @@
-"""``pnml inspect``: what a model file holds."""
+"""``pnml inspect``: print the contents of a model file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pnml.models.stored_layer import StoredLayer
     from pnml.tables.model import TableModel
 
-# What the outputs of a network are, by its task.
+# Words for the outputs of a network, by task.
 _OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regression": "numbers"}
 
 
@@ -22,28 +22,28 @@ def inspect(model: Model, level: Level = 0.99, as_json: Json = False) -> None:
     from pnml.models.model_file import read
 
     check_share("--level", level, or_one=True)
-    held = read(model)
-    file = {"file": model, "bytes": Path(model).stat().st_size} | held.written_by
-    known, words = _told(held, level)
+    contents = read(model)
+    file = {"file": model, "bytes": Path(model).stat().st_size} | contents.written_by
+    facts, words = _contents(contents, level)
     if as_json:
-        print_json(file | known)
+        print_json(file | facts)
     else:
         print_words(pairs([(name, str(value)) for name, value in file.items()]), *words)
 
 
-def _told(held: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
+def _contents(contents: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
     """The contents of a file, as JSON values and in words."""
     from pnml.cli.console import pairs
     from pnml.tables.model import TableModel
 
-    layer = held.last_layer
+    layer = contents.last_layer
     if layer is not None:
         return _layer_document(layer), [pairs(_layer_facts(layer))]
-    model = held.model()
+    model = contents.model()
     if isinstance(model, TableModel):
         return _of_table(model, level)
-    known = {"estimator": repr(model), "features": getattr(model, "n_features_in_", None)}
-    return known, [pairs([(name, str(value)) for name, value in known.items()])]
+    facts = {"estimator": repr(model), "features": getattr(model, "n_features_in_", None)}
+    return facts, [pairs([(name, str(value)) for name, value in facts.items()])]
 
 
 def _of_table(model: TableModel, level: float) -> tuple[dict[str, Any], list[Any]]:

@@ -12,7 +12,7 @@ from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import ALONE
 
-# Pairs of a new row and a training row are worked off in blocks of about this many.
+# Number of (new row, training row) pairs in one block.
 _BLOCK_PAIRS = 2**20
 
 
@@ -33,7 +33,7 @@ def split_distribution(mean: FloatArray, regrets: FloatArray, scores: FloatArray
 
 
 def _rank(n: int, coverage: float) -> int:
-    """⌈(n+1)·coverage⌉, not lifted by the round-off of a product that should be whole."""
+    """⌈(n+1)·coverage⌉, guarded against round-off of the product."""
     return int(np.ceil((n + 1) * coverage - 1e-9))
 
 
@@ -74,7 +74,7 @@ class RidgeFolds:
         centre = spectrum.fitted(X, self.alpha)[:, None] - cross * (self.residuals / g)
         with np.errstate(invalid="ignore"):  # 0 · inf, settled below
             half = np.abs(self.residuals) * (K[:, None] + cross**2 / g)
-        # a row that alone holds a direction says nothing of where the fit would be without it
+        # a row alone in its direction does not tell where the fit would be without it
         half = np.where(alone | np.isinf(K)[:, None], np.inf, half)
         rank = _rank(n, coverage)
         if rank > n:

@@ -57,8 +57,8 @@ class KernelMatrix:
     def root(self, alpha: float) -> FloatArray | None:
         """Upper triangle R (n, n) with RᵀR = U(h² + α)⁻¹Uᵀ; None where the rank is small.
 
-        A product with a triangle costs half of one with U. It pays where thousands of rows are
-        asked for, as explanations do.
+        A product with a triangle costs half of one with U. It pays for thousands of rows, as
+        in explanations.
         """
         n, r = self.U.shape
         if 2 * r <= n:

@@ -18,9 +18,9 @@ from pnml.core.trust import DEFAULT_LEVEL, Reference
 
 # The noise is never taken to be smaller than a thousandth of the spread of the targets. Eq. (V4).
 NOISE_FLOOR = 1e-6
-# A row with less than this left outside the other rows' span is told by nothing else.
+# Below this 1 − hat, the row alone determines a direction.
 ALONE = 1e-11
-# Folds are worked off in blocks of about this many numbers.
+# Numbers in one block of folds.
 _BLOCK_NUMBERS = 2**17
 
 
@@ -54,7 +54,7 @@ class Folds:
 
     @cached_property
     def _room(self) -> FloatArray:
-        """1 − c·hat at penalty 0, (n,); 0 for a row that the fit to all rows meets exactly."""
+        """1 − c·hat at penalty 0, (n,); 0 for a row that the fit to all rows interpolates."""
         room = 1.0 - self.copies[:, 0] * (self.intercept_share + np.sum(self._U2, axis=1))
         return np.where(room < ALONE, 0.0, room)
 
@@ -96,7 +96,7 @@ class Folds:
 
     @cached_property
     def log_K(self) -> FloatArray:
-        """Log of the fold's normaliser; infinite for a row that alone holds a direction."""
+        """Log of the fold's normaliser; infinite for a row that alone determines a direction."""
         with np.errstate(divide="ignore"):
             log_K: FloatArray = np.log(self.widen) - np.log(self.slack)
         return log_K
@@ -114,7 +114,7 @@ FoldBlocks = Iterable[Folds]
 
 @dataclass(frozen=True)
 class Learner:
-    """What one learner makes of its folds; every function returns (n, L) arrays. Eq. (V2)."""
+    """Quantities of one learner on its folds; every function returns (n, L) arrays. Eq. (V2)."""
 
     residual: Callable[[Folds], FloatArray]  # y − mean
     square: Callable[[Folds], FloatArray]  # residual² / ratio, ratio = variance / noise variance
@@ -236,7 +236,7 @@ def pooled(
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What leaving each training row out has shown. All per-row arrays are (n,)."""
+    """Leave-one-out results of the training rows. All per-row arrays are (n,)."""
 
     residuals: Annotated[FloatArray, "n"]  # y − prediction without the row
     sds: Annotated[FloatArray, "n"]  # standard deviation of that prediction

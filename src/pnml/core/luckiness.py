@@ -13,7 +13,7 @@ from pnml.core.geometry.spectrum import Spectrum
 
 @dataclass(frozen=True)
 class RidgeTerms:
-    """The scalars of each row that the luckiness learner is made of. Eq. (L1)."""
+    """The scalars of each row that define the luckiness learner. Eq. (L1)."""
 
     fit: FloatArray  # (n,)  xᵀθ_λ
     leverage: FloatArray  # (n,)  K − 1

@@ -1,4 +1,4 @@
-"""Bets against "nothing has changed": evidence that may be looked at after every row."""
+"""Test martingale against "nothing has changed": evidence that is valid after every row."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 
-# Exponents of the bets: a low one wins by a few scores far out, a high one by many a little high.
+# Exponents of the bets: low ones win by a few extreme scores, high ones by many slightly high.
 _EXPONENTS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 
 
 class Ranking:
-    """Where each new score stands among those before it, as a number between 0 and 1. Eq. (W1).
+    """Conformal p-value of each new score among the earlier ones. Eq. (W1).
 
-    While the scores are exchangeable, the numbers are independent and uniform, whatever the scores
-    are; that stays so when a full pool lets a score go that is drawn without looking, Eq. (W2).
+    While the scores are exchangeable, the numbers are independent and uniform for any distribution
+    of scores; this also holds if a full pool discards a random score, Eq. (W2).
 
     >>> ranking = Ranking(range(99), size=1000, random=np.random.default_rng(0))
     >>> bool(ranking.of([1000.0])[0] < 0.01)
@@ -45,7 +45,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Wealth:
-    """What bets on small ranks have earned, from every possible row of change on.
+    """Wealth of bets on small ranks, for every possible row of the change.
 
     >>> start = Wealth.at_start()
     >>> calm = start.after(np.linspace(0.05, 0.95, 40))
@@ -64,7 +64,7 @@ class Wealth:
 
     @classmethod
     def at_start(cls) -> Wealth:
-        """Before the first row: one unit, and nobody who began."""
+        """The wealth before the first row: one unit, and no bettor has started."""
         width, none = len(_EXPONENTS), np.zeros(0)
         nothing = np.full(width, -np.inf)
         return cls(np.zeros(width), nothing, np.zeros(width), (0,) * width, 0, none, none)
@@ -74,11 +74,11 @@ class Wealth:
         if not len(ranks):
             return self
         gains = np.log(_EXPONENTS) + (_EXPONENTS - 1) * np.log(ranks)[:, None]  # (n, e) Eq. (W3)
-        grown = np.cumsum(gains, axis=0)
-        before = np.concatenate([np.zeros_like(grown[:1]), grown[:-1]])
+        log_growth = np.cumsum(gains, axis=0)
+        before = np.concatenate([np.zeros_like(log_growth[:1]), log_growth[:-1]])
         joined = np.logaddexp(self.log_sums, np.logaddexp.accumulate(-before, axis=0))
-        products, sums = self.log_products + grown, grown + joined
-        best, begun = self._restarted(before, grown)
+        products, sums = self.log_products + log_growth, log_growth + joined
+        best, begun = self._restarted(before, log_growth)
         return Wealth(
             products[-1],
             sums[-1],
@@ -91,21 +91,21 @@ class Wealth:
 
     @property
     def since(self) -> int:
-        """The row from which the bets have won most: where a change is most likely."""
+        """The most likely row of the change: bets started there have won most."""
         return self.begun[int(np.argmax(self.log_best))]
 
     def _restarted(
-        self, before: FloatArray, grown: FloatArray
+        self, before: FloatArray, log_growth: FloatArray
     ) -> tuple[FloatArray, tuple[int, ...]]:
-        """Best log wealth over all rows to begin at, up to the last row, and that row."""
+        """Largest log wealth over all starting rows, and that row."""
         at = np.argmin(before, axis=0)
-        fresh = grown[-1] - before.min(axis=0)
-        carried = self.log_best + grown[-1]
+        fresh = log_growth[-1] - before.min(axis=0)
+        carried = self.log_best + log_growth[-1]
         begun = np.where(carried >= fresh, np.array(self.begun), self.rows + at)
         return np.maximum(carried, fresh), tuple(int(row) for row in begun)
 
 
 def _mean_of_logs(values: FloatArray) -> FloatArray:
-    """Log of the mean (n,) over the exponents of what has these logs (n, e)."""
+    """Log of the mean (n,) of exp(logs (n, e)) over the exponents."""
     total: FloatArray = np.logaddexp.reduce(values, axis=1) - np.log(values.shape[1])
     return total

@@ -1,4 +1,4 @@
-"""How far rows go beyond the training range of a column."""
+"""Distance of rows beyond the training range of each column."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Ranges:
         """Distance of values from the training range, in widths of that range: (n, q), ≥ 0.
 
         Infinite where a constant column changes; 0 for a gap. `left_out`: the rows are training
-        rows, each judged by the range of the others.
+        rows, each compared with the range of the others.
 
         >>> Ranges.of(np.array([[0.0], [1.0], [4.0]])).excess(np.array([[2.0], [6.0]])).ravel()
         array([0. , 0.5])
         """
         if not left_out:
             return _excess(X, self.lowest[0], self.highest[0])
-        # the row that holds an end alone is judged by the next value
+        # a row that is itself the extreme is compared with the next value
         low = np.where(self.lowest[0] >= X, self.lowest[1], self.lowest[0])
         high = np.where(self.highest[0] <= X, self.highest[1], self.highest[0])
         return _excess(X, low, high)

@@ -17,7 +17,7 @@ _PENALTIES = 100
 
 @dataclass(frozen=True)
 class Choice:
-    """The penalty and the noise in use, and what leave-one-out has shown at them."""
+    """The penalty and the noise in use, and the leave-one-out results at them."""
 
     alpha: float
     noise_variance: float
@@ -35,14 +35,13 @@ def select(
     floor: float,
     exact_noise: Callable[[float], float] | None = None,
 ) -> Choice:
-    """Choose what is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
+    """Choose each setting that is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
 
-    The penalty is that of least loss; where the class `interpolates` the rows, so that the loss
-    says little about small penalties, the cautious one.
+    The penalty has the smallest loss. If the class `interpolates` the rows, so that the loss hardly
+    depends on small penalties, it is the cautious one.
 
     `h2` are the eigenvalues that set the scale of the penalties, `floor` the least noise
-    variance; `exact_noise`, where there is one, gives the pooled optimum at a penalty without
-    looking at rows.
+    variance; `exact_noise`, if given, computes the pooled optimum at a penalty without the rows.
     """
     path = None
     if alpha is None:
@@ -65,7 +64,7 @@ def select(
 
 
 def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:
-    """Grid of penalties from all but none to all but everything, in the spectrum's own units."""
+    """Grid of penalties from negligible to dominant, in the units of the spectrum."""
     largest = float(h2.max(initial=0.0)) or 1.0
     smallest = min(float(h2.min(initial=np.inf)), largest)
     # interpolation goes on until the noise meets its floor, but below round-off folds are noise

@@ -17,7 +17,7 @@ from array_api_compat import device as device_of
 
 from pnml.core.arrays import Array
 
-# A log-probability that no model means; −inf itself times a leverage of 0 would be no number.
+# Stands for −inf, since −inf times a leverage of 0 would be NaN.
 _NEVER = -1e300
 # A genie's log-probability below this is that of a class of probability 0.
 _IMPOSSIBLE = -1e13
@@ -27,7 +27,7 @@ _BLOCK_NUMBERS = 2**14
 
 @dataclass(frozen=True)
 class Categorical:
-    """What pNML says of the label of each row."""
+    """pNML probabilities of the label of each row, and its regret."""
 
     log_prob: Array  # (n, C)  nats; the exponentials of a row sum to one
     regret: Array  # (n,)  nats
@@ -61,7 +61,7 @@ def sigmoid_log_probs(logits: Array) -> Array:
 
 
 def pull(leverage: Array) -> Array:
-    """How far the genie's step takes its own label: κ/(1 + κ), 1 for infinite leverage. Eq. (F1).
+    """Share κ/(1 + κ) of the genie's step towards its label; 1 for infinite leverage. Eq. (F1).
 
     >>> pull(np.array([0.0, 1.0, np.inf]))
     array([0. , 0.5, 1. ])
@@ -76,7 +76,7 @@ def pull(leverage: Array) -> Array:
 def regret(log_p: Array, leverage: Array) -> Array:
     """Regret of each row in nats: 0 ≤ Γ ≤ log((C+1)/2). Eq. (F3).
 
-    Γ = log Σ_i genie_i, found from what each genie gains, so that a Γ of 1e-15 has all its digits.
+    Γ = log Σ_i genie_i, computed from the gain of each genie: a Γ of 1e-15 keeps all its digits.
 
     >>> regret(np.log([[0.9, 0.1], [0.9, 0.1]]), np.array([0.1, 10.0])).round(3)
     array([0.021, 0.324])
@@ -91,7 +91,7 @@ def regret(log_p: Array, leverage: Array) -> Array:
 
 
 def genie_log_probs(log_p: Array, leverage: Array) -> Array:
-    """Log-probability that each class has once the genie was told it. Eq. (F2)."""
+    """Log-probability of each class by the genie that is given this label. Eq. (F2)."""
     return _Genies.of(_float64(log_p), _float64(leverage)).log_probs
 
 
@@ -106,8 +106,8 @@ def predictive(log_p: Array, leverage: Array) -> Categorical:
         return _Genies.of(log_p, leverage).predictive
     out = Categorical(np.empty(log_p.shape), np.empty(len(log_p)))
     for part in _blocks(log_p):
-        found = _Genies.of(log_p[part], leverage[part]).predictive
-        out.log_prob[part], out.regret[part] = found.log_prob, found.regret
+        part_predictive = _Genies.of(log_p[part], leverage[part]).predictive
+        out.log_prob[part], out.regret[part] = part_predictive.log_prob, part_predictive.regret
     return out
 
 
@@ -120,8 +120,8 @@ def sigmoid_regret(logits: Array, leverage: Array) -> Array:
     n, labels, _ = log_p.shape
     xp = array_namespace(log_p)
     shared = xp.zeros_like(log_p[..., 0]) + _float64(leverage)[:, None]
-    each = regret(xp.reshape(log_p, (n * labels, 2)), xp.reshape(shared, (n * labels,)))
-    return xp.sum(xp.reshape(each, (n, labels)), axis=1)
+    label_regrets = regret(xp.reshape(log_p, (n * labels, 2)), xp.reshape(shared, (n * labels,)))
+    return xp.sum(xp.reshape(label_regrets, (n, labels)), axis=1)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _float64(values: Array) -> Array:
 
 
 def _finite(log_p: Array) -> Array:
-    """The log-probabilities with a number in the place of −inf, past which gradients are 0."""
+    """The log-probabilities with −inf replaced by a finite number, where gradients are 0."""
     if is_numpy_array(log_p) and log_p.min(initial=0.0) >= _NEVER:
         return log_p  # reading is cheaper than copying
     return array_namespace(log_p).clip(log_p, _NEVER, None)

@@ -1,4 +1,4 @@
-"""What leaving each training row out shows of a classifier."""
+"""Leave-one-out of a classifier."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pnml.core.trust import DEFAULT_LEVEL, Reference
 
 @dataclass(frozen=True)
 class LabelsLeftOut:
-    """Training rows judged by the other rows. All arrays are (n,). Eq. (F6)."""
+    """Training rows, each scored by the other rows. All arrays are (n,). Eq. (F6)."""
 
-    # Infinite for a row that alone holds a direction, without a penalty.
+    # Without a penalty, infinite for a row that alone determines a direction.
     leverages: Annotated[FloatArray, "n"]
     regrets: Annotated[FloatArray, "n"]  # nats
     log_losses: Annotated[FloatArray, "n"]  # nats; of the pNML probability of the row's own label
@@ -59,7 +59,7 @@ def leave_labels_out(
 def left_out_leverages(
     spectrum: Spectrum, X: FloatArray, weights: FloatArray, alpha: float
 ) -> FloatArray:
-    """Leverage (n,) that each training row would have if it had not been there. Eq. (F6)."""
+    """Leave-one-out leverage (n,) of each training row. Eq. (F6)."""
     out = np.empty(len(X))
     kept = spectrum.h2 / (spectrum.h2 + alpha)
     no_target = np.zeros(len(kept))

@@ -1,8 +1,8 @@
 """The one place where a regret becomes a verdict: trusted, or not.
 
-Training rows, each judged by the others, show which regrets (and, for classifiers and networks,
+Leave-one-out on the training rows shows which regrets (and, for classifiers and networks,
 which leverages) are usual. A new row is trusted if it passes neither threshold. A row whose regret
-or leverage is infinite, or that shows something never seen in training, is never trusted.
+or leverage is infinite, or that has a value unseen in training, is never trusted.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def check_level(level: Any, of: str = "training regrets") -> float:
 
 
 class Evidence(NamedTuple):
-    """What a verdict on rows is made from, each (n,)."""
+    """Inputs of the verdict on rows, each (n,)."""
 
     regret: Any  # nats
-    leverage: Any = None  # None where the leverage has no say
-    never_seen: Any = None  # whether a row shows something no training row has; None: none does
-    excess: Any = None  # distance beyond the training ranges; None where that has no say
+    leverage: Any = None  # None: the leverage is not used
+    never_seen: Any = None  # whether a row has a value unseen in training; None: no row has one
+    excess: Any = None  # distance beyond the training ranges; None: not used
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Thresholds:
     """Largest regret, leverage and excess of a trusted row. Eqs. (F8) and (T20)."""
 
     regret: float  # nats; −inf where no training row has a finite regret
-    leverage: float = np.inf  # inf where the leverage has no say
-    excess: float = np.inf  # inf where the excess has no say
+    leverage: float = np.inf  # inf: the leverage is not used
+    excess: float = np.inf  # inf: the excess is not used
 
     def trusts(
         self,
@@ -80,7 +80,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Reference:
-    """Regrets of training rows, each row left out: what new rows are compared with.
+    """Leave-one-out regrets of training rows, to compare new rows with.
 
     >>> Reference(np.arange(100.0)).thresholds(0.9).regret
     89.0
@@ -88,8 +88,8 @@ class Reference:
 
     regrets: FloatArray  # (n,) nats
     weights: FloatArray | None = None  # (n,) copies of each row; None: one of each
-    leverages: FloatArray | None = None  # (n,) where the leverage has a say too
-    excesses: FloatArray | None = None  # (n,) where the excess has a say too
+    leverages: FloatArray | None = None  # (n,) if the leverage is used
+    excesses: FloatArray | None = None  # (n,) if the excess is used
 
     def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
         """Quantiles of the rows with finite regret and leverage. Eqs. (F8) and (T20)."""

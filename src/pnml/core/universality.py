@@ -19,7 +19,7 @@ _LOG_ROOT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 class LabelEnvelope(NamedTuple):
-    """One answer for several model classes, and what not knowing the right one costs."""
+    """Class probabilities of the envelope of several model classes, and its log-normaliser."""
 
     log_prob: FloatArray  # (n, C)
     log_mass: FloatArray  # (n,)  log Z in nats
@@ -47,7 +47,7 @@ def envelope(means: FloatArray, stds: FloatArray, regrets: FloatArray) -> Piecew
     mixed = np.sum(
         np.multiply(shares, regrets, where=shares > 0, out=np.zeros_like(shares)), axis=1
     )
-    # a row that no class has a density for has infinite mass: nothing is known of its label
+    # a row with no finite density has infinite mass: its label is unknown
     return PiecewiseLogQuadratic.of(quadratics, mixed + np.maximum(log_mass, 0.0))
 
 
@@ -170,7 +170,7 @@ def _pieces(means: FloatArray, stds: FloatArray) -> tuple[Quadratics, npt.NDArra
 def _intervals(means: FloatArray, stds: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
     """Edges (T, P+1) between which one class is the largest, and that class (T, P)."""
     n_rows, n_classes = means.shape
-    width = max(1, n_classes * (n_classes - 1)) + 1  # one edge stands in where none is
+    width = max(1, n_classes * (n_classes - 1)) + 1  # placeholder edge if there is none
     edges = np.empty((n_rows, width + 1))
     owner = np.empty((n_rows, width), dtype=np.intp)
     step = max(1, _CHUNK // (width * n_classes))

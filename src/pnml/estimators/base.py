@@ -1,7 +1,7 @@
 """The two bases of estimators: they check rows and pass them to a fitted learner, a value.
 
-An estimator has ``learner_`` once it is fitted (`pnml.learners.protocol`). Nothing here is meant to
-be overridden: what differs between learners is in the value.
+An estimator has ``learner_`` once it is fitted (`pnml.learners.protocol`). Do not override
+anything here: learners differ in the value only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RegressorBase(RegressorMixin, BaseEstimator):
         A frozen value with ``mean``, ``std``, ``mode``, ``regret``, ``log_prob(y)``, ``cdf(y)``,
         ``ppf(q)``, ``interval(coverage)`` and ``sample(n_samples, random_state)``, in float64.
         """
-        return _told(self, checked_rows(self, X), self.learner_.predictive)
+        return _ask_learner(self, checked_rows(self, X), self.learner_.predictive)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predicted label of each row: the mean of its distribution.
@@ -53,29 +53,29 @@ class RegressorBase(RegressorMixin, BaseEstimator):
         """
         X = checked_rows(self, X)
         if return_std:
-            dist = _told(self, X, self.learner_.predictive)
+            dist = _ask_learner(self, X, self.learner_.predictive)
             return like_input(dist.mean, X), like_input(dist.std, X)
-        return like_input(_told(self, X, self.learner_.mean), X)
+        return like_input(_ask_learner(self, X, self.learner_.mean), X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Central interval (n, 2) that holds each label with probability `coverage`."""
         X = checked_rows(self, X)
-        return like_input(_told(self, X, self.learner_.predictive).interval(coverage), X)
+        return like_input(_ask_learner(self, X, self.learner_.predictive).interval(coverage), X)
 
     def regret(self, X: Any) -> Any:
         """Regret of each row in nats: how far hindsight could have beaten us there. ≥ 0.
 
-        Infinite where the row goes outside everything seen in training and no penalty holds it.
+        Infinite where the row is outside the span of the training rows and there is no penalty.
         """
         X = checked_rows(self, X)
-        return like_input(_told(self, X, self.learner_.regret), X)
+        return like_input(_ask_learner(self, X, self.learner_.regret), X)
 
     def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
         """Whether each row's regret is as small as those of training rows.
 
         A row is trusted if its regret does not pass the `level` quantile of the regrets in
         ``reference_``. Rows outside everything else in training, which have an infinite regret,
-        do not count there and are never trusted; nor are rows that show something never seen.
+        do not count there and are never trusted; nor are rows with a value unseen in training.
         """
         return verdicts(self, X, level)
 
@@ -87,7 +87,7 @@ class RegressorBase(RegressorMixin, BaseEstimator):
         that carry the row outside the training span are infinite.
         """
         X = checked_rows(self, X)
-        return like_input(_told(self, X, self.learner_.explain), X)
+        return like_input(_ask_learner(self, X, self.learner_.explain), X)
 
     @property
     def loo_(self) -> LeaveOneOut:
@@ -117,7 +117,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Any:
         """The pNML probabilities (n, C) of the classes, in the order of ``classes_``.
 
-        Always float64: what a probability near 1 leaves to the others is lost in float32.
+        Always float64: float32 would lose the small probabilities beside one near 1.
         """
         return self.predict_dist(X).prob
 
@@ -128,7 +128,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
     def predict_dist(self, X: Any) -> Categorical:
         """Probabilities and regrets of rows at once: ``prob``, ``log_prob`` and ``regret``.
 
-        Where every row costs refits, asking once is half the work; float64.
+        In float64. If rows cost refits, one call does half the work of two.
         """
         rows = checked_rows(self, X)
         return self.learner_.predictive(rows)
@@ -151,7 +151,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         A row is trusted if its regret does not pass the `level` quantile of the regrets in
         ``reference_``, nor its leverage that of the leverages there. Rows outside everything else
         in training, whose leverage is infinite, do not count there and are never trusted; nor are
-        rows that show something never seen.
+        rows with a value unseen in training.
         """
         return verdicts(self, X, level)
 
@@ -175,7 +175,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
 
 
 def learner_of(estimator: Any) -> Learner | None:
-    """The value of a fitted estimator, or of the one inside it; None of other models."""
+    """The learner of a fitted estimator, or of the one inside it; None for other models."""
     learner: Learner | None = getattr(estimator, "learner_", None)
     if learner is None and hasattr(estimator, "estimator_"):
         return learner_of(estimator.estimator_)
@@ -183,9 +183,9 @@ def learner_of(estimator: Any) -> Learner | None:
 
 
 def evidence_of(estimator: Any, X: Any) -> Evidence:
-    """What the verdict on rows is made from, of a fitted estimator with a ``learner_``."""
+    """Inputs of the verdict on rows, by a fitted estimator with a ``learner_``."""
     X = checked_rows(estimator, X)
-    evidence: Evidence = _told(estimator, X, estimator.learner_.evidence)
+    evidence: Evidence = _ask_learner(estimator, X, estimator.learner_.evidence)
     return evidence
 
 
@@ -197,7 +197,7 @@ def verdicts(estimator: Any, X: Any, level: float) -> Any:
 
 
 def checked_rows(estimator: Any, X: Any) -> Any:
-    """Rows as the learner of a fitted estimator takes them."""
+    """Validated rows for the learner of a fitted estimator."""
     check_is_fitted(estimator)
     inputs = estimator.learner_.inputs
     if inputs.members or inputs.table:
@@ -210,8 +210,8 @@ def checked_rows(estimator: Any, X: Any) -> Any:
     return X if inputs.names and hasattr(X, "columns") else rows
 
 
-def _told(estimator: Any, X: Any, ask: Callable[[Any], Any]) -> Any:
-    """What a learner says of rows, if it says it of rows without NaN or infinity."""
+def _ask_learner(estimator: Any, X: Any, ask: Callable[[Any], Any]) -> Any:
+    """Result of a learner method on rows; raises if NaN or infinity in the rows reaches it."""
     with np.errstate(invalid="ignore", over="ignore"):
         result = ask(X)
         if estimator.learner_.inputs.shows_nonfinite:
@@ -220,7 +220,7 @@ def _told(estimator: Any, X: Any, ask: Callable[[Any], Any]) -> Any:
 
 
 def _numbers(result: Any) -> Any:
-    """Numbers (n, …) of a result that a NaN in a row has reached."""
+    """Numbers (n, …) of a result in which a NaN of a row would show."""
     if isinstance(result, np.ndarray):
         return result
     return result.regret if isinstance(result, Evidence) else result.mean

@@ -32,16 +32,16 @@ from pnml.learners.last_step import LastStep, unfrozen
 from pnml.learners.logistic_refit import LogisticRefit
 from pnml.learners.one_step import OneStep, Training
 
-# Penalty where the classifier has none of its own: a millionth of what the rows say. Eq. (F7).
+# Penalty if the classifier has none: a millionth of the squared column norms. Eq. (F7).
 _SMALL = 1e-6
 
 
 class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
     """A classifier that says, row by row, how far hindsight could beat it.
 
-    A label told in hindsight would move the probabilities of the classifier inside. How far is
-    found from the leverage of the row among the training rows, or by training again with each
-    label. Rows unlike those in training get probabilities nearer to each other and a larger regret.
+    Adding a row with a label to the training rows would change the probabilities of the classifier.
+    The change is computed from the leverage of the row, or by training again with each label. Rows
+    unlike those in training get probabilities nearer to each other and a larger regret.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
     alpha_ : the penalty in use, in the units of ``spectrum_``
     spectrum_ : the geometry of the training rows
     loo_ : leave-one-out leverages, regrets and log-losses; with ``method="refit"`` a `LogisticPNML`
-        of at most 200 rows, found when it is first asked for
+        of at most 200 rows, computed on first use
     explain_names_ : names of the columns of ``explain``, the features that the last step sees
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -204,7 +204,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
     def _training_rows(
         self, estimator: Any, X: Any, labels: npt.NDArray[Any]
     ) -> tuple[Any, FloatArray | None]:
-        """Rows as the classifier takes them, and as numbers; a pipeline may begin with anything."""
+        """Rows as the classifier takes them, and as numbers; a pipeline may take any table."""
         if not isinstance(unfrozen(estimator), Pipeline):
             rows, _ = check_training_rows(self, X, np.zeros(len(labels)))
             return X if hasattr(X, "columns") else rows, rows
@@ -217,7 +217,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         return X, None
 
     def _penalty(self, step: LastStep) -> tuple[float, bool]:
-        """The penalty, and whether it is one of columns scaled to unit norm. Eq. (F7)."""
+        """The penalty, and whether it applies to columns scaled to unit norm. Eq. (F7)."""
         own = None if self.normalize else step.ridge()
         if self.alpha != "auto":
             alpha = float(self.alpha)

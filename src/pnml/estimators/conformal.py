@@ -30,7 +30,9 @@ from pnml.learners.least_squares import ORDINARY
 
 
 def _has_distribution(model: ConformalRegressor) -> bool:
-    calibration = getattr(model, "_calibration", None)  # what was fitted counts, then what is asked
+    calibration = getattr(
+        model, "_calibration", None
+    )  # the fitted estimator first, then the parameter
     fitted = isinstance(calibration, conformal.RidgeFolds)
     if fitted or (calibration is None and model.method == "jackknife+"):
         raise AttributeError(
@@ -41,7 +43,7 @@ def _has_distribution(model: ConformalRegressor) -> bool:
 
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    """Intervals that cover at the stated rate whatever the noise, if the rows are exchangeable.
+    """Intervals that cover at the stated rate for any noise, if the rows are exchangeable.
 
     Parameters
     ----------
@@ -114,20 +116,20 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 f"X has {len(X)} rows (n_samples={len(X)}), too few to hold some back for "
                 'calibration; pass at least 4, or use method="jackknife+".'
             )
-        held = int(np.ceil(self.calibration_size * len(X)))
-        if len(X) - held < 2:
+        n_calibration = int(np.ceil(self.calibration_size * len(X)))
+        if len(X) - n_calibration < 2:
             raise InputError(
-                f"calibration_size is {self.calibration_size!r}, which leaves {len(X) - held} of "
-                f"{len(X)} rows to fit; pass a smaller share."
+                f"calibration_size is {self.calibration_size!r}, which leaves "
+                f"{len(X) - n_calibration} of {len(X)} rows to fit; pass a smaller share."
             )
         parts = train_test_split(
             X, y, test_size=self.calibration_size, random_state=self.random_state
         )
-        X_proper, X_held, y_proper, y_held = parts
+        X_proper, X_calibration, y_proper, y_calibration = parts
         self.estimator_ = estimator.fit(X_proper, y_proper)
-        dist = self.estimator_.predict_dist(X_held)
+        dist = self.estimator_.predict_dist(X_calibration)
         self._calibration: FloatArray | conformal.RidgeFolds = conformal.split_scores(
-            y_held - dist.mean, dist.regret
+            y_calibration - dist.mean, dist.regret
         )
 
     def _fit_jackknife(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:
@@ -140,7 +142,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def predict_dist(self, X: Any) -> Any:
         """Distribution of the label of each row whose intervals are the conformal ones.
 
-        With ``method="split"`` only; it has the methods of every predictive value here.
+        With ``method="split"`` only; it has the methods of every predictive distribution here.
         """
         dist = self.estimator_.predict_dist(self._checked(X))
         scores = cast(FloatArray, self._calibration)

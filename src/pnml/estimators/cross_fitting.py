@@ -27,10 +27,10 @@ def out_of_fold_errors(
     """Absolute errors (n,), each of a clone of the model fitted without the row's fold."""
     predictions = np.full(len(y), np.nan)
     for train, test in _splitter(cv, len(y), random_state).split(X, y, groups):
-        kept = None if weights is None else weights[train]
-        part = fit_wrapped(clone(model), _safe_indexing(X, train), y[train], kept)
-        held = part.predict(_safe_indexing(X, test))
-        predictions[test] = np.asarray(held, dtype=float).ravel()
+        train_weights = None if weights is None else weights[train]
+        part = fit_wrapped(clone(model), _safe_indexing(X, train), y[train], train_weights)
+        predicted = part.predict(_safe_indexing(X, test))
+        predictions[test] = np.asarray(predicted, dtype=float).ravel()
     if np.isnan(predictions).any():
         raise InputError(
             "The splitter cv leaves some rows out of every test fold, so their errors are not "

@@ -1,4 +1,4 @@
-"""The regret as the difficulty of a row, for the conformal libraries around us."""
+"""The regret as the difficulty of a row, for other conformal libraries."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class KernelPNMLRegressor(RegressorBase):
         return self.learner_.choice.noise_variance
 
     def kernel_function(self, gamma: float) -> KernelFunction:
-        """k(x, x') of rows as the parameters have it, at a width."""
+        """The kernel k(x, x') of the parameters, at a width."""
         return KernelFunction(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
 
     def _check_kernel(self) -> None:

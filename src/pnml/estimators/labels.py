@@ -1,4 +1,4 @@
-"""Class labels at the border: one per row, of at least two classes."""
+"""Validation of class labels: one per row, of at least two classes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
 
 
 def refuse_one_class(labels: npt.NDArray[Any]) -> None:
-    """Raise where there is nothing to choose from."""
+    """Raise if there is only one class."""
     classes = np.unique(labels)
     if len(classes) == 1:
         raise InputError(
@@ -48,11 +48,11 @@ def refuse_one_class(labels: npt.NDArray[Any]) -> None:
 def positions(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Index of each label among the classes."""
     index = {label: i for i, label in enumerate(classes.tolist())}
-    found, where = np.unique(labels, return_inverse=True)
-    strange = [label for label in found.tolist() if label not in index]
+    distinct, where = np.unique(labels, return_inverse=True)
+    strange = [label for label in distinct.tolist() if label not in index]
     if strange:
         raise InputError(
             f"y holds {strange[0]!r}, which is not among the classes {classes.tolist()} of the "
             "fitted estimator; pass labels that it knows."
         )
-    return np.array([index[label] for label in found.tolist()], dtype=np.intp)[where]
+    return np.array([index[label] for label in distinct.tolist()], dtype=np.intp)[where]

@@ -122,7 +122,7 @@ class LpNMLRegressor(StreamingRegressor):
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def fit_gram(self, gram: Gram) -> Self:
-        """Learn from rows that a `Gram` with one target has counted; with ``penalty="l2"`` only.
+        """Learn from the rows of a `Gram` with one target; with ``penalty="l2"`` only.
 
         Parameters
         ----------

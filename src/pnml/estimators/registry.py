@@ -21,13 +21,13 @@ MOST_ROWS = 100_000  # rows in memory; longer tables are streamed, or sampled
 
 @dataclass(frozen=True)
 class Registered:
-    """How a learner is made, and what may be asked of it."""
+    """Constructor and capabilities of a learner."""
 
     name: str
     make: Callable[[], Any]  # the estimator, not fitted
     task: Task
     rows: int  # most rows in memory; a longer table is sampled
-    streams: bool  # whether a Gram will do, so that any number of rows counts
+    streams: bool  # whether a Gram is enough, so that any number of rows can be used
     weighs: bool  # whether rows may carry weights
     about: str
     place: int | None  # among the choices for tables, which the command line shows; None: not there
@@ -63,9 +63,9 @@ def every_learner() -> dict[str, Registered]:
 
 
 def table_learners() -> dict[str, Registered]:
-    """The learners that a table can be given to, by name and in their order.
+    """The learners for tables, by name and in their order.
 
-    It is the registry itself: a learner registered later is there too, at the end.
+    Returns the registry itself: a learner registered later appears at its end.
     """
     for module in pkgutil.iter_modules(import_module("pnml.estimators").__path__):
         import_module(f"pnml.estimators.{module.name}")

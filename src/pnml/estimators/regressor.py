@@ -28,13 +28,13 @@ from pnml.learners.least_squares import ORDINARY, LeastSquares, Method, Rows, so
 
 
 class StreamingRegressor(RegressorBase):
-    """Estimators of one penalty, one noise and one spectrum, whose rows add up."""
+    """Base of estimators with one penalty, one noise and one spectrum, fitted row by row."""
 
     _method: ClassVar[Method]
     alpha: Any
     fit_intercept: bool
     noise_variance: Any
-    _learner: LeastSquares | Lasso | None  # None: to be solved when next asked for
+    _learner: LeastSquares | Lasso | None  # None: solved on next use
 
     def _settings(self) -> tuple[float | None, float | None, bool]:
         """Penalty and noise, None where they are to be chosen; whether there is an intercept."""
@@ -67,9 +67,9 @@ class StreamingRegressor(RegressorBase):
         return self
 
     def _counted(self) -> Gram:
-        """What is known of the rows as moments and a sample, however they were learnt."""
-        held = self._statistic
-        return held.gram(self._sample) if isinstance(held, Factor) else held
+        """The Gram of all rows learnt so far."""
+        statistic = self._statistic
+        return statistic.gram(self._sample) if isinstance(statistic, Factor) else statistic
 
     def _forget_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_is_fitted(self)
@@ -88,13 +88,12 @@ class StreamingRegressor(RegressorBase):
         return self
 
     def fit_gram(self, gram: Gram) -> Self:
-        """Learn from rows that a `Gram` with one target has counted, wherever they were read.
+        """Learn from the rows of a `Gram` with one target.
 
         Parameters
         ----------
         gram : pnml.core.statistic.gram.Gram
-            Its sample of rows stands for them where single rows are asked for, as after
-            `partial_fit`.
+            Its sample of rows is used where single rows are needed, as after `partial_fit`.
         """
         self._asked = self._settings()
         if gram.xy.shape[1] != 1:
@@ -109,7 +108,7 @@ class StreamingRegressor(RegressorBase):
 
     @property
     def learner_(self) -> LeastSquares | Lasso:  # type: ignore[override]
-        """The fitted value; a stream is solved when it is first asked for."""
+        """The fitted learner; a stream is solved on first use."""
         learner: LeastSquares | Lasso | None = getattr(self, "_learner", None)
         if learner is None:
             check_is_fitted(self)
@@ -217,8 +216,8 @@ class PNMLRegressor(StreamingRegressor):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: the model is then that of the other rows, up to round-off.
 
-        Round-off that the rows leave behind is kept count of. Where it comes near what is left,
-        rows are refused and nothing changes, or the next answer comes with a `ConditionWarning`.
+        The round-off of removed rows is tracked. If it is large beside the remaining rows, the call
+        raises and changes nothing, or the next answer comes with a `ConditionWarning`.
 
         Parameters
         ----------

@@ -35,17 +35,17 @@ _KNOWN = (
 class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
     """A tree or forest that says, row by row, how far hindsight could beat its counts.
 
-    The splits stay as they were grown; told the label, only the leaf that the row falls in would
-    change. A tree's probabilities are those of Laplace's rule, ``(n_c + 1)/(n + C)``, and the
-    regret is ``log((n + C)/(n + 1))``: large in leaves with few rows. A forest is the mean of its
-    trees. The regret counts the neighbours of a row in its leaf; a row far outside of the training
-    rows falls in a leaf at the edge, and is not noticed by it. It reaches log C where all leaves
-    are empty.
+    The splits stay fixed; adding a row with its label would change only the leaf of the row. A
+    tree's probabilities are those of Laplace's rule, ``(n_c + 1)/(n + C)``, and the regret is
+    ``log((n + C)/(n + 1))``: large in leaves with few rows. A forest is the mean of its trees. The
+    regret counts the neighbours of a row in its leaf; a row far outside of the training rows falls
+    in a leaf at the edge, and is not noticed by it. It reaches log C where all leaves are empty.
 
     Trust compares regrets with those of the training rows: with their leave-one-out regrets where
-    the trees were grown on other rows. Trees grown on these rows have made room for each of them,
-    and would be as full without it; there the regrets are those of the rows as they are. Rows
-    that lack a value of a feature that no training row lacked are never trusted. Eq. (T12).
+    the trees were grown on other rows. Trees grown on these rows adapted to each of them, so that
+    without a row its leaves would be as full; then the regrets are those of the rows as they are. A
+    row with a missing value in a feature that was never missing in training is never trusted. Eq.
+    (T12).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Trees and forests of scikit-learn: their rows, their growth, their splits as plain arrays."""
+"""Trees and forests of scikit-learn: input checks, fitting, and splits as plain arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEAF_WEIGHT = 4.5
 
 
 def check_trees(model: Any, known: Sequence[type]) -> None:
-    """Raise where the estimator to wrap is not one of the trees and forests known."""
+    """Raise if the estimator is not one of the supported trees and forests."""
     trees = unfrozen(model.estimator)
     name, own = type(trees).__name__, type(model).__name__
     names = [cls.__name__ for cls in known]
@@ -94,7 +94,7 @@ def grow(
 def _fitted(
     model: Any, default: type, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
 ) -> Any:
-    """Trees fitted to rows, or those of a frozen estimator as they are."""
+    """Trees fitted to rows, or the unchanged trees of a frozen estimator."""
     if model.estimator is None:
         total = float(len(X) if weights is None else weights.sum())
         share = min(_LEAF_WEIGHT / total, 0.5)
@@ -105,7 +105,7 @@ def _fitted(
 
 
 def check_frozen(model: Any, X: Any) -> None:
-    """Raise where trees that stay as they are were grown on other columns or several targets."""
+    """Raise if frozen trees were grown on other columns or several targets."""
     trees = unfrozen(model.estimator)
     if trees is model.estimator or not hasattr(trees, "n_features_in_"):
         return
@@ -119,34 +119,34 @@ def check_frozen(model: Any, X: Any) -> None:
 
 def partition_of(trees: Any) -> Partition:
     """The splits of a fitted tree, or of all trees of a fitted forest, one after the other."""
-    grown = [tree.tree_ for tree in getattr(trees, "estimators_", [trees])]
-    starts = np.cumsum([0] + [tree.node_count for tree in grown])
-    feature = np.concatenate([tree.feature for tree in grown])
+    structures = [tree.tree_ for tree in getattr(trees, "estimators_", [trees])]
+    starts = np.cumsum([0] + [tree.node_count for tree in structures])
+    feature = np.concatenate([tree.feature for tree in structures])
     leaf = feature < 0
 
     def joined(name: str) -> npt.NDArray[np.int64]:
-        parts = [getattr(t, name) + start for t, start in zip(grown, starts[:-1], strict=True)]
+        parts = [getattr(t, name) + start for t, start in zip(structures, starts[:-1], strict=True)]
         return np.where(leaf, -1, np.concatenate(parts)).astype(np.int64)
 
-    gaps_left = np.concatenate([tree.missing_go_to_left for tree in grown]).astype(bool)
+    gaps_left = np.concatenate([tree.missing_go_to_left for tree in structures]).astype(bool)
     return Partition(
         roots=starts[:-1].astype(np.int64),
         left=joined("children_left"),
         right=joined("children_right"),
         feature=np.where(leaf, -1, feature).astype(np.int64),
-        threshold=np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in grown])),
+        threshold=np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in structures])),
         gaps_left=gaps_left & ~leaf,
     )
 
 
 def grown_on(trees: Any, partition: Partition, X: FloatArray) -> bool:
-    """Whether the first tree was grown on these very rows: it counts them as we do. Eq. (T12)."""
+    """Whether the first tree was grown on these rows: its row counts agree with ours. Eq. (T12)."""
     first = getattr(trees, "estimators_", [trees])[0].tree_
-    drawn = np.arange(len(X))
+    sample = np.arange(len(X))
     if getattr(trees, "bootstrap", False):
-        drawn = np.unique(trees.estimators_samples_[0])
-        if drawn[-1] >= len(X):
+        sample = np.unique(trees.estimators_samples_[0])
+        if sample[-1] >= len(X):
             return False
-    counts = np.bincount(partition.first_leaves(X)[drawn], minlength=first.node_count)
+    counts = np.bincount(partition.first_leaves(X)[sample], minlength=first.node_count)
     leaf = first.feature < 0
     return bool(np.array_equal(counts[leaf], first.n_node_samples[leaf]))

@@ -33,17 +33,18 @@ _KNOWN = (DecisionTreeRegressor, ExtraTreeRegressor, RandomForestRegressor, Extr
 class PNMLTreeRegressor(TreeEstimator, RegressorBase):
     """A tree or forest that says, row by row, how far hindsight could beat its means.
 
-    The splits stay as they were grown; told the label, only the leaf that the row falls in would
-    change. With n rows in that leaf the regret of a tree is ``log(1 + 1/n)``, and the
-    distribution is Gaussian around the leaf's mean with ``1 + 1/n`` times the noise's standard
-    deviation. A forest is the mean of its trees, the fuller leaves counting more. The regret counts
-    the neighbours of a row in its leaf; a row far outside of the training rows falls in a leaf at
-    the edge, and is not noticed by it.
+    The splits stay fixed; adding a row with its label would change only the leaf of the row. With n
+    rows in that leaf the regret of a tree is ``log(1 + 1/n)``, and the distribution is Gaussian
+    around the leaf's mean with ``1 + 1/n`` times the noise's standard deviation. A forest is the
+    mean of its trees, the fuller leaves counting more. The regret counts the neighbours of a row in
+    its leaf; a row far outside of the training rows falls in a leaf at the edge, and is not noticed
+    by it.
 
     Trust compares regrets with those of the training rows: with their leave-one-out regrets where
-    the trees were grown on other rows. Trees grown on these rows have made room for each of them,
-    and would be as full without it; there the regrets are those of the rows as they are. Rows
-    that lack a value of a feature that no training row lacked are never trusted. Eq. (T12).
+    the trees were grown on other rows. Trees grown on these rows adapted to each of them, so that
+    without a row its leaves would be as full; then the regrets are those of the rows as they are. A
+    row with a missing value in a feature that was never missing in training is never trusted. Eq.
+    (T12).
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ class PNMLTreeRegressor(TreeEstimator, RegressorBase):
     noise_variance : float or "loo", default="loo"
         Variance of the noise. ``"loo"`` minimises the pooled leave-one-out log-loss over rows that
         share a leaf, and is at least a millionth of the variance of y. The splits were grown on
-        the same rows, so with small leaves it comes out too small; a frozen tree and rows that it
-        has not seen are the cure.
+        the same rows, so with small leaves it comes out too small; to avoid this, pass a frozen
+        tree and rows that it has not seen.
 
     Attributes
     ----------

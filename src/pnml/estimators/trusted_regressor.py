@@ -35,7 +35,7 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     ----------
     estimator : regressor or Pipeline, optional
         It is cloned and fitted. Tree ensembles of scikit-learn, LightGBM, XGBoost and CatBoost,
-        also as the last step of a Pipeline, are judged by their leaves; any other regressor by
+        also as the last step of a Pipeline, are scored by their leaves; any other regressor by
         the columns alone. By default scikit-learn's ``HistGradientBoostingRegressor``.
     prefit : bool, default=False
         Whether `estimator` is fitted already and is to be used as it is. ``fit`` then wants its
@@ -84,7 +84,7 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            Whatever the model takes.
+            Any input that the model takes.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
             How many copies of each row to count, where the model can count them.
@@ -170,10 +170,9 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
         """Whether each row is as ordinary as this share of the training rows.
 
-        Neither the regret nor the largest excess beyond a column's training range may pass what
-        is usual among training rows, each left out; the two tests share one level of false
-        alarms. A word, a gap or a value of a constant column that training never had is never
-        trusted.
+        The regret and the largest excess beyond the training range of a column must be as small as
+        those of left-out training rows; the two tests share one level of false alarms. A row with
+        a word, a gap or a value of a constant column unseen in training is never trusted.
         """
         level = check_level(level)
         evidence = self.learner_.evidence(self._rows(X)[0])
@@ -189,8 +188,8 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def expected_error(self, X: Any) -> FloatArray:
         """Absolute error to expect on each row, in units of y.
 
-        From the errors of left-out rows in the same leaves and from the regret, calibrated so
-        that its mean over ordinary rows is the mean error of the folds' models.
+        Computed from the errors of left-out rows in the same leaves and from the regret, calibrated
+        so that its mean over ordinary rows is the mean error of the models of the folds.
         """
         rows, _ = self._rows(X)
         return self._calibrated("expected_error").at(rows.leaf, self.learner_.leverage(rows))
@@ -270,5 +269,5 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
 
 def _indexable(X: Any) -> Any:
-    """Rows of which folds can be taken: data frames, arrays and lists as they are."""
+    """Rows that can be indexed for folds: data frames, arrays and lists stay unchanged."""
     return X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)

@@ -58,7 +58,7 @@ class UniversalRegressor(RegressorBase, NamedMembers):
         )
         for name, estimator in self.named_estimators_.items():
             _refuse_other_than_gaussian(name, estimator, X[:1])
-        self.learner_ = unite(tuple(one.learner_ for one in self.estimators_), y)
+        self.learner_ = unite(tuple(member.learner_ for member in self.estimators_), y)
         return self
 
     def _classes(self) -> list[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Input at the border: scikit-learn's checks, and one sentence that says what to do."""
+"""Input validation: scikit-learn's checks, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_training_rows(
 ) -> tuple[FloatArray, FloatArray]:
     """Rows (n, d), float64 or float32, and targets (n,) to learn from; all of them finite.
 
-    Their squares must be finite too, or every sum of them would be lost.
+    Their squares must be finite too, or every sum of squares would overflow.
     """
     X = as_rows(estimator, X, reset=reset)
     y = as_targets(estimator, y)
@@ -51,15 +51,15 @@ def check_rows(estimator: Any, X: Any) -> Any:
 
 
 def check_values(estimator: Any, X: Any, inputs: Inputs) -> None:
-    """Raise where rows hold values that a learner cannot weigh, if its results would hide them."""
+    """Raise if rows hold values that a learner cannot use and its results would hide."""
     if inputs.shows_nonfinite:
         return
-    seen = np.where(np.isnan(X), 0.0, X) if inputs.gaps else X
-    refuse_nonfinite(estimator, seen)
+    filled = np.where(np.isnan(X), 0.0, X) if inputs.gaps else X
+    refuse_nonfinite(estimator, filled)
     if not inputs.compares:
         refuse_extreme("X", X)
         return
-    largest = float(np.abs(seen).max())
+    largest = float(np.abs(filled).max())
     if largest > _LARGEST_FLOAT32:
         raise InputError(
             f"X has values up to {largest:.0e}, but trees compare float32 numbers, which end at "
@@ -92,7 +92,7 @@ def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
 def refuse_too_little(
     y: FloatArray, wanted: dict[str, float | None], weights: FloatArray | None = None
 ) -> None:
-    """Raise where one row, or constant targets, must yield an estimate of what is None."""
+    """Raise if one row or constant targets cannot determine a setting that is None."""
     used = y if weights is None else y[weights > 0]
     refuse_unspread(len(used), bool(np.all(used == used[0])), float(used[0]), wanted)
 
@@ -100,7 +100,7 @@ def refuse_too_little(
 def refuse_unspread(
     rows: int, constant: bool, value: float, wanted: dict[str, float | None]
 ) -> None:
-    """The same from what is known of the targets of a stream."""
+    """The same check for a stream, from the moments of its targets."""
     for name in (name for name, given in wanted.items() if given is None):
         if rows == 1:
             raise InputError(
@@ -115,7 +115,7 @@ def refuse_unspread(
 
 
 def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Rows (n, d), float64 or float32, whatever is in them."""
+    """Rows (n, d), float64 or float32, with any values."""
     refuse_dask("X", X)
     try:
         return validate_data(
@@ -126,7 +126,7 @@ def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def refuse_dask(name: str, values: Any) -> None:
-    """Raise where rows are on a Dask cluster, from which they would all be fetched."""
+    """Raise if rows are on a Dask cluster, since all of them would be fetched."""
     if hasattr(values, "__dask_graph__"):
         raise InputError(
             f"{name} is a Dask {type(values).__name__}, whose rows may not fit in memory; use "
@@ -193,7 +193,7 @@ def _advised(error: ValueError | TypeError, name: str, X: Any, estimator: str) -
         return InputError(f"{name} holds Complex data not supported here; pass real numbers.")
     if isinstance(error, TypeError):
         if "DType" not in text and "datetime" not in text.lower():
-            raise error  # sparse matrices and odd objects, which scikit-learn words well
+            raise error  # sparse matrices and other objects: the message of scikit-learn is clear
         return InputError(
             f"{name} mixes numbers with dates or other objects, which {estimator} cannot add up; "
             "turn dates and other objects into numbers first."

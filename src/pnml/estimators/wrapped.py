@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn inside ours: their columns, their fit and their feature names."""
+"""Wrapped estimators of scikit-learn: column checks, fitting and feature names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
-    """Fit an estimator, handing weights to the step that learns the labels."""
+    """Fit an estimator, with weights passed to the step that learns the labels."""
     if weights is None:
         return estimator.fit(X, y)
     step, name = estimator, "sample_weight"
@@ -47,13 +47,13 @@ def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray
 
 
 def feature_names(estimator: Any, features: int, names_in: Any) -> npt.NDArray[Any]:
-    """Names (d,) of the features that the last step of a fitted classifier sees."""
+    """Names (d,) of the features at the last step of a fitted classifier."""
     steps, names = unfrozen(estimator), names_in
     while isinstance(steps, Pipeline):
         if len(steps.steps) > 1:
             try:
                 names = steps[:-1].get_feature_names_out(names)
-            except (AttributeError, ValueError):  # a step that does not tell
+            except (AttributeError, ValueError):  # a step without feature names
                 names = None
         steps = unfrozen(steps.steps[-1][1])
     if names is None or len(names) != features:

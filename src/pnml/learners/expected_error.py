@@ -1,4 +1,4 @@
-"""How large an error to expect on a row, calibrated on out-of-fold errors."""
+"""Expected absolute error of a row, calibrated on out-of-fold errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.leaves.cells import IntArray
 from pnml.core.leaves.local_noise import LocalNoise
 
-# Beyond this leverage a row is not judged worse: a wrong unit would make intervals useless.
+# Leverages are capped here: otherwise a wrong unit would make intervals useless.
 _MOST_LEVERAGE = 10.0
 
 
@@ -47,11 +47,11 @@ class ExpectedError:
         return self.factor * self.noise.at(leaf) * _widening(leverage)
 
     def distribution(self, mean: FloatArray, expected: FloatArray, regret: FloatArray) -> Tabulated:
-        """Labels that scatter about the predictions as the scores did. Eq. (C3)."""
+        """Predictive distribution from the predictions and the left-out scores. Eq. (C3)."""
         return Tabulated(mean, expected, regret, self.scores)
 
 
 def _widening(leverage: FloatArray) -> FloatArray:
-    """√(1 + κ), capped: how much wider errors are where training rows say less."""
+    """√(1 + κ), capped: the growth of errors with the leverage."""
     wider: FloatArray = np.sqrt(1 + np.minimum(leverage, _MOST_LEVERAGE))
     return wider

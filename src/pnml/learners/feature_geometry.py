@@ -1,4 +1,4 @@
-"""The geometry of the features that the last step of a classifier sees."""
+"""The geometry of the features at the last step of a classifier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pnml.learners.finite import like_input
 
 @dataclass(frozen=True)
 class FeatureGeometry:
-    """Leverage of features at one penalty, their rows scaled to unit norm where asked."""
+    """Leverage of features at one penalty, with rows scaled to unit norm on request."""
 
     spectrum: Spectrum
     alpha: float
@@ -24,11 +24,11 @@ class FeatureGeometry:
 
     @cached_property
     def completed(self) -> Spectrum:
-        """The spectrum with the directions that rows lack, where a penalty makes that safe."""
+        """The spectrum with missing directions added, if a penalty makes that safe."""
         return self.spectrum.completed(self.alpha)
 
     def rows(self, features: FloatArray) -> FloatArray:
-        """Features (n, d) as their leverage is taken."""
+        """Features (n, d) as the leverage uses them."""
         return to_unit_norm(features) if self.normalize else features
 
     def leverage(self, features: FloatArray) -> FloatArray:
@@ -37,7 +37,7 @@ class FeatureGeometry:
         return leverage
 
     def left_out(self, features: FloatArray, weights: FloatArray) -> FloatArray:
-        """Leverage (n,) of each training row among the others. Eq. (F6)."""
+        """Leave-one-out leverage (n,) of each training row. Eq. (F6)."""
         return left_out_leverages(self.spectrum, self.rows(features), weights, self.alpha)
 
     def explain(self, features: FloatArray) -> FloatArray:

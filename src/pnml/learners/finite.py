@@ -1,4 +1,4 @@
-"""Numbers that a learner can weigh: refusals of NaN, infinity and squares that overflow."""
+"""Checks of values: NaN, infinity and squares that overflow are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGEST = 1e100
 
 
 def refuse_extreme(name: str, values: Any) -> None:
-    """Raise where squares of the values would overflow, or all of them underflow."""
+    """Raise if squares of the values would overflow, or all of them underflow."""
     largest = max(float(values.max()), -float(values.min()))
     if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
         raise InputError(
@@ -23,7 +23,7 @@ def refuse_extreme(name: str, values: Any) -> None:
 
 
 def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X") -> None:
-    """Raise if the input holds NaN or inf; does not look where a result made of it has none."""
+    """Raise if the input holds NaN or inf; skipped if the result computed from it is finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         if np.all(np.isfinite(X.sum() if result is None else result)):
             return
@@ -32,14 +32,14 @@ def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X"
         return
     row, *column = (int(i) for i in np.argwhere(bad)[0])
     where = f"row {row}" + (f", column {_column_name(estimator, column[0])}" if column else "")
-    what, cure = (
+    problem, cure = (
         ("NaN", "fill it in, for instance with sklearn.impute.SimpleImputer, or drop such rows")
         if np.isnan(X[(row, *column)])
         else ("infinity or a value too large for dtype('float64')", "replace it or drop such rows")
     )
     raise InputError(
-        f"Input {name} contains {what} ({where}), which {type(estimator).__name__} cannot weigh; "
-        f"{cure} first."
+        f"Input {name} contains {problem} ({where}), which {type(estimator).__name__} cannot "
+        f"weigh; {cure} first."
     )
 
 

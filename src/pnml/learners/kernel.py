@@ -65,8 +65,8 @@ class KernelRidge(Chosen):
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in the leverage of rows. Eq. (A5).
 
-        The leverage without the intercept's part is shared in proportion to what the feature adds
-        to it, first alone and then beside all others, its absence being its training mean.
+        The leverage without the intercept is shared in proportion to what the feature adds to it,
+        first alone and then after all others. An absent feature has its training mean.
         """
         rows, means = np.asarray(X, dtype=float), self.X.mean(axis=0)
         n, d = rows.shape
@@ -77,17 +77,17 @@ class KernelRidge(Chosen):
         for j in range(d):
             without = rows.copy()
             without[:, j] = means[j]
-            values, which = np.unique(rows[:, j], return_inverse=True)  # few in columns of words
+            values, inverse = np.unique(rows[:, j], return_inverse=True)  # few in columns of words
             alone = np.tile(means, (len(values), 1))
             alone[:, j] = values
             beside_others = leverage - self._leverage(without, root)
-            by_itself = self._leverage(alone, root)[which] - at_mean
+            by_itself = self._leverage(alone, root)[inverse] - at_mean
             drops[:, j] = np.maximum(beside_others + by_itself, 0.0)
         return attribution.shares(drops, leverage - self.matrix.intercept_share)
 
     @cached_property
     def _root(self) -> FloatArray | None:
-        """The root of the kernel matrix; None where round-off would show in the leverage."""
+        """The root of the kernel matrix; None if its round-off would affect the leverage."""
         largest = float(self.kernel.diagonal(self.X).max())
         return self.matrix.root(self.choice.alpha) if largest <= _TAME * self.choice.alpha else None
 
@@ -131,7 +131,7 @@ def solve_kernel(
     *,
     intercept: bool,
 ) -> KernelRidge:
-    """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
+    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
     matrix = KernelMatrix.of(kernel(X, X), intercept=intercept)
     y_mean = float(y.mean()) if intercept else 0.0
     z = matrix.U.T @ (y - y_mean)

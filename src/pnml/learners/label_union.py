@@ -21,7 +21,7 @@ from pnml.learners.protocol import Inputs
 
 
 class _Parts(NamedTuple):
-    """What the members say of rows."""
+    """Results of the members for rows."""
 
     dist: Categorical
     shares: FloatArray  # (n, m)  probability of the labels that each member explains best
@@ -29,7 +29,7 @@ class _Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelUnion:
-    """One answer that follows whichever member explains the label best.
+    """Envelope of classifiers: follows the member that explains the label best.
 
     It takes a list with the rows of each member.
     """
@@ -48,7 +48,7 @@ class LabelUnion:
 
     @cached_property
     def loo(self) -> LabelsLeftOut:
-        """Sampled training rows, judged by the union of what each member says without them."""
+        """Leave-one-out of sampled training rows, by the union of the members."""
         parts = [member.sample for member in self.members]
         log_q = np.stack([part.log_prob for part in parts])
         shares = universality.label_shares(log_q)
@@ -85,10 +85,10 @@ class LabelUnion:
 
     def explain(self, X: Sequence[Any]) -> FloatArray:
         """Mean of the members' explanations, by the labels that each explains best. Eq. (U7)."""
-        shares, every = self._parts(X).shares, self.feature_names
-        total = np.zeros((len(shares), len(every)))
+        shares, all_names = self._parts(X).shares, self.feature_names
+        total = np.zeros((len(shares), len(all_names)))
         for share, member, names, rows in zip(shares.T, self.members, self.names, X, strict=True):
-            columns = [every.index(name) for name in names]
+            columns = [all_names.index(name) for name in names]
             part = np.asarray(member.explain(rows), dtype=float)
             total[:, columns] += np.where(share[:, None] > 0, part, 0.0) * share[:, None]
         return _like(total, X)
@@ -112,7 +112,7 @@ def _union(log_q: FloatArray, regrets: FloatArray, shares: FloatArray) -> Catego
 
 
 def _mixed(shares: FloatArray, values: FloatArray) -> FloatArray:
-    """Mean of values (n, m) of the members, one without a share having no say."""
+    """Mean of values (n, m), weighted by the shares; a member without a share is ignored."""
     parts = np.multiply(shares, values, where=shares > 0, out=np.zeros_like(shares))
     mixed: FloatArray = parts.sum(axis=1)
     return mixed

@@ -25,7 +25,7 @@ from pnml.learners.protocol import Inputs, rises_with
 # Penalties run from the one that empties the model to a share of the median feature's own.
 _PENALTIES, _MOST_PENALTIES, _SMALLEST_PENALTY = 16, 40, 1e-3
 # Noise variances run from the floor to this many mean squared residuals, and at least to a tenth
-# of the variance of y: walks are the longer, the larger the largest.
+# of the variance of y. A larger maximum makes longer walks.
 _NOISES, _RESIDUALS, _LEAST_REACH = 60, 4.0, 0.1
 # A fold is a walk of milliseconds, so the path looks at fewer rows than the summary.
 _PATH_ROWS, _SUMMARY_ROWS = 40, 200
@@ -52,7 +52,7 @@ class Lasso(Chosen):
         return self.fit.predictive(rows, self.choice.noise_variance)
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats: shorter walks than the whole distribution needs."""
+        """Regret of rows, in nats; needs shorter walks than the full distribution."""
         rows = np.asarray(X, dtype=float)
         return self.fit.regret(rows, np.array([self.choice.noise_variance]))[:, 0]
 
@@ -102,7 +102,7 @@ def solve_lasso(
     *,
     intercept: bool,
 ) -> Lasso:
-    """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
+    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
     if alpha == 0:
         raise InputError(
             'alpha is 0, but penalty="l1" weighs models by their norm and needs alpha > 0; '
@@ -130,16 +130,16 @@ def _choose(rows: _Centred, noise_variance: float | None, interpolates: bool) ->
     per_decade = _PENALTIES / -np.log10(_SMALLEST_PENALTY)
     count = max(_PENALTIES, int(per_decade * np.log10(largest / least)))
     penalties = np.geomspace(largest, least, min(count, _MOST_PENALTIES))
-    some = some_rows(len(rows.X), _PATH_ROWS)
+    sample = some_rows(len(rows.X), _PATH_ROWS)
     coefs = lasso(gram, moment, penalties)
-    found = []
+    scores = []
     for penalty, coef in zip(penalties, coefs, strict=True):
         noises = rows.noises(coef) if noise_variance is None else np.array([noise_variance])
-        losses, _ = rows.folds(float(penalty), coef).losses(some, noises)
+        losses, _ = rows.folds(float(penalty), coef).losses(sample, noises)
         best = int(np.argmin(losses.mean(axis=0)))
-        error = float(losses[:, best].std() / np.sqrt(len(some)))
-        found.append((float(noises[best]), float(losses[:, best].mean()), error))
-    noise, loss, errors = (np.array(column) for column in zip(*found, strict=True))
+        error = float(losses[:, best].std() / np.sqrt(len(sample)))
+        scores.append((float(noises[best]), float(losses[:, best].mean()), error))
+    noise, loss, errors = (np.array(column) for column in zip(*scores, strict=True))
     path = Path(penalties, noise, loss)
     at = path.cautious(float(errors[path.best()])) if interpolates else path.best()
     return path, float(penalties[at])
@@ -153,14 +153,14 @@ def _summarise(
         nothing = np.zeros(0)
         loo = LeaveOneOut(nothing, nothing, nothing, nothing, nothing, path)
         return Choice(alpha, float(noise_variance or 0.0), loo)
-    folds, some = rows.folds(alpha, fit.coef), some_rows(len(rows.X), _SUMMARY_ROWS)
+    folds, sample = rows.folds(alpha, fit.coef), some_rows(len(rows.X), _SUMMARY_ROWS)
     if noise_variance is None:
         noises = rows.noises(fit.coef)
-        losses, _ = folds.losses(some, noises)
+        losses, _ = folds.losses(sample, noises)
         noise_variance = float(noises[np.argmin(losses.mean(axis=0))])
-    dist = folds.predictive(some, noise_variance)
-    y = rows.y[some]
+    dist = folds.predictive(sample, noise_variance)
+    y = rows.y[sample]
     loo = LeaveOneOut(
-        y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(some)), path
+        y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(sample)), path
     )
     return Choice(alpha, noise_variance, loo)

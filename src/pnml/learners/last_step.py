@@ -1,4 +1,4 @@
-"""A classifier of scikit-learn as seen from outside: its features, probabilities and penalty."""
+"""Features, probabilities and penalty of the last step of a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pnml.learners.protocol import Inputs
 
 @dataclass(frozen=True)
 class LastStep:
-    """The last step of a fitted classifier, and rows as that step sees them."""
+    """The last step of a fitted classifier, and the rows that reach it."""
 
     classifier: Any
     given: Any  # the rows in the kind that the step was fitted to
@@ -28,7 +28,7 @@ class LastStep:
 
     @classmethod
     def of(cls, estimator: Any, given: Any, values: FloatArray | None = None) -> LastStep:
-        """Take rows through all steps but the last; `values` are the rows where there are none."""
+        """Transform rows by all steps but the last; without such steps, `values` are the rows."""
         step = unfrozen(estimator)
         steps = isinstance(step, Pipeline)
         while isinstance(step, Pipeline):
@@ -50,11 +50,11 @@ class LastStep:
         return Inputs(table=isinstance(unfrozen(estimator), Pipeline), names=True)
 
     def log_probabilities(self) -> FloatArray:
-        """Log-probabilities (n, C) of the classes, from logits where there are any."""
+        """Log-probabilities (n, C) of the classes, from logits if the model has them."""
         logits = self._logits()
         if logits is not None:
-            found: FloatArray = softmax.log_softmax(logits)
-            return found
+            log_prob: FloatArray = softmax.log_softmax(logits)
+            return log_prob
         with np.errstate(divide="ignore"):  # a class may have probability 0
             if hasattr(self.classifier, "predict_log_proba"):
                 return np.asarray(self.classifier.predict_log_proba(self.given), dtype=float)
@@ -79,7 +79,7 @@ class LastStep:
 
 
 def ridge_of(model: Any) -> float | None:
-    """The ℓ2 penalty 1/C of a logistic regression; None of other models and penalties."""
+    """The ℓ2 penalty 1/C of a logistic regression; None for other models and penalties."""
     if type(model) is not LogisticRegression or model.penalty not in ("deprecated", "l2", None):
         return None
     if model.penalty is None:
@@ -88,7 +88,7 @@ def ridge_of(model: Any) -> float | None:
 
 
 def last_of(estimator: Any) -> Any:
-    """The last step of a Pipeline, fitted or not, and other estimators themselves."""
+    """The last step of a Pipeline, fitted or not; another estimator is its own last step."""
     step = unfrozen(estimator)
     while isinstance(step, Pipeline):
         step = unfrozen(step.steps[-1][1])
@@ -103,14 +103,14 @@ def _numbers(rows: Any) -> FloatArray:
 
 
 def unfrozen(estimator: Any) -> Any:
-    """The estimator itself, where it was frozen to keep it from being fitted again."""
+    """The estimator inside a FrozenEstimator, or the estimator itself."""
     while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
 
 
 def refuse_without_probabilities(estimator: Any) -> None:
-    """Raise where an estimator cannot tell how probable the classes are."""
+    """Raise if an estimator has no class probabilities."""
     if not hasattr(estimator, "predict_proba"):
         raise InputError(
             f"estimator is a {type(unfrozen(estimator)).__name__} without predict_proba, but pNML "

@@ -34,7 +34,7 @@ class CellRows:
     leaf: IntArray  # (n, T)  leaf of each tree, counted over all trees
     columns: Columns
     Z: FloatArray  # (n, p)  standardised features of the columns
-    never_seen: BoolArray  # (n, columns)  whether a value is of a kind that training never had
+    never_seen: BoolArray  # (n, columns)  whether a value is of a kind unseen in training
 
     def __len__(self) -> int:
         return len(self.leaf)
@@ -45,7 +45,7 @@ class CellRows:
 
 @dataclass(frozen=True)
 class LeafCells:
-    """A fitted value: cells of all trees, and the geometry of some or all of them."""
+    """Fitted learner: the cells of all trees, and the geometry of some or all of them."""
 
     ends: Annotated[IntArray, "t"]  # leaves of tree t are ends[t] to ends[t + 1]
     kept: Annotated[IntArray, "s"]  # trees of the geometry
@@ -76,7 +76,7 @@ class LeafCells:
         return _largest_excess(self.ranges.excess(rows.columns.numbers))
 
     def evidence(self, rows: CellRows, regret: FloatArray | None = None) -> Evidence:
-        """Regret, excess, and whether a row shows something that training never had."""
+        """Regret, excess, and whether a row has a value unseen in training."""
         strange = np.any(rows.never_seen, axis=1)
         return Evidence(
             self.regret(rows) if regret is None else regret, None, strange, self.excess(rows)
@@ -93,7 +93,7 @@ class LeafCells:
         return out
 
     def outside(self, rows: CellRows) -> BoolArray:
-        """Whether each column (n, columns) leaves its training range or is of a kind never seen."""
+        """Whether each column (n, columns) is outside its training range or of an unseen kind."""
         beyond = self.ranges.excess(rows.columns.numbers) > 0
         out = rows.never_seen.copy()
         out[:, self.places[: beyond.shape[1]]] |= beyond
@@ -111,7 +111,7 @@ class LeafCells:
         return LeafAttribution.of(self.geometry, self.groups)
 
     def _kept(self, leaf: IntArray, inside: BoolArray) -> tuple[IntArray, BoolArray]:
-        """Leaves and cells of the trees of the geometry, in its own counting."""
+        """Leaves and cells of the trees in the geometry, with its leaf numbers."""
         if len(self.kept) == leaf.shape[1]:
             return leaf, inside
         shift = self.geometry.ends[:-1] - self.ends[self.kept]
@@ -127,7 +127,7 @@ def count_cells(
     places: IntArray,
     kept: IntArray,
 ) -> LeafCells:
-    """Count training rows, of which none has the weight 0.
+    """Fit to training rows, all of positive weight.
 
     `words` is the number of words in all columns, `kept` the trees whose leaves enter the Gram.
     """

@@ -24,14 +24,14 @@ from pnml.core.trust import Evidence
 from pnml.learners.chosen import Chosen
 from pnml.learners.protocol import Inputs
 
-# Share of the targets' squares that is left where rows are interpolated: a stream, which finds
-# it as a difference, cannot see much less.
+# Rows are interpolated if the residual is below this share of the targets' squares: a stream,
+# which computes it as a difference, cannot resolve much less.
 _NOTHING = 1e-13
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows whose folds are looked at: all of them, or a stream's sample."""
+    """Training rows for leave-one-out: all of them, or the sample of a stream."""
 
     X: FloatArray  # (n, d)
     y: FloatArray  # (n,)
@@ -46,7 +46,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Method:
-    """How folds are judged, and what is said of new rows."""
+    """The scoring of folds, and the distribution of new rows."""
 
     folds: FoldRule
     predictive: Callable[[Spectrum, FloatArray, float, float], Predictive]
@@ -73,7 +73,7 @@ class LeastSquares(Chosen):
 
     @cached_property
     def geometry(self) -> Spectrum:
-        """The spectrum with the directions that rows lack, where a penalty makes that safe."""
+        """The spectrum with missing directions added, if a penalty makes that safe."""
         return self.spectrum.completed(self.choice.alpha)
 
     def predictive(self, X: FloatArray) -> Predictive:
@@ -118,7 +118,7 @@ def solve(
     *,
     intercept: bool,
 ) -> LeastSquares:
-    """Fit; None for alpha or noise_variance has it chosen by pooled leave-one-out log-loss."""
+    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
     unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
     if isinstance(statistic, Factor):
         spectrum = Spectrum.of_factor(statistic, intercept=intercept, unit_columns=unit_columns)

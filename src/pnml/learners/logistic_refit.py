@@ -1,4 +1,4 @@
-"""A classifier whose genie is a logistic regression trained again for every label of a row."""
+"""Classifier whose genie retrains a logistic regression for every label of a row."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from pnml.learners.one_step import LeftOutSample, OnLastStep, Training, sampled_
 
 @dataclass(frozen=True)
 class LogisticPNML(LabelsLeftOut):
-    """Training rows judged by logistic regressions trained without them. Eq. (H11).
+    """Leave-one-out results of logistic regressions. Eq. (H11).
 
-    The rows are all of them up to 200, and 200 drawn at random of more. Of a row that counts
+    The rows are all training rows, or 200 drawn at random if there are more. If a row counts
     several times, one copy is left out. Arrays are (k,).
     """
 
-    index: Annotated[npt.NDArray[np.int64], "n"]  # which of the training rows
+    index: Annotated[npt.NDArray[np.int64], "n"]  # indices of the training rows
     log_prob: Annotated[FloatArray, "n c"]  # pNML probabilities of all labels
     errors: Annotated[FloatArray, "n"]  # largest errors of the regrets, as their certificates say
 
@@ -47,7 +47,7 @@ class LogisticRefit(OnLastStep):
 
     @staticmethod
     def check(estimator: Any) -> None:
-        """Raise where the estimator does not minimise what is minimised here. Eq. (H12)."""
+        """Raise if the estimator minimises another objective. Eq. (H12)."""
         step = last_of(estimator)
         if type(step) is not LogisticRegression:
             raise InputError(
@@ -80,50 +80,50 @@ class LogisticRefit(OnLastStep):
         return self.loo.reference
 
     def predictive(self, X: Any) -> Categorical:
-        """Probabilities and regrets; the leverage has no part in them."""
-        found = self._refits(LastStep.of(self.classifier, X))
-        return Categorical(softmax.log_softmax(found.log_genie), found.regret)
+        """Probabilities and regrets; they do not depend on the leverage."""
+        refits = self._refits(LastStep.of(self.classifier, X))
+        return Categorical(softmax.log_softmax(refits.log_genie), refits.regret)
 
     def regret(self, X: Any) -> FloatArray:
-        """Regrets alone, at the same price."""
+        """Regrets alone, at the same cost."""
         step = LastStep.of(self.classifier, X)
         rows = self.geometry.rows(step.values)
         regret: FloatArray = like_input(self._refits(step).regret, rows)
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret, by refits where it is not known yet, and the leverage. Eq. (F8)."""
+        """The regret, computed by refits if not given, and the leverage. Eq. (F8)."""
         step = LastStep.of(self.classifier, X)
-        found = self._refits(step).regret if regret is None else regret
-        return Evidence(found, self.geometry.leverage(step.values))
+        regrets = self._refits(step).regret if regret is None else regret
+        return Evidence(regrets, self.geometry.leverage(step.values))
 
     @cached_property
     def loo(self) -> LogisticPNML:
-        """Found when it is first asked for: a refit for every label of every row."""
+        """Leave-one-out results, computed on first use: a refit for every label of every row."""
         training = self.model.objective.training
         rows = sampled_rows(training.weights)
-        found = refit_left_out(self.model, rows, tol=self.tol)
-        _warn_unsure(found, self.tol)
-        log_prob: FloatArray = softmax.log_softmax(found.log_genie)
+        refits = refit_left_out(self.model, rows, tol=self.tol)
+        _warn_unsure(refits, self.tol)
+        log_prob: FloatArray = softmax.log_softmax(refits.log_genie)
         return LogisticPNML(
             leverages=self.leverages,
-            regrets=found.regret,
+            regrets=refits.regret,
             log_losses=-log_prob[np.arange(len(rows)), training.labels[rows]],
             weights=training.weights[rows],
             index=rows,
             log_prob=log_prob,
-            errors=found.error,
+            errors=refits.error,
         )
 
     @property
     def sample(self) -> LeftOutSample:
-        """Sampled training rows, each judged by all other rows."""
+        """Leave-one-out of sampled training rows."""
         return LeftOutSample(self.loo.log_prob, self.loo.regrets, self.loo.leverages)
 
     def _refits(self, step: LastStep) -> Refits:
-        found = refit(self.model, np.asarray(step.values, dtype=float), tol=self.tol)
-        _warn_unsure(found, self.tol)
-        return found
+        refits = refit(self.model, np.asarray(step.values, dtype=float), tol=self.tol)
+        _warn_unsure(refits, self.tol)
+        return refits
 
 
 def strength(model: LogisticRegression, n_classes: int) -> float:
@@ -137,7 +137,7 @@ def strength(model: LogisticRegression, n_classes: int) -> float:
 
 
 def _trained(training: Training) -> LogisticModel:
-    """The classifier itself, in softmax form and to the last digit."""
+    """The classifier in softmax form, refitted to full precision."""
     model, values = training.step.classifier, np.asarray(training.step.values, dtype=float)
     _refuse_foreign(model, training)
     coef, bias = np.asarray(model.coef_, dtype=float), np.asarray(model.intercept_, dtype=float)
@@ -166,7 +166,7 @@ def _trained(training: Training) -> LogisticModel:
 
 
 def _refuse_foreign(model: LogisticRegression, training: Training) -> None:
-    """Raise where a frozen classifier was fitted to other columns or classes."""
+    """Raise if a frozen classifier was fitted to other columns or classes."""
     width = training.step.values.shape[1]
     if model.coef_.shape[1] != width:
         raise InputError(
@@ -183,12 +183,12 @@ def _refuse_foreign(model: LogisticRegression, training: Training) -> None:
 
 
 def _refusals(model: LogisticRegression) -> list[tuple[str, str]]:
-    """What a logistic regression minimises that is not Eq. (H12), and what to pass instead."""
+    """Deviations of a logistic regression from Eq. (H12), and what to pass instead."""
     weights = model.class_weight
     even = weights is None or (
         isinstance(weights, Mapping) and all(weight == 1 for weight in weights.values())
     )
-    found = [
+    rules = [
         (ridge_of(model) is None, "an ℓ1 penalty", "l1_ratio=0"),
         (model.solver == "liblinear", 'solver="liblinear"', 'solver="lbfgs"'),
         (
@@ -202,15 +202,15 @@ def _refusals(model: LogisticRegression) -> list[tuple[str, str]]:
             'multi_class="auto"',
         ),
     ]
-    return [(wrong, cure) for is_so, wrong, cure in found if is_so]
+    return [(wrong, cure) for is_so, wrong, cure in rules if is_so]
 
 
-def _warn_unsure(found: Refits, tol: float) -> None:
-    unsure = int(np.sum(~found.converged))
+def _warn_unsure(refits: Refits, tol: float) -> None:
+    unsure = int(np.sum(~refits.converged))
     if unsure:
         warnings.warn(
-            f"The regrets of {unsure} of {len(found.converged)} rows are not certain to "
-            f"tol={tol:g}: the largest error may be {np.max(found.error):.2g} nats; scale the "
+            f"The regrets of {unsure} of {len(refits.converged)} rows are not certain to "
+            f"tol={tol:g}: the largest error may be {np.max(refits.error):.2g} nats; scale the "
             "features, pass a smaller C, or a larger tol.",
             ConditionWarning,
             stacklevel=4,

@@ -1,4 +1,4 @@
-"""The leaves of a fitted model as cells count them, whatever steps come before the trees."""
+"""The merged leaves of a fitted model, after any steps before its trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pnml.learners.leaf_maps import LeafMap, leaf_map_of, merged, thinned
 
 # A leaf of fewer training rows is merged with its neighbours: its cell would be nearly empty.
 _LEAST_ROWS = 20
-# Beyond so many leaves the Gram is slow; evenly spaced trees stand for the others in it.
+# With more leaves the Gram is slow; it then uses evenly spaced trees only.
 _MOST_LEAVES = 4_000
 
 
@@ -51,7 +51,7 @@ class ModelLeaves:
 
 
 def _last_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Rows as the last step of a model sees them, and that step."""
+    """Rows transformed for the last step of a model, and that step."""
     step = unfrozen(model)
     while isinstance(step, Pipeline):
         if len(step.steps) > 1:

@@ -96,7 +96,7 @@ def solve_norm_ball(
 ) -> NormBall:
     """Fit; None for the radius is the norm of the least-squares fit of smallest norm.
 
-    None for the noise has it chosen by pooled leave-one-out log-loss.
+    Pooled leave-one-out log-loss chooses the noise if it is None.
     """
     spectrum = Spectrum.of_factor(Factor.of(X, y), intercept=intercept, unit_columns=False)
     ball = _ball_of(spectrum, radius)

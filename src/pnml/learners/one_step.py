@@ -24,7 +24,7 @@ _MOST_LEFT_OUT = 200
 
 @dataclass(frozen=True)
 class Training:
-    """Training rows as the last step of a fitted classifier sees them."""
+    """Training rows at the last step of a fitted classifier."""
 
     classifier: Any  # the fitted classifier, or a Pipeline that ends in one
     geometry: FeatureGeometry
@@ -35,7 +35,7 @@ class Training:
 
 
 class LeftOutSample(NamedTuple):
-    """What is said of the rows of `sampled_rows`, each judged by all other rows."""
+    """Leave-one-out results of the rows of `sampled_rows`."""
 
     log_prob: FloatArray  # (k, C)
     regrets: FloatArray  # (k,)
@@ -72,7 +72,7 @@ class OneStep(OnLastStep):
 
     @staticmethod
     def check(estimator: Any) -> None:
-        """Raise where an estimator, which is not fitted yet, has no probabilities."""
+        """Raise if an unfitted estimator will have no probabilities."""
         refuse_without_probabilities(estimator)
 
     @classmethod
@@ -95,7 +95,7 @@ class OneStep(OnLastStep):
 
     @property
     def sample(self) -> LeftOutSample:
-        """Sampled training rows, each judged by all other rows. Eq. (F6)."""
+        """Leave-one-out of sampled training rows. Eq. (F6)."""
         rows = sampled_rows(self.loo.weights)
         return LeftOutSample(self.log_prob, self.loo.regrets[rows], self.loo.leverages[rows])
 
@@ -107,23 +107,25 @@ class OneStep(OnLastStep):
     def regret(self, X: Any) -> FloatArray:
         """Regrets alone. Eq. (F3)."""
         step = LastStep.of(self.classifier, X)
-        regret: FloatArray = like_input(self._judged(step).regret, self.geometry.rows(step.values))
+        regret: FloatArray = like_input(
+            self._evidence(step).regret, self.geometry.rows(step.values)
+        )
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret and the leverage, since sure classifiers have no regret far out. Eq. (F8)."""
+        """The regret and the leverage: confident classifiers have no regret far out. Eq. (F8)."""
         step = LastStep.of(self.classifier, X)
         if regret is not None:
             return Evidence(regret, self.geometry.leverage(step.values))
-        return self._judged(step)
+        return self._evidence(step)
 
-    def _judged(self, step: LastStep) -> Evidence:
+    def _evidence(self, step: LastStep) -> Evidence:
         leverage = self.geometry.leverage(step.values)
         return Evidence(softmax.regret(step.log_probabilities(), leverage), leverage)
 
 
 def sampled_rows(weights: FloatArray) -> npt.NDArray[np.int64]:
-    """Numbers (k,) of at most 200 of the rows that count, always the same ones."""
+    """Indices (k,) of at most 200 rows of positive weight, always the same ones."""
     rows = np.flatnonzero(weights > 0).astype(np.int64)
     if len(rows) <= _MOST_LEFT_OUT:
         return rows

@@ -16,7 +16,7 @@ from pnml.core.trust import Evidence, Reference
 
 @dataclass(frozen=True)
 class Inputs:
-    """Which rows a learner takes, so that its estimator knows what to check."""
+    """Requirements of a learner on its rows, which its estimator checks."""
 
     # A NaN or infinity in a row always reaches its result: n results are looked at instead of
     # n·d inputs.
@@ -34,15 +34,15 @@ class Inputs:
 
 
 class Learner(Protocol):
-    """What every fitted learner says of validated rows X."""
+    """Methods of every fitted learner, for validated rows X."""
 
     @property
     def inputs(self) -> Inputs:
-        """Which rows it takes."""
+        """Requirements on the rows."""
 
     @property
     def loo(self) -> Any:
-        """Training rows, each judged by the others: it has ``log_loss`` and ``threshold``."""
+        """Leave-one-out of the training rows, with ``log_loss`` and ``threshold``."""
 
     @property
     def reference(self) -> Reference:
@@ -55,7 +55,7 @@ class Learner(Protocol):
         """Leverage (n,) of rows, ≥ 0; exp(regret) − 1 where the learner has no other."""
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """What the verdict on rows is made from; `regret` where it is known already."""
+        """Inputs of the verdict on rows; pass `regret` if it is already known."""
 
     def explain(self, X: Any) -> FloatArray:
         """Share of each feature in the leverage of rows, ≥ 0."""
@@ -68,13 +68,13 @@ class Regression(Learner, Protocol):
         """Distribution of the labels of rows."""
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Mean of that distribution alone, where it costs less."""
+        """Mean of the distribution alone, which may be cheaper."""
 
 
 class Classification(Learner, Protocol):
     """A fitted learner whose labels are classes.
 
-    Its regrets and explanations come in the dtype of the rows as its leverage sees them.
+    Its regrets and explanations have the dtype of the rows in its leverage.
     """
 
     def predictive(self, X: Any) -> Categorical:

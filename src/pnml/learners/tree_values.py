@@ -57,18 +57,18 @@ class TreeValues(CountedTrees[ValueLeaves]):
 def count_values(rows: RowsToCount, y: FloatArray, noise_variance: float | None) -> TreeValues:
     """Average targets (n,) in the leaves.
 
-    None for the noise has it chosen by pooled leave-one-out log-loss.
+    Pooled leave-one-out log-loss chooses the noise if it is None.
     """
     partition, X, weights = rows.partition, rows.X, rows.weights
     leaves = ValueLeaves.of(partition, X, y, weights)
     folds = leave_values_out(leaves, partition, X, y, weights)
-    noise = _chosen(folds, y) if noise_variance is None else noise_variance
-    loo = folds.judged(noise)
+    noise = _choose_noise(folds, y) if noise_variance is None else noise_variance
+    loo = folds.leave_one_out(noise)
     return TreeValues(partition, leaves, rows.seen(leaves, loo), noise, loo)
 
 
-def _chosen(folds: ValueFolds, y: FloatArray) -> float:
-    """The noise of least pooled log-loss, but no less than a share of the spread. Eq. (T9)."""
+def _choose_noise(folds: ValueFolds, y: FloatArray) -> float:
+    """The noise with the smallest pooled log-loss, at least a share of the spread. Eq. (T9)."""
     noise = folds.noise_variance
     if np.isnan(noise):
         raise InputError(

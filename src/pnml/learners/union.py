@@ -17,7 +17,7 @@ from pnml.learners.protocol import Inputs, Regression, rises_with
 
 @dataclass(frozen=True)
 class Union:
-    """One distribution that follows whichever member explains the label best."""
+    """Envelope of learners: follows the member that explains the label best."""
 
     members: tuple[Regression, ...]
     loo: LeaveOneOut

@@ -1,4 +1,4 @@
-"""What an ONNX file takes and gives."""
+"""Inputs and outputs of an ONNX file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def contents(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, st
     'float (rows)'
     """
     graph = onnx.load(os.fspath(path)).graph
-    inputs = {value.name: _told(value) for value in graph.input}
-    return inputs, {value.name: _told(value) for value in graph.output}
+    inputs = {value.name: _type_and_shape(value) for value in graph.input}
+    return inputs, {value.name: _type_and_shape(value) for value in graph.output}
 
 
-def _told(value: Any) -> str:
+def _type_and_shape(value: Any) -> str:
     tensor = value.type.tensor_type
     axes = ", ".join(str(axis.dim_param or axis.dim_value) for axis in tensor.shape.dim)
     return f"{TensorProto.DataType.Name(tensor.elem_type).lower()} ({axes})"

@@ -1,4 +1,4 @@
-"""Steps of scikit-learn that skl2onnx knows in float32 only, or not to the last digit."""
+"""Converters for steps of scikit-learn that skl2onnx converts in float32 only, or inexactly."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Step:
 
 
 def impute(scope: Any, operator: Any, container: Any) -> None:
-    """Numbers in the place of those that are missing, and indicators beside them."""
+    """Fill missing numbers, and add indicator columns."""
     model = operator.raw_operator
     if isinstance(operator.inputs[0].type, StringTensorType):
         convert_sklearn_imputer(scope, operator, container)
@@ -66,8 +66,8 @@ def impute(scope: Any, operator: Any, container: Any) -> None:
     fill = step.constant(model.statistics_[kept])
     parts = [step.node("Where", _missing(step, values), fill, values)]
     if model.indicator_ is not None:
-        asked = step.columns(model.indicator_.features_)
-        parts.append(step.node("Cast", _missing(step, asked), to=step.element))
+        indicated = step.columns(model.indicator_.features_)
+        parts.append(step.node("Cast", _missing(step, indicated), to=step.element))
     step.end(parts)
 
 
@@ -89,7 +89,7 @@ def _impute_shape(operator: Any) -> None:
 
 
 def one_hot(scope: Any, operator: Any, container: Any) -> None:
-    """A column for each category; of numbers by comparison, so that 1.5 is not taken for 1."""
+    """One column per category; numbers are compared, so that 1.5 does not match 1."""
     if not _of_numbers(operator):
         convert_sklearn_one_hot_encoder(scope, operator, container)
         return
@@ -109,7 +109,7 @@ def _one_hot_shape(operator: Any) -> None:
 
 
 def _categories(encoder: Any) -> list[npt.NDArray[Any]]:
-    """The categories of each column that have a place of their own."""
+    """The categories of each column that have their own output column."""
     dropped = [None] * len(encoder.categories_) if encoder.drop_idx_ is None else encoder.drop_idx_
     pairs = zip(encoder.categories_, dropped, strict=True)
     return [c if at is None else np.delete(c, int(at)) for c, at in pairs]

@@ -10,7 +10,7 @@ from pnml.errors import InputError
 from pnml.runtime.atomic import check_path, reason, write_whole
 
 _DTYPES = ("float32", "float64")
-# What `pip install "pnml[onnx]"` brings.
+# Packages of `pip install "pnml[onnx]"`.
 _EXTRA = {"onnx", "skl2onnx", "onnxscript"}
 
 
@@ -21,18 +21,18 @@ def export_onnx(
 
     The graph takes any number of rows. Regressors have the outputs ``prediction``, ``std`` and
     ``regret``; classifiers ``log_prob``, with the classes in the metadata of the file, and
-    ``regret``. Sums are in float64 whatever the dtype, as everywhere in this library. The file
-    appears whole or not at all.
+    ``regret``. Sums are in float64 for either dtype, as everywhere in this library. The file is
+    written completely or not at all.
 
     Parameters
     ----------
     model : fitted PNMLRegressor, LpNMLRegressor with ``penalty="l2"``, PNMLClassifier with
         ``method="analytic"``, Pipeline that ends in one of them, `pnml.nn.LastLayerPNML`, or
-        model of a table that `pnml fit` has made.
+        model of a table from `pnml fit`.
     path : str or path
-        By custom it ends in ``.onnx``. A file that is there is replaced.
+        It usually ends in ``.onnx``. An existing file is replaced.
     dtype : "float32" or "float64", default="float32"
-        Of numbers that go in and come out. A network keeps its own inputs.
+        Of the inputs and outputs. A network keeps the dtype of its own inputs.
     example : optional
         Some rows as the model takes them: needed for networks, and for Pipelines that read text.
         Columns of a DataFrame become one input each.
@@ -54,7 +54,7 @@ def export_onnx(
             'dtype="float64".'
         )
     try:
-        made = _built(model, dtype, example)
+        proto = _built(model, dtype, example)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
@@ -63,7 +63,7 @@ def export_onnx(
             f'export_onnx needs {missing}, which is not installed; run pip install "pnml[onnx]".'
         ) from error
     try:
-        write_whole(path, [made])
+        write_whole(path, [proto])
     except InputError:
         raise
     except (OSError, ValueError) as error:
@@ -71,21 +71,21 @@ def export_onnx(
 
 
 def _built(model: Any, dtype: str, example: Any) -> bytes:
-    """The bytes of the file. What knows a kind of model is imported when there is one."""
-    made: Any
+    """The bytes of the file. The converter of each kind of model is imported on demand."""
+    proto: Any
     if _is(model, "pnml.nn.last_layer", "LastLayerPNML"):
         from pnml.onnx.networks import network_graph
 
-        made = network_graph(model, dtype, example)
+        proto = network_graph(model, dtype, example)
     elif _is(model, "pnml.tables.model", "TableModel"):
         from pnml.onnx.tables import table_graph
 
-        made = table_graph(model, dtype)
+        proto = table_graph(model, dtype)
     else:
         from pnml.onnx.pipelines import pipeline_graph
 
-        made = pipeline_graph(model, dtype, example)
-    data: bytes = made.SerializeToString()
+        proto = pipeline_graph(model, dtype, example)
+    data: bytes = proto.SerializeToString()
     return data
 
 

@@ -1,4 +1,4 @@
-"""An ONNX graph in the making: nodes, constants, graphs of others, and the model in the end."""
+"""Builder of an ONNX graph: nodes, constants, absorbed graphs, and the final model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Dimensions = list[int | str | None]
 
 
 class Graph:
-    """Nodes in the order in which they run. The same node asked for twice is there once."""
+    """Nodes in the order in which they run. Equal nodes are stored once."""
 
     def __init__(self) -> None:
         self._nodes: list[onnx.NodeProto] = []
@@ -40,7 +40,7 @@ class Graph:
         return name
 
     def constant(self, value: npt.ArrayLike) -> str:
-        """A constant; equal ones are stored once."""
+        """The name of a constant; equal constants are stored once."""
         array = np.ascontiguousarray(value).reshape(np.shape(value))  # 0-d stays 0-d
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
@@ -62,7 +62,7 @@ class Graph:
         return self._known[key]
 
     def absorb(self, model: onnx.ModelProto, prefix: str, fed: Mapping[str, str]) -> list[str]:
-        """Take the nodes of another graph, its inputs fed by name; its outputs come back."""
+        """Copy the nodes of another graph, with inputs fed by name; return its outputs."""
         known = dict(fed)
 
         def renamed(name: str) -> str:
@@ -81,7 +81,7 @@ class Graph:
                 )
             copy = onnx.NodeProto()
             copy.CopyFrom(node)
-            del copy.metadata_props[:]  # paths of the machine it was made on
+            del copy.metadata_props[:]  # paths of the machine of the export
             copy.name = prefix + node.name if node.name else ""
             copy.input[:] = map(renamed, node.input)
             copy.output[:] = map(renamed, node.output)
@@ -95,11 +95,11 @@ class Graph:
         self, outputs: Mapping[str, tuple[str, int, Dimensions]], about: Mapping[str, str]
     ) -> onnx.ModelProto:
         """A checked model with these outputs, each a value, its element type and its shape."""
-        taken = sorted({value.name for value in self._inputs} & set(outputs))
-        if taken:
+        clashes = sorted({value.name for value in self._inputs} & set(outputs))
+        if clashes:
             raise InputError(
-                f"A column is called {taken[0]!r}, which is what an output of the graph is called; "
-                "rename it and fit again."
+                f"A column is called {clashes[0]!r}, which is what an output of the graph is "
+                "called; rename it and fit again."
             )
         nodes = self._needed(self._ending({n: value for n, (value, _, _) in outputs.items()}))
         nodes = _kept_apart(nodes, self._numbers())
@@ -113,24 +113,24 @@ class Graph:
         inputs = [value for value in self._inputs if value.name in used]
         graph = helper.make_graph(nodes, "pnml", inputs, declared, constants)
         domains = {node.domain for node in nodes} | {""}
-        made = helper.make_model(
+        proto = helper.make_model(
             graph,
             producer_name="pnml",
             producer_version=__version__,
             ir_version=self._ir_version,
             opset_imports=[helper.make_opsetid(d, self._opsets[d]) for d in sorted(domains)],
         )
-        helper.set_model_props(made, dict(about))
-        onnx.checker.check_model(made, full_check=True)
-        return made
+        helper.set_model_props(proto, dict(about))
+        onnx.checker.check_model(proto, full_check=True)
+        return proto
 
     def _ending(self, outputs: Mapping[str, str]) -> tuple[list[onnx.NodeProto], set[str]]:
-        """The nodes, with the names of outputs in the place of those of the values that they are.
+        """The nodes, with output values renamed to the names of the outputs.
 
-        A node for each output that only gives it its name would cost a microsecond a call.
+        A separate node to name each output would cost a microsecond per call.
         """
-        made = {name for node in self._nodes for name in node.output}
-        named = {value: name for name, value in outputs.items() if value in made}
+        produced = {name for node in self._nodes for name in node.output}
+        named = {value: name for name, value in outputs.items() if value in produced}
         nodes = []
         for node in self._nodes:
             copy = onnx.NodeProto()
@@ -173,9 +173,9 @@ class Graph:
 
 
 def _kept_apart(nodes: list[onnx.NodeProto], numbers: set[str]) -> list[onnx.NodeProto]:
-    """The nodes, with a node that does nothing between factors and products of matrices.
+    """The nodes, with an identity node between factors and matrix products.
 
-    onnxruntime would make one of the two, and round the factor to float32.
+    onnxruntime would fuse the two, and round the factor to float32.
     """
     scaled = {n.output[0] for n in nodes if n.op_type in ("Mul", "Div") and numbers & {*n.input}}
     products = {n.output[0] for n in nodes if n.op_type == "MatMul"}

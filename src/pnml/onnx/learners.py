@@ -1,4 +1,4 @@
-"""What each learner says of traced rows: the outputs of its graph."""
+"""Outputs of each learner as a graph of traced rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KNOWN = (
 
 
 def learner_in(model: Any) -> Any:
-    """The value of a fitted estimator; raises where none can be a graph, or it is not fitted."""
+    """The learner of a fitted estimator; raises if it has no graph or is not fitted."""
     if not hasattr(model, "learner_"):
         if hasattr(type(model), "reference_") and not hasattr(model, "estimator_"):
             check_is_fitted(model)
@@ -38,7 +38,7 @@ def learner_in(model: Any) -> Any:
 
 @singledispatch
 def refuse(learner: Any, name: str) -> None:
-    """Raise where a fitted learner has no graph: all have none that are not registered here."""
+    """Raise if a fitted learner is not registered here, so that it has no graph."""
     raise InputError(f"A {name} cannot be exported to ONNX; {_KNOWN}.")
 
 
@@ -66,7 +66,7 @@ def _(learner: LogisticRefit, name: str) -> None:
 
 @singledispatch
 def outputs(learner: Any, X: Traced, log_p: Traced | None) -> Outputs:
-    """What a learner says of traced rows X; `log_p` comes from the classifier inside."""
+    """Outputs of a learner on traced rows X; `log_p` comes from the wrapped classifier."""
     raise TypeError(f"no graph is known of a {type(learner).__name__}")
 
 
@@ -87,18 +87,18 @@ def regression(learner: LeastSquares, X: Traced, log_p: Traced | None = None) ->
 
 @outputs.register
 def classification(learner: OneStep, X: Traced, log_p: Traced | None = None) -> Outputs:
-    """Log-probabilities and regret, from those of the classifier inside and its features."""
+    """Log-probabilities and regret, from the log-probabilities and features of the classifier."""
     geometry = learner.geometry
     X.graph.bounded = geometry.alpha > 0
     if geometry.normalize:
         norms = xp.sqrt(xp.vecdot(X, X))[..., None]
         X = X / xp.where(norms > 0, norms, 1.0)
-    found = softmax.predictive(log_p, geometry.spectrum.leverage(X, geometry.alpha))
-    return {"log_prob": found.log_prob, "regret": found.regret}
+    predictive = softmax.predictive(log_p, geometry.spectrum.leverage(X, geometry.alpha))
+    return {"log_prob": predictive.log_prob, "regret": predictive.regret}
 
 
 def lucky_terms(learner: LeastSquares, X: Traced) -> RidgeTerms:
-    """What the luckiness learner is made of. Eq. (L1)."""
+    """The terms of the luckiness learner. Eq. (L1)."""
     geometry, alpha = learner.geometry, learner.choice.alpha
     h2 = geometry.h2
     a, outside = geometry.coordinates(X)

@@ -18,7 +18,7 @@ from pnml.nn.last_layer import LastLayerPNML
 from pnml.nn.tasks import MULTILABEL, Task
 from pnml.onnx.graph import OPSET, ROWS, Dimensions, Graph, element_of
 from pnml.onnx.learners import Outputs
-from pnml.onnx.traced import Traced, given, taken
+from pnml.onnx.traced import Traced, as_output, as_traced
 
 # torch.onnx traces up to logits and leverage only: its log1p and expm1 lose digits.
 _LOGITS = Task("logits", lambda logits, leverage: logits, None)
@@ -49,21 +49,21 @@ class _Traceable(nn.Module):
 
 def network_graph(module: LastLayerPNML, dtype: str, example: Any) -> onnx.ModelProto:
     """The graph of a fitted module; `example` is a batch as its forward takes it."""
-    made = _exported(module, _batch(module, example))
+    proto = _exported(module, _batch(module, example))
     graph, fed = Graph(), {}
-    for value in made.graph.input:
+    for value in proto.graph.input:
         element = value.type.tensor_type.elem_type
         fed[value.name] = graph.input(value.name, element, _axes(value))
-    names = graph.absorb(made, "network_", fed)
-    axes = [_axes(value) for value in made.graph.output]
+    names = graph.absorb(proto, "network_", fed)
+    axes = [_axes(value) for value in proto.graph.output]
     parts = [
-        given(graph, name, "float64", tuple(a if isinstance(a, int) else -1 for a in sizes))
+        as_traced(graph, name, "float64", tuple(a if isinstance(a, int) else -1 for a in sizes))
         for name, sizes in zip(names, axes, strict=True)
     ]
     ends = {}
     for name, value in _outputs(module, *parts).items():
         shape = axes[2] if value.ndim == len(axes[2]) else axes[0]
-        ends[name] = (taken(value, dtype), element_of(dtype), shape)
+        ends[name] = (as_output(value, dtype), element_of(dtype), shape)
     return graph.model(ends, {"regret": "nats"})
 
 
@@ -129,8 +129,8 @@ def _exported(module: LastLayerPNML, batch: Any) -> onnx.ModelProto:
                 f"PyTorch cannot turn this network into ONNX: {_root(error)}; see what "
                 "torch.onnx.export(..., dynamo=True) takes."
             ) from error
-    made: Any = program
-    return made.model_proto  # type: ignore[no-any-return]
+    proto: Any = program
+    return proto.model_proto  # type: ignore[no-any-return]
 
 
 @contextmanager

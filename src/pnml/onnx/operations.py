@@ -1,7 +1,7 @@
-"""What can be done to traced arrays: the functions of the array API that `pnml.core` uses.
+"""Operations on traced arrays: the functions of the array API that `pnml.core` uses.
 
-Where ONNX has no such operator this file is exact where it matters: there is no log1p and no
-expm1, and log(1 + x) has no digits of a small regret.
+ONNX has no log1p and no expm1, and log(1 + x) loses the digits of a small regret; the versions
+here keep them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pnml.onnx.graph import Graph
 from pnml.onnx.traced import (
     FLOAT64,
     Traced,
+    add_node,
     broadcast,
     graph_of,
-    made,
     name_of,
     pairwise,
     shape_of,
 )
 
-# Beyond it 1 + x is x; of an infinite leverage there is nothing to correct either.
+# Beyond it 1 + x is x, so no correction is needed; nor for an infinite leverage.
 _LARGE = 1e16
 
 
@@ -42,7 +42,7 @@ def _add(a: Any, b: Any) -> Any:
     for nothing, other in ((a, b), (b, a)):
         if _is(nothing, 0.0) and shape_of(other) == shape:
             return other
-    graph = graph_of(a, b)  # what is full of 0 is needed whole here, for its shape
+    graph = graph_of(a, b)  # an array of zeros is needed in full here, for its shape
     names = [x.name if isinstance(x, Traced) else name_of(graph, x) for x in (a, b)]
     return Traced(graph, graph.add("Add", *names), shape)
 
@@ -75,12 +75,12 @@ def _matmul(a: Any, b: Any) -> Any:
     if _is(a, 0.0):
         return _nothing(a.graph, shape)
     if np.ndim(b) != 1:
-        return made("MatMul", shape, a, b)
+        return add_node("MatMul", shape, a, b)
     last = a.graph.constant(np.array([-1]))
     if np.all(b == 1.0):
-        return made("ReduceSum", shape, a, last, keepdims=0)
+        return add_node("ReduceSum", shape, a, last, keepdims=0)
     # onnxruntime takes five times as long for a vector as for a matrix of one column
-    return made("Squeeze", shape, made("MatMul", shape + (1,), a, b[:, None]), last)
+    return add_node("Squeeze", shape, add_node("MatMul", shape + (1,), a, b[:, None]), last)
 
 
 def _vecdot(a: Any, b: Any) -> Any:
@@ -89,41 +89,41 @@ def _vecdot(a: Any, b: Any) -> Any:
         return _nothing(a.graph, shape)
     last = a.graph.constant(np.array([-1]))
     if a is b:
-        return made("ReduceSumSquare", shape, a, last, keepdims=0)
-    return made("ReduceSum", shape, _multiply(a, b), last, keepdims=0)
+        return add_node("ReduceSumSquare", shape, a, last, keepdims=0)
+    return add_node("ReduceSum", shape, _multiply(a, b), last, keepdims=0)
 
 
 def _elementwise(operation: str, of_numbers: Callable[..., Any]) -> Callable[..., Any]:
     def function(a: Any) -> Any:
-        return made(operation, a.shape, a) if isinstance(a, Traced) else of_numbers(a)
+        return add_node(operation, a.shape, a) if isinstance(a, Traced) else of_numbers(a)
 
     return function
 
 
 def _log1p(a: Any) -> Any:
-    """log(1 + x) with all digits: log u and, where u = 1 + x was rounded, what that has lost."""
+    """log(1 + x) with all digits: log u, corrected for the rounding of u = 1 + x."""
     u = _add(1.0, a)
     lost = a - (u - 1.0)
     lost = lost if a.graph.bounded else where(a < _LARGE, lost, 0.0)
-    return made("Log", u.shape, u) + lost / u
+    return add_node("Log", u.shape, u) + lost / u
 
 
 def _expm1(a: Any) -> Any:
     """exp(x) − 1 with all digits, as tanh(x/2) (exp(x) + 1)."""
-    return made("Tanh", a.shape, a * 0.5) * (made("Exp", a.shape, a) + 1.0)
+    return add_node("Tanh", a.shape, a * 0.5) * (add_node("Exp", a.shape, a) + 1.0)
 
 
 def _isinf(a: Any) -> Any:
     if not isinstance(a, Traced):
         return np.isinf(a)
-    return False if a.graph.bounded else made("IsInf", a.shape, a)
+    return False if a.graph.bounded else add_node("IsInf", a.shape, a)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """One or the other, element by element."""
+    """Elementwise choice between a and b."""
     if condition is False:
         return b
-    return made("Where", broadcast(condition, a, b), condition, a, b)
+    return add_node("Where", broadcast(condition, a, b), condition, a, b)
 
 
 def _clip(a: Any, least: float | None = None, most: float | None = None) -> Any:
@@ -136,42 +136,42 @@ def _reduction(operation: str) -> Callable[..., Traced]:
         shape = list(a.shape)
         shape[axis : axis + 1 or None] = [1] if keepdims else []
         axes = a.graph.constant(np.array([axis]))
-        return made(operation, tuple(shape), a, axes, keepdims=int(keepdims))
+        return add_node(operation, tuple(shape), a, axes, keepdims=int(keepdims))
 
     return function
 
 
 def _all(a: Traced, axis: int) -> Traced:
-    numbers = made("Cast", a.shape, a, to=TensorProto.INT32)
+    numbers = add_node("Cast", a.shape, a, to=TensorProto.INT32)
     least = _reduction("ReduceMin")(numbers, axis)
-    return made("Cast", least.shape, least, to=TensorProto.BOOL)
+    return add_node("Cast", least.shape, least, to=TensorProto.BOOL)
 
 
 def _reshape(a: Traced, shape: tuple[int, ...]) -> Traced:
-    """A shape in which what is not known, or a multiple of it, is −1."""
+    """Reshape; −1 in the shape is an unknown size, or a multiple of it."""
     wanted = tuple(-1 if size < 0 else size for size in shape)
-    return made("Reshape", wanted, a, a.graph.constant(np.array(wanted)))
+    return add_node("Reshape", wanted, a, a.graph.constant(np.array(wanted)))
 
 
 def _broadcast_to(a: Traced, shape: tuple[int, ...]) -> Traced:
     wanted = np.array([max(size, 1) for size in shape])
-    return made("Expand", broadcast(a, np.empty(wanted)), a, a.graph.constant(wanted))
+    return add_node("Expand", broadcast(a, np.empty(wanted)), a, a.graph.constant(wanted))
 
 
 def _stack(values: list[Traced], axis: int) -> Traced:
     apart = [value[..., None] for value in values]
-    return made("Concat", values[0].shape + (len(values),), *apart, axis=axis)
+    return add_node("Concat", values[0].shape + (len(values),), *apart, axis=axis)
 
 
 def _full_like(a: Traced, number: float) -> Traced:
-    """An array of one number; whoever can do with the number alone takes that."""
+    """An array filled with one number, which operations may use as a scalar."""
     size = a.graph.add("Shape", a.name)
     name = a.graph.add("Expand", a.graph.constant(np.float64(number)), size)
     return Traced(a.graph, name, a.shape, FLOAT64, float(number))
 
 
 def _nothing(graph: Graph, shape: tuple[int, ...]) -> Traced:
-    """Zeros that are the number 0 wherever they are used."""
+    """Zeros, used as the scalar 0."""
     return Traced(graph, graph.constant(np.float64(0.0)), shape, FLOAT64, 0.0)
 
 
@@ -180,25 +180,25 @@ def _numbers(values: npt.ArrayLike, **_: Any) -> npt.NDArray[np.float64]:
 
 
 def log_softmax(logits: Traced) -> Traced:
-    """Logarithms of the probabilities of classes on the last axis: an operator of its own."""
-    return made("LogSoftmax", logits.shape, logits, axis=-1)
+    """Log-probabilities of the classes on the last axis, by the operator LogSoftmax."""
+    return add_node("LogSoftmax", logits.shape, logits, axis=-1)
 
 
 def concatenate(values: list[Traced]) -> Traced:
     """Columns (n, k) of all values, side by side."""
     width = sum(value.shape[1] for value in values)
-    return made("Concat", (values[0].shape[0], width), *values, axis=1)
+    return add_node("Concat", (values[0].shape[0], width), *values, axis=1)
 
 
 def columns(a: Traced, places: list[int]) -> Traced:
-    """Some columns (n, k) of a value, in the order that is asked for."""
+    """Columns (n, k) of a value at the given places, in that order."""
     at = a.graph.constant(np.array(places))
-    return made("Gather", (a.shape[0], len(places)), a, at, axis=1)
+    return add_node("Gather", (a.shape[0], len(places)), a, at, axis=1)
 
 
 def number(truth: Traced) -> Traced:
     """1 for true and 0 for false."""
-    return made("Cast", truth.shape, truth, to=TensorProto.DOUBLE)
+    return add_node("Cast", truth.shape, truth, to=TensorProto.DOUBLE)
 
 
 xp: Any = ModuleType("traced")  # array_api_compat asks namespaces for their names

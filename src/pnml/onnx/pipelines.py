@@ -1,4 +1,4 @@
-"""Estimators and Pipelines of scikit-learn as graphs: their steps by skl2onnx, the rest by us."""
+"""Graphs of estimators and Pipelines: skl2onnx converts the steps, this package the learner."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pnml.learners.last_step import unfrozen
 from pnml.onnx import learners
 from pnml.onnx.graph import ROWS, Dimensions, Graph, element_of
 from pnml.onnx.steps import log_probabilities, rows_after
-from pnml.onnx.traced import taken
+from pnml.onnx.traced import as_output
 
 
 def pipeline_graph(model: Any, dtype: str, example: Any) -> onnx.ModelProto:
     """The graph of an estimator of this library, or of a Pipeline that ends in one."""
-    before, estimator = _apart(model)
+    before, estimator = _split(model)
     learner = learners.learner_in(estimator)
     graph = Graph()
     inside = getattr(estimator, "estimator_", None)
-    steps, last = ([], None) if inside is None else _apart(inside)
-    width = len(estimator.spectrum_.center)  # features that the learner itself sees
+    steps, last = ([], None) if inside is None else _split(inside)
+    width = len(estimator.spectrum_.center)  # number of features of the learner
     X = rows_after(graph, model, [*before, *steps], width, dtype, example)
     if last is None:
         return finished(graph, learners.outputs(learner, X, None), dtype, {})
     outputs = learners.outputs(learner, X, log_probabilities(last, X))
-    return finished(graph, outputs, dtype, {"classes": told(estimator.classes_)})
+    return finished(graph, outputs, dtype, {"classes": classes_json(estimator.classes_)})
 
 
 def finished(
@@ -39,17 +39,17 @@ def finished(
     ends = {}
     for name, value in outputs.items():
         shape: Dimensions = [ROWS if size < 0 else size for size in value.shape]
-        ends[name] = (taken(value, dtype), element_of(dtype), shape)
+        ends[name] = (as_output(value, dtype), element_of(dtype), shape)
     return graph.model(ends, about | {"regret": "nats"})
 
 
-def told(classes: Any) -> str:
-    """Classes for the metadata of a file."""
+def classes_json(classes: Any) -> str:
+    """Classes as JSON, for the metadata of a file."""
     return json.dumps(np.asarray(classes).tolist(), ensure_ascii=False)
 
 
-def _apart(model: Any) -> tuple[list[Any], Any]:
-    """The steps before the last one, of Pipelines in Pipelines too, and the last one."""
+def _split(model: Any) -> tuple[list[Any], Any]:
+    """The steps before the last one, nested Pipelines flattened, and the last one."""
     steps: list[Any] = []
     last = unfrozen(model)
     while isinstance(last, Pipeline):
@@ -60,9 +60,9 @@ def _apart(model: Any) -> tuple[list[Any], Any]:
 
 
 def _flat(steps: list[Any]) -> list[Any]:
-    """Steps that do something, those of Pipelines one by one."""
-    found: list[Any] = []
+    """Steps without passthrough, nested Pipelines flattened."""
+    flat: list[Any] = []
     for step in map(unfrozen, steps):
         inner = [part for _, part in step.steps] if isinstance(step, Pipeline) else []
-        found += _flat(inner) if inner else [] if step in (None, "passthrough") else [step]
-    return found
+        flat += _flat(inner) if inner else [] if step in (None, "passthrough") else [step]
+    return flat

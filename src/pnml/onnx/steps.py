@@ -1,4 +1,4 @@
-"""Steps before the learner, as skl2onnx converts them, and the classifier inside it."""
+"""Graphs of the steps before the learner, by skl2onnx, and of the wrapped classifier."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pnml.errors import InputError
 from pnml.learners.last_step import LastStep
 from pnml.onnx.graph import ML_OPSET, OPSET, ROWS, Graph, element_of
 from pnml.onnx.operations import log_softmax
-from pnml.onnx.traced import FLOAT32, FLOAT64, Kind, Traced, given
+from pnml.onnx.traced import FLOAT32, FLOAT64, Kind, Traced, as_traced
 
 _OPSETS = {"": OPSET, "ai.onnx.ml": ML_OPSET}
 _EXAMPLE = "pass example=, some rows of the DataFrame that it takes"
@@ -36,27 +36,27 @@ class Column:
 def rows_after(
     graph: Graph, model: Any, steps: list[Any], width: int, dtype: str, example: Any
 ) -> Traced:
-    """Rows (n, width) as they come out of all steps, from inputs that are declared here."""
+    """Rows (n, width) after all steps; declares the inputs of the graph."""
     columns = _columns(model, steps, example)
     fed = {}
     for column in columns:
         element = TensorProto.STRING if column.text else element_of(dtype)
         fed[column.name] = graph.input(column.name, element, [ROWS, column.width])
     if not steps:
-        return given(graph, fed["X"], dtype, (-1, width))
-    whole = Pipeline([(f"step {i}", step) for i, step in enumerate(steps)])
-    made, inner = _at_best(whole, columns, dtype)
+        return as_traced(graph, fed["X"], dtype, (-1, width))
+    pipeline = Pipeline([(f"step {i}", step) for i, step in enumerate(steps)])
+    proto, inner = _at_best(pipeline, columns, dtype)
     for column in columns:
         if not column.text and inner != dtype:
             fed[column.name] = graph.add("Cast", fed[column.name], to=element_of(inner))
-    inside = [value.name for value in made.graph.input]  # skl2onnx has its own names for them
-    (name,) = graph.absorb(made, "steps_", dict(zip(inside, fed.values(), strict=True)))
-    rows = _numbers(graph, name, made.graph.output[0], (-1, width))
+    inside = [value.name for value in proto.graph.input]  # skl2onnx has its own names for them
+    (name,) = graph.absorb(proto, "steps_", dict(zip(inside, fed.values(), strict=True)))
+    rows = _numbers(graph, name, proto.graph.output[0], (-1, width))
     return Traced(graph, rows.name, rows.shape, _kind_after(steps, columns, dtype, example))
 
 
 def log_probabilities(classifier: Any, X: Traced) -> Traced:
-    """What the classifier inside says: a logistic regression, by its logits, to all digits."""
+    """Log-probabilities of the wrapped classifier; a logistic regression by its logits, exactly."""
     if _has_logits(classifier, X.shape[-1]):
         z = X @ classifier.coef_.T + classifier.intercept_
         return log_softmax(z * np.array([0.0, 1.0]) if z.shape[-1] == 1 else z)
@@ -74,10 +74,10 @@ def _has_logits(classifier: Any, width: int) -> bool:
         return LastStep(classifier, nowhere, nowhere)._logits() is not None
 
 
-def _numbers(graph: Graph, name: str, told: Any, shape: tuple[int, ...]) -> Traced:
+def _numbers(graph: Graph, name: str, output: Any, shape: tuple[int, ...]) -> Traced:
     """An output of skl2onnx, brought to float64."""
-    exact = told.type.tensor_type.elem_type == TensorProto.DOUBLE
-    return given(graph, name, "float64" if exact else "float32", shape)
+    exact = output.type.tensor_type.elem_type == TensorProto.DOUBLE
+    return as_traced(graph, name, "float64" if exact else "float32", shape)
 
 
 def _columns(model: Any, steps: list[Any], example: Any) -> list[Column]:
@@ -115,12 +115,12 @@ def _is_text(cells: Any) -> bool:
 
 
 def _categories(step: Any) -> list[Any]:
-    found = getattr(step, "categories_", [])
-    return [np.asarray(categories) for categories in found]
+    all_categories = getattr(step, "categories_", [])
+    return [np.asarray(categories) for categories in all_categories]
 
 
 def _within(steps: list[Any]) -> Iterator[Any]:
-    """All steps, those in Pipelines and ColumnTransformers too."""
+    """All steps, also inside Pipelines and ColumnTransformers."""
     for step in steps:
         yield step
         if isinstance(step, Pipeline):
@@ -132,7 +132,7 @@ def _within(steps: list[Any]) -> Iterator[Any]:
 
 
 def _at_best(model: Any, columns: list[Column], dtype: str) -> tuple[onnx.ModelProto, str]:
-    """A graph in float64 where all steps can be had in it, else in the dtype that was asked for."""
+    """A graph in float64 if all steps support it, else in the requested dtype."""
     try:
         return _converted(model, columns, "float64"), "float64"
     except InputError:
@@ -152,25 +152,25 @@ def _converted(model: Any, columns: list[Column], dtype: str) -> onnx.ModelProto
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made: onnx.ModelProto = convert_sklearn(
+            proto: onnx.ModelProto = convert_sklearn(
                 model,
                 initial_types=types,
                 target_opset=_OPSETS,
                 custom_conversion_functions=CONVERTERS,
                 custom_shape_calculators=SHAPES,
             )
-            onnx.checker.check_model(made, full_check=True)
-    except Exception as error:  # converters raise whatever they like
+            onnx.checker.check_model(proto, full_check=True)
+    except Exception as error:  # converters may raise any exception
         cure = ', or pass dtype="float32"' if dtype == "float64" else ""
         raise InputError(
             f"skl2onnx cannot turn all of this model into ONNX in {dtype}: {_reason(error)}; leave "
             f"that out, or do it before the Pipeline{cure}."
         ) from error
-    return made
+    return proto
 
 
 def _reason(error: Exception) -> str:
-    """What stood in the way, in a few words."""
+    """Short reason for a failed conversion."""
     unknown = re.search(r"calculator for type '<class '[\w.]*?(\w+)'>'", str(error))
     if unknown:
         return f"it does not know {unknown[1]}"
@@ -179,7 +179,7 @@ def _reason(error: Exception) -> str:
 
 
 def _kind_after(steps: list[Any], columns: list[Column], dtype: str, example: Any) -> Kind:
-    """How finely the learner itself gets its numbers, by what the steps make of some rows."""
+    """Precision of the rows that reach the learner, found by transforming a few rows."""
     if dtype == "float64":
         return FLOAT64
     rows = example
@@ -192,6 +192,6 @@ def _kind_after(steps: list[Any], columns: list[Column], dtype: str, example: An
             warnings.simplefilter("ignore")
             for step in steps:
                 rows = step.transform(rows)
-    except (ValueError, TypeError, KeyError):  # rows of zeros are not for every step
+    except (ValueError, TypeError, KeyError):  # some steps refuse rows of zeros
         return FLOAT32
     return FLOAT32 if getattr(rows, "dtype", None) == np.float32 else FLOAT64

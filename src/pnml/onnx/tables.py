@@ -14,9 +14,9 @@ from pnml.learners.least_squares import LUCKY, LeastSquares
 from pnml.onnx import learners
 from pnml.onnx.graph import ROWS, Graph, element_of
 from pnml.onnx.operations import columns, concatenate, number, xp
-from pnml.onnx.pipelines import finished, told
+from pnml.onnx.pipelines import classes_json, finished
 from pnml.onnx.steps import log_probabilities
-from pnml.onnx.traced import Traced, given
+from pnml.onnx.traced import Traced, as_traced
 from pnml.tables.encoder import LARGEST, NEVER_SEEN, CategoryColumn, Encoder, NumberColumn
 from pnml.tables.model import TableModel
 
@@ -24,7 +24,7 @@ _TRUTH = ("true", "false")
 
 
 def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
-    """The graph of a model that `pnml fit` has made.
+    """The graph of a model of `pnml fit`.
 
     A missing number is NaN and a missing word is the empty text; dates are days since 1970.
     """
@@ -36,7 +36,7 @@ def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
     if model.classes:
         log_p = log_probabilities(model.estimator.estimator_, X)
         outputs = learners.outputs(learner, X, log_p)
-        return finished(graph, outputs, dtype, about | {"classes": told(model.classes)})
+        return finished(graph, outputs, dtype, about | {"classes": classes_json(model.classes)})
     outputs = learners.outputs(learner, X, None)
     if learner.method is LUCKY and learner.choice.alpha > 0:
         outputs["regret"] = _raised(learner, X, outputs["regret"])
@@ -65,15 +65,15 @@ def _encoded(graph: Graph, encoder: Encoder, dtype: str) -> Traced:
         ones = np.ones((seen.shape[1], 1))
         differ = gaps @ ones + (seen.sum(axis=1) - 2 * (gaps @ seen.T))
         novelty = novelty + number(xp.min(differ, axis=1, keepdims=True) > 0.5)
-    whole = concatenate([xp.sqrt(novelty), *parts])
+    encoded = concatenate([xp.sqrt(novelty), *parts])
     order = np.argsort([NEVER_SEEN, *places])
-    return columns(whole, order.tolist())
+    return columns(encoded, order.tolist())
 
 
 def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Traced, Traced]:
     """A column in units of its spread, which cells are missing, and which are infinite."""
-    dtype = "float64" if column.is_date else dtype  # a float32 knows today to some minutes
-    x = given(graph, graph.input(column.name, element_of(dtype), [ROWS, 1]), dtype, (-1, 1))
+    dtype = "float64" if column.is_date else dtype  # float32 resolves dates to minutes only
+    x = as_traced(graph, graph.input(column.name, element_of(dtype), [ROWS, 1]), dtype, (-1, 1))
     z = (x - column.fill) / column.scale
     usual = xp.abs(z) < LARGEST
     value, missing = xp.where(usual, z, 0.0), number(xp.isnan(x))
@@ -82,7 +82,7 @@ def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Tr
 
 
 def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced]:
-    """A place for each word, which cells are missing, and which are words never seen."""
+    """One column per word, which cells are missing, and which words are unseen in training."""
     name = graph.input(column.name, TensorProto.STRING, [ROWS, 1])
     levels = len(column.levels)
     codes = {word: code for code, word in enumerate(column.levels)}
@@ -101,17 +101,17 @@ def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced
     )
     flat = graph.add("Reshape", coded, graph.constant(np.array([-1])))
     table = np.eye(levels + 2)  # a place for each word, then missing, then never seen
-    found = graph.add("Gather", graph.constant(table), flat, axis=0)
-    whole = Traced(graph, found, (-1, levels + 2))
+    gathered = graph.add("Gather", graph.constant(table), flat, axis=0)
+    whole = Traced(graph, gathered, (-1, levels + 2))
     width = levels + (column.missing is not None)
     return columns(whole, [*range(width)]), columns(whole, [levels]), columns(whole, [levels + 1])
 
 
 def _raised(learner: LeastSquares, X: Traced, regret: Traced) -> Traced:
-    """Regrets, those of rows with something never seen above what they would be without it."""
-    known = np.ones(X.shape[1])
-    known[NEVER_SEEN] = 0.0
-    rows = X * known
+    """Regrets; a row with an unseen value gets more than its regret without that value."""
+    mask = np.ones(X.shape[1])
+    mask[NEVER_SEEN] = 0.0
+    rows = X * mask
     novelty = columns(X, [NEVER_SEEN])[..., 0]
     terms = learners.lucky_terms(learner, rows)
     K = 1.0 + terms.leverage

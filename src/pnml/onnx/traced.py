@@ -1,4 +1,4 @@
-"""Arrays that write down what is done to them, as nodes of an ONNX graph."""
+"""Arrays that record operations as nodes of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pnml.onnx.graph import Graph, element_of
 
 @dataclass(frozen=True)
 class Kind:
-    """Float64, and how finely the numbers were given: what came as float32 has its round-off."""
+    """The dtype float64 with the precision of the input: float32 inputs keep their round-off."""
 
     eps: float = EPS
 
@@ -26,10 +26,10 @@ FLOAT32 = Kind(float(np.finfo(np.float32).eps))
 
 @dataclass(frozen=True, eq=False)
 class Traced(NDArrayOperatorsMixin):
-    """A value of a graph: what is done to it is added to the graph.
+    """A value of a graph; operations on it add nodes to the graph.
 
-    It answers to the array API and to the functions of numpy that `pnml.core` uses, so that the
-    same functions that compute regrets of numbers write the graph that does. All values are
+    It supports the parts of the array API and of numpy that `pnml.core` uses, so that the functions
+    that compute regrets of arrays also write the graph. All values are
     float64 or truth values. Dimensions that are not known before the graph runs are −1.
     """
 
@@ -37,7 +37,7 @@ class Traced(NDArrayOperatorsMixin):
     name: str
     shape: tuple[int, ...]
     dtype: Kind = FLOAT64
-    filled: float | None = None  # the number that it is full of, where it is
+    filled: float | None = None  # the number that fills the array, if any
     device: str = "cpu"
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
@@ -53,7 +53,7 @@ class Traced(NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """Number of axes."""
         return len(self.shape)
 
     def __getitem__(self, place: Any) -> Traced:
@@ -61,27 +61,27 @@ class Traced(NDArrayOperatorsMixin):
         *_, last = place
         if last is None:
             axis = self.graph.constant(np.array([-1]))
-            return made("Unsqueeze", self.shape + (1,), self, axis)
+            return add_node("Unsqueeze", self.shape + (1,), self, axis)
         at = self.graph.constant(np.array(last))
-        return made("Gather", self.shape[:-1], self, at, axis=-1)
+        return add_node("Gather", self.shape[:-1], self, at, axis=-1)
 
 
-def given(graph: Graph, name: str, dtype: str, shape: tuple[int, ...]) -> Traced:
+def as_traced(graph: Graph, name: str, dtype: str, shape: tuple[int, ...]) -> Traced:
     """An input or another float value of a graph, brought to float64."""
     if dtype == "float64":
         return Traced(graph, name, shape, FLOAT64)
     return Traced(graph, graph.add("Cast", name, to=TensorProto.DOUBLE), shape, FLOAT32)
 
 
-def taken(value: Traced, dtype: str) -> str:
+def as_output(value: Traced, dtype: str) -> str:
     """The name of a value, brought from float64 to the dtype of an output."""
     if dtype == "float64":
         return value.name
     return value.graph.add("Cast", value.name, to=element_of(dtype))
 
 
-def made(operation: str, shape: tuple[int, ...], *inputs: Any, **attributes: Any) -> Traced:
-    """What a node makes of values: traced ones, numbers, or names of values."""
+def add_node(operation: str, shape: tuple[int, ...], *inputs: Any, **attributes: Any) -> Traced:
+    """Add a node and return its output; inputs are traced values, numbers or names."""
     graph = graph_of(*inputs)
     names = [name_of(graph, value) for value in inputs]
     return Traced(graph, graph.add(operation, *names, **attributes), shape)
@@ -94,7 +94,7 @@ def graph_of(*values: Any) -> Graph:
 
 
 def name_of(graph: Graph, value: Any) -> str:
-    """The name of a value; of one that is full of a number, the name of the number."""
+    """The name of a value; for an array filled with one number, the name of that constant."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Traced):
@@ -108,7 +108,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def broadcast(*values: Any) -> tuple[int, ...]:
-    """Shape of what values become side by side; unknown with anything is unknown."""
+    """Broadcast shape of values; an unknown size stays unknown."""
     shapes = [shape_of(value) for value in values]
     longest = max(map(len, shapes))
     padded = [(1,) * (longest - len(shape)) + tuple(shape) for shape in shapes]
@@ -116,5 +116,5 @@ def broadcast(*values: Any) -> tuple[int, ...]:
 
 
 def pairwise(operation: str, a: Any, b: Any) -> Traced:
-    """What a node makes of two values, element by element."""
-    return made(operation, broadcast(a, b), a, b)
+    """Add an elementwise node of two values, and return its output."""
+    return add_node(operation, broadcast(a, b), a, b)

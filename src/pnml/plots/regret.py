@@ -11,7 +11,7 @@ from pnml.core.trust import DEFAULT_LEVEL, check_level
 from pnml.errors import InputError
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.source import judged, name_of
+from pnml.plots.source import name_of, score_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -115,7 +115,7 @@ class RegretDisplay(Display):
         """
         canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         level = check_level(level)
-        regrets = judged(estimator, X, level)
+        regrets = score_rows(estimator, X, level)
         display = cls(
             training=regrets.training,
             new=regrets.new,

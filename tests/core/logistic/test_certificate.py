@@ -11,7 +11,7 @@ import oracle
 from examples import cases, examples
 from pnml.core.logistic import LogisticModel, refit
 from pnml.core.logistic.certificate import Curvature, probability_error
-from pnml.core.logistic.training import Told, TrainingRows
+from pnml.core.logistic.training import LabelledProblems, TrainingRows
 
 
 @settings(max_examples=examples(300))
@@ -32,8 +32,8 @@ def test_the_gradient_bounds_the_angle_of_the_probability_anywhere(seed, log_alp
     )
     rows = TrainingRows.of(X, y, np.maximum(w, 1e-300), C, alpha, False)
     point = best + far * rng.normal(size=best.shape)
-    told = Told.new(x[None], np.eye(C)[[label]])
-    gradient = rows.at(point).gradient(np.zeros((1, C * M)), told).reshape(1, C, M)
+    problems = LabelledProblems.new(x[None], np.eye(C)[[label]])
+    gradient = rows.at(point).gradient(np.zeros((1, C * M)), problems).reshape(1, C, M)
     doubt = Curvature(alpha, np.inf, True).doubt(gradient, False)[0]
     p, exact = (softmax(W @ x)[label] for W in (point, best))
     assert abs(oracle.arcsine(p) - oracle.arcsine(exact)) <= doubt * (1 + 1e-9) + 1e-9
@@ -55,9 +55,9 @@ def test_the_bound_is_reached_where_the_row_holds_as_much_as_the_rest():
     x, alpha, off = np.array([np.sqrt(2)]), 1.0, 1e-4
     rows = TrainingRows.of(np.zeros((1, 1)), np.zeros(1, dtype=int), np.ones(1), 2, alpha, False)
     halves = np.full((1, 2), 0.5)  # told both labels by halves, the optimum is at weights of 0
-    told = Told(x[None], halves, np.ones(1), np.ones(1))
+    problems = LabelledProblems(x[None], halves, np.ones(1), np.ones(1))
     point = off * np.array([[1.0], [-1.0]])
-    gradient = rows.at(point).gradient(np.zeros((1, 2)), told).reshape(1, 2, 1)
+    gradient = rows.at(point).gradient(np.zeros((1, 2)), problems).reshape(1, 2, 1)
     doubt = Curvature(alpha, np.inf, True).doubt(gradient, False)[0]
     moved = oracle.arcsine(softmax(point @ x)[0]) - oracle.arcsine(0.5)
     assert moved == pytest.approx(doubt, rel=1e-6)

@@ -7,23 +7,23 @@ import numpy as np
 import pytest
 
 from pnml.core.logistic import LogisticModel, refit, training
-from pnml.core.logistic.training import Told, TrainingRows
+from pnml.core.logistic.training import LabelledProblems, TrainingRows
 
 
-def told_problems(rng, intercept, n=30, features=3, classes=4, problems=5):
+def random_problems(rng, intercept, n=30, features=3, classes=4, problems=5):
     """An objective around random weights, and problems some of which are of rows it holds."""
     X, y = rng.normal(size=(n, features)), rng.integers(classes, size=n)
     w = rng.choice([0.5, 1.0, 2.0], size=n)
     rows = TrainingRows.of(X, y, w, classes, 0.7, intercept)
     C, M = rows.shape
-    new = rows.seen(rng.normal(size=(problems, features)))
+    new = rows.design_rows(rng.normal(size=(problems, features)))
     target = np.eye(classes)[rng.integers(classes, size=problems)]
     own = rng.choice([0.0, 1.0], size=problems)
-    told = Told(new, target, own, np.ones(problems))
-    return rows.at(rng.normal(size=(C, M))), told, rng.normal(size=(problems, C * M))
+    labelled = LabelledProblems(new, target, own, np.ones(problems))
+    return rows.at(rng.normal(size=(C, M))), labelled, rng.normal(size=(problems, C * M))
 
 
-def value(objective, step, told, i):
+def value(objective, step, labelled, i):
     """The told objective of one problem, summed as it is written down."""
     rows = objective.training
     W = objective.weight + step.reshape(objective.weight.shape)
@@ -35,19 +35,22 @@ def value(objective, step, told, i):
         w * (lse(W @ x) - W[c] @ x)
         for x, c, w in zip(rows.values, rows.labels, rows.weights, strict=True)
     )
-    z = W @ told.rows[i]
-    return loss + (rows.penalty * W**2).sum() / 2 + told.own[i] * lse(z) - z @ told.target[i]
+    z = W @ labelled.rows[i]
+    return (
+        loss + (rows.penalty * W**2).sum() / 2 + labelled.own[i] * lse(z) - z @ labelled.target[i]
+    )
 
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_gradient_is_the_slope_of_the_objective(intercept, rng):
-    objective, told, steps = told_problems(rng, intercept)
-    found = objective.gradient(steps, told)
+    objective, labelled, steps = random_problems(rng, intercept)
+    found = objective.gradient(steps, labelled)
     e = 1e-5
     for i, step in enumerate(steps):
         ways = e * np.eye(len(step))
         slope = [
-            (value(objective, step + d, told, i) - value(objective, step - d, told, i)) / (2 * e)
+            (value(objective, step + d, labelled, i) - value(objective, step - d, labelled, i))
+            / (2 * e)
             for d in ways
         ]
         np.testing.assert_allclose(found[i], slope, atol=1e-7)
@@ -55,26 +58,26 @@ def test_the_gradient_is_the_slope_of_the_objective(intercept, rng):
 
 @pytest.mark.parametrize("numbers", [1, 5000])
 def test_the_gradient_does_not_depend_on_how_the_rows_are_cut(numbers, rng, monkeypatch):
-    objective, told, steps = told_problems(rng, True, n=300)
-    whole = objective.gradient(steps, told)
+    objective, labelled, steps = random_problems(rng, True, n=300)
+    whole = objective.gradient(steps, labelled)
     monkeypatch.setattr(training, "_BLOCK_NUMBERS", numbers)
-    np.testing.assert_allclose(objective.gradient(steps, told), whole, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(objective.gradient(steps, labelled), whole, rtol=1e-12, atol=1e-12)
 
 
 def test_each_problem_has_the_gradient_that_it_has_alone(rng):
-    objective, told, steps = told_problems(rng, True)
-    together = objective.gradient(steps, told)
+    objective, labelled, steps = random_problems(rng, True)
+    together = objective.gradient(steps, labelled)
     for i in range(len(steps)):
         one = np.array([i])
-        alone = objective.gradient(steps[one], told[one])
+        alone = objective.gradient(steps[one], labelled[one])
         np.testing.assert_allclose(together[one], alone, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e5, 1e150])
 def test_steps_of_any_size_give_the_gradient_without_overflow(size, rng):
-    objective, told, steps = told_problems(rng, False, n=4, problems=2)
+    objective, labelled, steps = random_problems(rng, False, n=4, problems=2)
     steps = steps * size
-    found = objective.gradient(steps, told)
+    found = objective.gradient(steps, labelled)
     rows, W = objective.training, objective.weight
     with mpmath.workdps(30):
         for i in range(2):
@@ -82,8 +85,8 @@ def test_steps_of_any_size_give_the_gradient_without_overflow(size, rng):
             exact = rows.penalty * moved
             for x, c, w in zip(rows.values, rows.labels, rows.weights, strict=True):
                 exact = exact + w * np.outer(softmax_in_digits(moved, x) - np.eye(4)[c], x)
-            pull = told.own[i] * softmax_in_digits(moved, told.rows[i]) - told.target[i]
-            exact = exact + np.outer(pull, told.rows[i])
+            pull = labelled.own[i] * softmax_in_digits(moved, labelled.rows[i]) - labelled.target[i]
+            exact = exact + np.outer(pull, labelled.rows[i])
             np.testing.assert_allclose(found[i].reshape(W.shape), exact, rtol=1e-9, atol=1e-9)
 
 

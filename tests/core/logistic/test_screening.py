@@ -41,7 +41,7 @@ def test_no_genie_gains_more_than_its_bound_wherever_there_is_one(seed):
     y[:C] = np.arange(C)
     alpha, new = 10 ** rng.uniform(-1, 2), rng.normal(size=(3, M))
     model = LogisticModel.fit(X, y, C, alpha=alpha)
-    reach = model.preconditioner.reach(model.objective.training.seen(new))
+    reach = model.preconditioner.reach(model.objective.training.design_rows(new))
     gains = model.screen.gains(model.log_prob(new), reach.matrix)
     genies = oracle.logistic_genies(X, y, C, new, alpha, True)
     p = np.exp(model.log_prob(new))
@@ -52,7 +52,7 @@ def test_no_genie_gains_more_than_its_bound_wherever_there_is_one(seed):
 def test_the_bound_is_the_first_order_gain_where_data_are_many(rng):
     X, y, new = well_determined(rng, n=200_000)
     model = LogisticModel.fit(X, y, 5, alpha=1.0)
-    reach = model.preconditioner.reach(model.objective.training.seen(new))
+    reach = model.preconditioner.reach(model.objective.training.design_rows(new))
     gains = model.screen.gains(model.log_prob(new), reach.matrix)
     exact = np.exp(refit(model, new, tol=1e-8).log_genie) - np.exp(model.log_prob(new))
     assert np.all(exact <= gains)

@@ -14,7 +14,7 @@ from pnml.core.gaussian import regret as whole_regret
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.bound import regret_bound
-from pnml.core.norm_ball.genie import told_residual
+from pnml.core.norm_ball.genie import genie_residual
 from pnml.core.norm_ball.grid import curves
 from pnml.core.norm_ball.regret import density, mean_density, regret_path
 from pnml.core.statistic.factor import Factor
@@ -131,7 +131,7 @@ class Family:
         """Squared residual of genies of bounded norm. Eq. (N11)."""
         omega, s = self.ball.omega, np.sqrt(self.ball.omega) * error
         if self.ball.radius > 0:
-            s = told_residual(self.ball, self.ball.coordinates(a, b), s[:, None])[:, 0]
+            s = genie_residual(self.ball, self.ball.coordinates(a, b), s[:, None])[:, 0]
         squared: FloatArray = omega * s**2
         return squared
 

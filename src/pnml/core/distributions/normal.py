@@ -1,4 +1,4 @@
-"""What a prediction is: a small frozen value with a mean, a spread, a density and a regret."""
+"""Predictive distributions: frozen values with a mean, a spread, a density and a regret."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Predictive(Protocol):
 
 @dataclass(frozen=True)
 class Normal:
-    """Gaussian labels; an infinite std says that nothing is known.
+    """Gaussian labels; an infinite std means that the label is unknown.
 
     >>> dist = Normal(np.array([0.0]), np.array([2.0]), np.array([0.1]))
     >>> dist.interval(0.9).round(2)

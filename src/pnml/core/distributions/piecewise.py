@@ -20,9 +20,9 @@ _CHUNK = 4_000  # pieces whose moments are integrated at once: they fit in the c
 
 @dataclass(frozen=True)
 class PiecewiseLogQuadratic:
-    """What the model believes about each row's label. Made by `of`; answers for T rows at once.
+    """Predictive distributions of the labels of T rows. Made by `of`.
 
-    A row whose mass is infinite (flat out to infinity) has no density; it is answered as the limit
+    A row whose mass is infinite (flat out to infinity) has no density; results are the limit
     of ever wider normals: log_prob −inf, std inf, every interval the whole line.
 
     >>> line = np.array([[-np.inf, 0.0, np.inf]])
@@ -143,7 +143,7 @@ class PiecewiseLogQuadratic:
         return self.ppf(shares).T
 
     def _flat(self, values: npt.ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
-        """The values as (K, T), and the shape in which the answer goes back."""
+        """The values as (K, T), and the shape of the result."""
         array = np.asarray(values, dtype=np.float64)
         n_rows = len(self.log_mass)
         try:

@@ -1,4 +1,4 @@
-"""Labels that scatter about a prediction as held-back residuals did."""
+"""Predictive distribution from the residuals of held-back rows."""
 
 from __future__ import annotations
 

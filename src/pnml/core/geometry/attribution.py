@@ -1,4 +1,4 @@
-"""Which features, and which directions, a row's leverage comes from."""
+"""Attribution of the leverage of a row to features and directions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def directions(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
 
 
 def drops(spectrum: Spectrum, X: FloatArray, alphas: FloatArray) -> FloatArray:
-    """Fall of the leverage if feature j were what the others make expect, (n, d). Eq. (A3).
+    """Drop in leverage when feature j is replaced by its regression on the others (n, d). Eq. (A3).
 
     (P x)_j² / P_jj ≥ 0, the penalty being alphas (n,) row by row; +inf for the features that
     carry a row out of the span at penalty 0.
@@ -71,8 +71,8 @@ def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
 class Groups:
     """The leverage shared among groups of features, such as the levels of one column. Eq. (A7).
 
-    Single drops fail there: the levels of a column sum to one, so each is exactly what the others
-    make expect, and none would be named.
+    Single drops fail there: the levels of a column sum to one, so the others determine each level,
+    and no single drop shows it.
     """
 
     spectrum: Spectrum
@@ -88,26 +88,26 @@ class Groups:
         start = 0
         for group in members:
             w, Q = np.linalg.eigh(P[np.ix_(group, group)])
-            there = w > len(w) * EPS * w.max(initial=0.0)
-            root = np.where(there, 1 / np.sqrt(np.where(there, w, 1.0)), 0.0)
+            nonzero = w > len(w) * EPS * w.max(initial=0.0)
+            root = np.where(nonzero, 1 / np.sqrt(np.where(nonzero, w, 1.0)), 0.0)
             whiten[group, start : start + len(group)] = Q * root
             start += len(group)
         return cls(spectrum, alpha, tuple(tuple(map(int, g)) for g in members), whiten)
 
     @cached_property
     def _product(self) -> FloatArray:
-        """P_λ times the whitening, in the user's units: all there is to do where nothing is out."""
+        """P_λ times the whitening, in the user's units; enough for rows inside the span."""
         product = _inverse(self.spectrum, self.alpha) @ self.whiten
         return np.ascontiguousarray(product / self.spectrum.scale[:, None])
 
     @cached_property
     def _belongs(self) -> FloatArray:
-        """Which of the columns of `whiten` are whose, (d, groups)."""
+        """Group indicator of the columns of `whiten`, (d, groups)."""
         sizes = [len(group) for group in self.members]
         return np.repeat(np.eye(len(sizes)), sizes, axis=0)
 
     def drops(self, X: FloatArray) -> FloatArray:
-        """Fall of the leverage if a group were what the others make expect, (n, groups)."""
+        """Drop in leverage when a group is replaced by its regression on the rest, (n, groups)."""
         if self.spectrum.spans_everything:
             T = (X - self.spectrum.center) @ self._product
             falls: FloatArray = np.square(T, out=T) @ self._belongs
@@ -115,11 +115,11 @@ class Groups:
         _, pulled, lost = _pulled(self.spectrum, X, np.full(len(X), self.alpha))
         T = pulled @ self.whiten
         order = [j for group in self.members for j in group]
-        gone = lost[:, order] @ self._belongs > 0
-        return np.where(gone, np.inf, np.square(T) @ self._belongs)
+        infinite = lost[:, order] @ self._belongs > 0
+        return np.where(infinite, np.inf, np.square(T) @ self._belongs)
 
     def fractions(self, X: FloatArray) -> FloatArray:
-        """Fraction of the leverage that is each group's, (n, groups); sums to one."""
+        """Fraction of the leverage of each group, (n, groups); sums to one."""
         out = np.empty((len(X), len(self.members)))
         for part in self.spectrum.blocks(len(X)):
             out[part] = fractions(self.drops(np.asarray(X[part], dtype=float)))
@@ -127,7 +127,7 @@ class Groups:
 
 
 def fractions(parts: FloatArray) -> FloatArray:
-    """Parts ≥ 0 (n, k) as fractions of their sum; infinite ones share it all among them alike.
+    """Parts ≥ 0 (n, k) as fractions of their sum; infinite parts share the sum equally.
 
     >>> fractions(np.array([[1.0, 3.0], [np.inf, 2.0], [0.0, 0.0]]))
     array([[0.25, 0.75],
@@ -174,8 +174,8 @@ def matching_penalties(spectrum: Spectrum, X: FloatArray, leverage: FloatArray) 
         at = np.exp(middle)[:, None]
         above = np.sum(a2 / (spectrum.h2 + at), axis=1) + b2 / at[:, 0] > leverage
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    found: FloatArray = np.exp((low + high) / 2)
-    return found
+    penalty: FloatArray = np.exp((low + high) / 2)
+    return penalty
 
 
 def _pulled(

@@ -1,4 +1,4 @@
-"""What a random projection of the features may cost: from thousands of columns to hundreds."""
+"""Error of the regret after a random projection of the features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OWN_SPREAD = 0.5
 
 
 def effective_dimension(squares: FloatArray, alpha: float) -> float:
-    """How many directions the rows have beside the penalty, from squared singular values. Eq. (K6).
+    """Effective number of directions under the penalty, from squared singular values. Eq. (K6).
 
     >>> effective_dimension(np.array([100.0, 1.0, 0.01]), 1.0)
     1.5
@@ -22,10 +22,10 @@ def effective_dimension(squares: FloatArray, alpha: float) -> float:
 
 
 def distortion(dimension: float, size: int, chance: float) -> float:
-    """How far lengths of rows may change in a Gaussian projection to `size` features. Eq. (K8).
+    """Bound on the relative change of lengths by a projection to `size` features. Eq. (K8).
 
-    It is passed with a probability of at most `chance`; `dimension` is the effective one of the
-    training rows.
+    The bound fails with a probability of at most `chance`; `dimension` is the effective dimension
+    of the training rows.
 
     >>> round(distortion(24.0, 1000, 0.01), 3)
     0.277
@@ -37,9 +37,9 @@ def distortion(dimension: float, size: int, chance: float) -> float:
 
 
 def regret_error(dimension: float, size: int, chance: float = 0.01) -> float:
-    """By how many nats a projection to `size` features may change the regret of a row. Eq. (K9).
+    """Bound on the change of a regret, in nats, by a projection to `size` features. Eq. (K9).
 
-    Infinite where `size` is too small for any statement.
+    Infinite if `size` is too small for a bound.
 
     >>> round(regret_error(24.0, 10_000), 2), regret_error(24.0, 50)
     (0.18, inf)
@@ -49,7 +49,7 @@ def regret_error(dimension: float, size: int, chance: float = 0.01) -> float:
 
 
 def size_for(dimension: float, error: float, chance: float = 0.01) -> int:
-    """To how many features rows may be projected for that error of the regret in nats. Eq. (K9).
+    """Number of features to project to for this error of the regret in nats. Eq. (K9).
 
     >>> size_for(24.0, 0.5)
     1567

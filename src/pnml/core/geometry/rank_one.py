@@ -12,7 +12,7 @@ from pnml.core.gaussian import regret
 from pnml.core.geometry.span import SAFETY
 from pnml.core.geometry.spectrum import Spectrum
 
-# A product of about this many numbers is looked at at once.
+# Numbers in one block of a product.
 _BLOCK_NUMBERS = 2**20
 # Rows whose parts outside the span have at least this squared cosine are parallel there.
 _PARALLEL = 1 - 1e-12
@@ -31,12 +31,12 @@ class Whitened:
     """
 
     w: FloatArray  # (n, q)
-    outside: FloatArray  # (n, d)  what is outside the span at penalty 0; (n, 0) where nothing is
+    outside: FloatArray  # (n, d)  part outside the span at penalty 0; (n, 0) if there is none
     noise: FloatArray  # (n,)  norms below which what is left of `outside` is round-off
 
     @classmethod
     def of(cls, spectrum: Spectrum, rows: FloatArray, alpha: float) -> Whitened:
-        """Rows (n, d) as the labelled rows of a spectrum see them."""
+        """Rows (n, d) whitened by the labelled rows of a spectrum."""
         a, outside = spectrum.coordinates(rows)
         n = len(rows)
         parts = [a / np.sqrt(spectrum.h2 + alpha)]
@@ -58,16 +58,16 @@ class Whitened:
 
     @property
     def _is_out(self) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = np.any(self.outside != 0, axis=1)
-        return found
+        is_outside: npt.NDArray[np.bool_] = np.any(self.outside != 0, axis=1)
+        return is_outside
 
     def without(self, row: int) -> Whitened:
-        """The same without one of the rows."""
+        """The whitened rows without one of them."""
         kept = np.arange(len(self.w)) != row
         return Whitened(self.w[kept], self.outside[kept], self.noise[kept])
 
     def with_row(self, row: int) -> Whitened:
-        """All rows once this one was added to the labelled ones. Eqs. (I6), (I8)."""
+        """All rows after this one joins the labelled rows. Eqs. (I6), (I8)."""
         w, o = self.w, self.outside
         if not self._is_out[row]:
             kappa = float(w[row] @ w[row])
@@ -78,10 +78,10 @@ class Whitened:
         share = o @ o[row] / float(o[row] @ o[row])
         left = o - np.outer(share, o[row])
         left = left - np.outer(left @ o[row] / float(o[row] @ o[row]), o[row])
-        gone = np.linalg.norm(left, axis=1) <= self.noise
-        gone[row] = True
+        inside_span = np.linalg.norm(left, axis=1) <= self.noise
+        inside_span[row] = True
         w = np.hstack([w - np.outer(share, w[row]), share[:, None]])
-        return replace(self, w=w, outside=np.where(gone[:, None], 0.0, left))
+        return replace(self, w=w, outside=np.where(inside_span[:, None], 0.0, left))
 
     def after_each(self, new: int, wanted: int) -> tuple[FloatArray, FloatArray]:
         """What the last `wanted` rows would have after each of the first `new`. Eqs. (I7), (I9).
@@ -90,12 +90,12 @@ class Whitened:
         stays outside adds twice the log of how far outside it is.
         """
         step = max(1, _BLOCK_NUMBERS // wanted)
-        missing, found = np.zeros(new), np.zeros(new)
+        missing, after = np.zeros(new), np.zeros(new)
         for start in range(0, new, step):
             part = slice(start, min(start + step, new))
             rows = slice(len(self.w) - wanted, None)
-            missing[part], found[part] = self._after(part, rows)
-        return missing, found
+            missing[part], after[part] = self._after(part, rows)
+        return missing, after
 
     def _after(self, new: slice, wanted: slice) -> tuple[FloatArray, FloatArray]:
         w, z = self.w[wanted], self.w[new]

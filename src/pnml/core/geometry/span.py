@@ -1,4 +1,4 @@
-"""Which directions the training rows have, and what of a new row is outside of them."""
+"""The span of the training rows, and the part of a new row outside it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SAFETY = 10.0
 class Span:
     """The span of the centred training rows, in columns scaled to unit norm.
 
-    Only there does round-off have one size: what is small in a column of timestamps is large in a
-    column of fractions.
+    Only in scaled columns does round-off have one size: a small error in a column of timestamps is
+    large in a column of fractions.
     """
 
     scale: Annotated[FloatArray, "d"]  # norms of the columns
     V: Annotated[FloatArray, "d r"]  # orthonormal
     tolerance: float  # round-off of a row, relative to its norm
-    absent: Annotated[FloatArray, "d"]  # what the training rows themselves may have outside
+    absent: Annotated[FloatArray, "d"]  # largest part of a training row outside, by round-off
 
     @property
     def whole(self) -> bool:
@@ -57,19 +57,19 @@ def unit_scale(norms: FloatArray, raw_norms: FloatArray, tolerance: float) -> Fl
 
 
 def leak(V: FloatArray, noise: FloatArray) -> FloatArray:
-    """Bound (d,) on what round-off of the entries (d,) leaves outside the span."""
+    """Bound (d,) on the part outside the span that round-off of the entries (d,) causes."""
     spread: FloatArray = noise + np.abs(V) @ (np.abs(V).T @ noise)
     return spread
 
 
 def rounding_of(X: Array) -> float:
-    """Relative round-off of what a row's dtype can hold; float64 has been allowed for."""
+    """Relative round-off of the dtype of a row; 0 for float64, which is counted elsewhere."""
     eps = float(array_namespace(X).finfo(X.dtype).eps)
     return eps if eps > EPS else 0.0
 
 
 def like(xp: Array, values: FloatArray, X: Array) -> Array:
-    """Our own float64 constants as arrays of X's kind, on its device."""
+    """Float64 constants as arrays of the kind and device of X."""
     if is_numpy_array(X):
         return values
     return xp.asarray(values.copy(), dtype=xp.float64, device=device_of(X))

@@ -19,11 +19,11 @@ from pnml.errors import ConditionWarning
 
 # A block of about this many numbers stays in cache through centring, product and reduction.
 _BLOCK_NUMBERS = 2**14
-# Column norms that differ by more than this factor are worth a more careful SVD.
+# If column norms differ by more than this factor, use a more careful SVD.
 _GRADED = 100.0
-# Streams whose Gram leaves fewer than 6 digits of the leverage are worth a warning.
+# Warn if the Gram of a stream leaves fewer than 6 digits of the leverage.
 _WANTED_ACCURACY = 1e-6
-# A share of a leverage that nobody misses.
+# Negligible share of a leverage.
 _NEGLIGIBLE = 1e-3
 
 
@@ -142,10 +142,10 @@ class Spectrum:
     def completed(self, alpha: float) -> Spectrum:
         """The same rows with the directions they lack added, where a penalty makes that safe.
 
-        Directions of eigenvalue 0 change no sum at a penalty, and a row is then taken apart by
-        one product, without asking what of it is outside. Eq. (S8). Unchanged where nothing is
-        missing, where more is missing than there, or where the round-off of a row outside the
-        span would show beside the smallest leverage that matters, 1/weight.
+        Directions of eigenvalue 0 change no sum at a penalty, and one product then gives all
+        components of a row, without a test of the span. Eq. (S8). Returns the spectrum unchanged
+        if nothing is missing, if more is missing than present, or if the round-off of a row outside
+        the span would be visible beside the smallest relevant leverage, 1/weight.
         """
         d, r = self.V.shape
         size2 = float(np.sum((self.center / self.scale) ** 2) + self.h2.sum() / self.weight)
@@ -167,16 +167,16 @@ class Spectrum:
         return float(np.sqrt(self.h2[0] / self.h2[-1])) if len(self.h2) else 1.0
 
     def warn_if_lossy(self, alpha: float, rows: FloatArray) -> None:
-        """Warn where squaring the condition number has cost digits that matter. Eq. (S5).
+        """Warn if squaring the condition number has lost significant digits. Eq. (S5).
 
-        Where some of the stream's own `rows` are outside the span, a direction of theirs was lost.
+        If some of the stream's own `rows` are outside the span, a direction was lost.
         """
         largest = float(np.max(self.h2, initial=0.0)) or 1.0
         squared = (largest + alpha) / (largest / self.squared_condition + alpha)
         lost = alpha == 0 and bool(np.isinf(self.leverage(rows, 0.0)).any())
         if squared * EPS > _WANTED_ACCURACY or lost:
-            told = squared * EPS > _WANTED_ACCURACY
-            size = f"{np.sqrt(squared):.1e}" + " or more" * lost if told else "above 1e+08"
+            measurable = squared * EPS > _WANTED_ACCURACY
+            size = f"{np.sqrt(squared):.1e}" + " or more" * lost if measurable else "above 1e+08"
             warnings.warn(
                 f"The streamed rows have condition number {size} and their Gram squares it, so "
                 "regrets may be far off, or infinite where a direction was lost: fit the rows in "
@@ -205,12 +205,12 @@ class Spectrum:
         return out + float(self.y_mean[0])
 
     def components(self, X: FloatArray) -> FloatArray:
-        """Components a = Vᵀx̃ (n, r) alone: all there is of training rows, which are inside."""
+        """Components a = Vᵀx̃ (n, r); complete for training rows, which are inside the span."""
         a: FloatArray = (X - self.center) @ np.ascontiguousarray(self.V / self.scale[:, None])
         return a
 
     def taken_apart(self) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-        """What takes blocks of rows to components (n, r) and to b² (n,), all 0 inside. Eq. (S2)."""
+        """Map from blocks of rows to components (n, r) and b² (n,), 0 inside the span. Eq. (S2)."""
         directions = np.ascontiguousarray(self.V / self.scale[:, None])
 
         def inside(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -223,9 +223,9 @@ class Spectrum:
         return inside if self.spans_everything else anywhere
 
     def coordinates(self, X: Array) -> tuple[Array, Array]:
-        """Components a = Vᵀx̃ (n, r) and what is outside the span, x̃⊥ (n, d), of rows. Eq. (S2).
+        """Components a = Vᵀx̃ (n, r) and the part outside the span, x̃⊥ (n, d), of rows. Eq. (S2).
 
-        What is outside by no more than round-off is exactly 0. Eq. (S3).
+        A part outside within round-off is set to exactly 0. Eq. (S3).
         """
         xp = array_namespace(X)
         center, scale, V = (like(xp, part, X) for part in (self.center, self.scale, self.V))

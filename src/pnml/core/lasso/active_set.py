@@ -32,7 +32,7 @@ class ActiveSet:
         self.rows: FloatArray = gram[self.index]  # (k, M)
 
     def hold(self, columns: npt.NDArray[np.intp]) -> list[int]:
-        """Take in all columns that it can; returns those that depend on the others."""
+        """Add all independent columns; return those that depend on the others."""
         scale = self.scale[columns]
         block = self.gram[np.ix_(columns, columns)]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -83,18 +83,18 @@ class ActiveSet:
         return max(_DEPENDENT * float(self.magnitude[j]), 8 * EPS * length * length)
 
     def enter(self, j: int, combination: FloatArray, rest: float) -> None:
-        """Take in column j, of which `outside` said that it does not depend on S."""
+        """Add column j, which is independent of S according to `outside`."""
         k = len(self.index)
         border = np.empty(k + 1)
         border[:k], border[k] = combination[self.index], -1.0
-        grown = np.dot(border[:, None], border[None] / rest)
-        grown[:k, :k] += self.inverse
+        inverse = np.dot(border[:, None], border[None] / rest)
+        inverse[:k, :k] += self.inverse
         index = np.empty(k + 1, dtype=np.intp)
         index[:k], index[k] = self.index, j
-        self.inverse, self.index, self.rows = grown, index, self.gram.take(index, axis=0)
+        self.inverse, self.index, self.rows = inverse, index, self.gram.take(index, axis=0)
 
     def leave(self, j: int) -> None:
-        """Give up column j; the last column takes its place."""
+        """Remove column j; the last column takes its place."""
         at, index = int((self.index == j).argmax()), self.index.copy()
         index[at] = index[-1]
         self.index = index[:-1]
@@ -109,7 +109,7 @@ class ActiveSet:
         self.inverse = shrunk[:-1, :-1]
 
     def exchange(self, out: int, into: int, combination: FloatArray) -> None:
-        """Put column `into`, which depends on S by `combination`, in the place of `out`."""
+        """Replace column `out` by `into`, which depends on S by `combination`."""
         at = int((self.index == out).argmax())
         rest = float(combination[out] ** 2 / self.inverse[at, at])
         self.leave(out)
@@ -117,7 +117,7 @@ class ActiveSet:
 
 
 class Direction(NamedTuple):
-    """How the fit moves: θ by `coef` while the parameter moves by `speed`."""
+    """Direction of the fit: θ moves by `coef` while the parameter moves by `speed`."""
 
     coef: FloatArray  # (M,)
     image: FloatArray  # (M,)  A·coef

@@ -1,4 +1,4 @@
-"""Which way a lasso fit turns at a kink where several columns are at the edge of moving."""
+"""Direction of a lasso fit after a kink where several columns are tied."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pnml.core.lasso.active_set import TIE, ActiveSet, Direction, in_range, slid
 def cone_direction(
     active: ActiveSet, drift: FloatArray, penalty_drift: float, signs: FloatArray, tied: list[int]
 ) -> Direction:
-    """Direction of the fit at a kink: of all, the one that keeps it optimal. Eq. (L6).
+    """Direction of the fit at a kink: the one that keeps it optimal. Eq. (L6).
 
     Minimises ½dᵀAd − eᵀd, e = drift − penalty_drift·signs, over d that is free on S and may move
     coefficients of `tied` only to the side of their sign. Columns of `tied` that take part join
@@ -34,12 +34,12 @@ class _Cone:
         self.active, self.signs, self.penalty_drift = active, signs, penalty_drift
         self.e = drift - penalty_drift * signs
         self.waiting = set(tied)  # columns that rest at zero
-        self.held: list[int] = []  # members of `active` that came from `tied`
+        self.entered: list[int] = []  # members of `active` that came from `tied`
         self.d, self.image = active.solve(self.e)
 
     def direction(self) -> Direction:
         """The minimiser, or the slide along which the objective falls without end. Eq. (L7)."""
-        for _ in range(10 + 5 * len(self.waiting)):  # round-off could make it go round for ever
+        for _ in range(10 + 5 * len(self.waiting)):  # round-off could cause an endless loop
             j, gain = self._keenest()
             if j < 0:
                 break
@@ -67,15 +67,15 @@ class _Cone:
         return j, float(gain[j]) if j >= 0 else 0.0
 
     def _give_way(self, move: Direction, combination: FloatArray) -> bool:
-        """Follow a slide until a held member is back at zero and swaps; False when none is."""
-        blocking = [k for k in self.held if self.signs[k] * move.coef[k] < 0]
+        """Follow a slide until an entered member reaches zero and swaps; False if none does."""
+        blocking = [k for k in self.entered if self.signs[k] * move.coef[k] < 0]
         if not blocking:
             return False
         out = min(blocking, key=lambda k: float(-self.d[k] / move.coef[k]))
         self.d = self.d - self.d[out] / move.coef[out] * move.coef
         self.d[out] = 0.0
         self.active.exchange(out, move.sliding, combination)
-        self.held.remove(out)
+        self.entered.remove(out)
         self.waiting.add(out)
         return True
 
@@ -86,14 +86,14 @@ class _Cone:
             self.active.leave(j)
             self.d, self.image = self.active.solve(self.e)
             return
-        self.held.append(j)
+        self.entered.append(j)
         d = self.d
-        while turning := [k for k in self.held if self.signs[k] * target[k] < 0]:
+        while turning := [k for k in self.entered if self.signs[k] * target[k] < 0]:
             out = min(turning, key=lambda k: float(d[k] / (d[k] - target[k])))
             d = d + d[out] / (d[out] - target[out]) * (target - d)
             d[out] = 0.0
             self.active.leave(out)
-            self.held.remove(out)
+            self.entered.remove(out)
             self.waiting.add(out)
             target, image = self.active.solve(self.e)
         self.d, self.image = target, image

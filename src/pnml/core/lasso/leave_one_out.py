@@ -64,8 +64,8 @@ class L1Folds:
         self, rows: npt.NDArray[np.intp], noise_variance: float
     ) -> PiecewiseLogQuadratic:
         """Distribution that each row's fold predicts for it, about the mean of y. Eq. (L14)."""
-        found = self._profiles(rows, noise_variance, DENSITY_DEPTH)
-        return predictive([profile for _, profile in found], self.penalty, noise_variance)
+        profiles = self._profiles(rows, noise_variance, DENSITY_DEPTH)
+        return predictive([profile for _, profile in profiles], self.penalty, noise_variance)
 
     def _profiles(
         self, rows: npt.NDArray[np.intp], spread: float, depth: float
@@ -76,7 +76,7 @@ class L1Folds:
             yield i, Profile.of(start, row, y_mean, Horizon(spread, reach, self.weight))
 
     def _start(self, i: int, depth: float) -> tuple[Start, float]:
-        """Where fold i's path is entered, and how deep it must go to meet the row's own label."""
+        """Start of the path of fold i, and the depth at which it reaches the row's own label."""
         gram, moment, magnitude = self._without(i)
         root = np.sqrt(self.weight)
         residual = float(self.y[i] - self.X[i] @ self.coef) / root

@@ -18,13 +18,13 @@ from pnml.core.distributions.log_quadratics import Quadratics
 from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
 from pnml.core.lasso.path import Horizon, Start, genie_path, lasso
 
-MASS_DEPTH = 45.0  # nats: what lies deeper is below round-off of the mass
-DENSITY_DEPTH = 745.0  # nats: what lies deeper has no density that a float could hold
+MASS_DEPTH = 45.0  # nats: deeper parts are below the round-off of the mass
+DENSITY_DEPTH = 745.0  # nats: the density of deeper parts underflows
 
 
 @dataclass(frozen=True)
 class L1Fit:
-    """A lasso fit with what the genie of any new row needs.
+    """A lasso fit with the statistics that the genie of a new row needs.
 
     >>> fit = L1Fit.of(np.eye(1), np.array([2.0]), 0.5, np.zeros(1), 0.0, 1.0)
     >>> fit.predict(np.array([[3.0]])), fit.regret(np.array([[3.0]]), np.array([1.0])).round(4)
@@ -60,7 +60,7 @@ class L1Fit:
         return np.asarray(self.y_mean + (X - self.x_mean) @ self.coef)
 
     def profiles(self, X: FloatArray, horizon: Horizon) -> Iterable[Profile]:
-        """What the genie of each row could do, row by row."""
+        """The genie's profile of each row."""
         return (Profile.of(self.start, row, self.y_mean, horizon) for row in X - self.x_mean)
 
     def predictive(self, X: FloatArray, noise_variance: float) -> PiecewiseLogQuadratic:

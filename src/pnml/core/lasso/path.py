@@ -78,7 +78,7 @@ class Start:
         return walk.stretches(self._slide(active, drift))
 
     def _slide(self, active: ActiveSet, drift: FloatArray) -> Direction | None:
-        """The slide amid which the fit lies, if it does. Eq. (L8)."""
+        """The slide that contains the fit, if any. Eq. (L8)."""
         if len(self.dependent) != 1:
             return None
         j = self.dependent[0]
@@ -91,7 +91,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Horizon:
-    """How far a path is followed: until what lies beyond is below exp(−depth) of its mass.
+    """End of a path: the mass beyond it is below exp(−depth) of the total.
 
     The mass is that of exp(−(½ω·residual² + τ‖θ‖₁)/σ²) over labels, for this σ² and smaller ones.
     """
@@ -158,7 +158,7 @@ class GeniePath:
 
 
 def genie_path(start: Start, row: FloatArray, horizon: Horizon | None = None) -> GeniePath:
-    """Every fit that the genie of `row` could make, over all labels. Eq. (L8).
+    """The fits of the genie of `row` for all labels. Eq. (L8).
 
     >>> start = Start.of(np.eye(1), np.array([2.0]), 0.5, np.array([1.5]))
     >>> genie_path(start, np.array([1.0])).edges

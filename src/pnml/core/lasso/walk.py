@@ -29,7 +29,7 @@ class Stretch(NamedTuple):
 
 
 class Walk:
-    """The walk of a fit along b + qs and τ + τ's, and where it stands. Eq. (L4)."""
+    """The walk of a fit along b + qs and τ + τ's, with its current position. Eq. (L4)."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Walk:
         if direction.speed > 0:
             moves = self.drift - direction.image
             noise = self._noise(self._sizes[2], direction.coef)
-            if self.penalty_drift == 0:  # only the penalty it moves towards is in its way
+            if self.penalty_drift == 0:  # only the penalty it moves towards can stop it
                 self._until_tied(np.sign(moves), moves, noise, tied, distance)
             else:
                 for side in (np.ones_like(pace), -np.ones_like(pace)):

@@ -28,8 +28,8 @@ _BLOCK_NUMBERS = 2**21
 class Columns:
     """Cells of a table: numbers with NaN for gaps, and words as codes.
 
-    A code is the place of the word among all words of all columns; −1 is a word that training
-    never saw. A gap in a column of words is a word of its own.
+    A code is the place of the word among all words of all columns; −1 is a word unseen
+    in training. A gap in a column of words is a word of its own.
     """
 
     numbers: FloatArray  # (n, q)
@@ -74,8 +74,8 @@ class Cells:
                 cells._count_numbers(leaf, columns.numbers[:, j], j)
         flat = leaf.ravel()
         for column in columns.words.T:
-            known = np.repeat(column >= 0, leaf.shape[1])
-            place = flat[known] * words + np.repeat(column, leaf.shape[1])[known]
+            present = np.repeat(column >= 0, leaf.shape[1])
+            place = flat[present] * words + np.repeat(column, leaf.shape[1])[present]
             cells.words.ravel()[:] += np.bincount(place, minlength=leaves * words)
         return cells
 
@@ -99,7 +99,7 @@ class Cells:
         )
 
     def empty(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
-        """Whether each row is outside the cell of its leaf, tree by tree: (n, T)."""
+        """Whether each row is outside the cell of its leaf in each tree: (n, T)."""
         fast = compiled()
         if fast is not None:
             outside: BoolArray = fast.empty(self, leaf, columns, int(left_out))
@@ -112,9 +112,9 @@ class Cells:
     def outside(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
         """Whether each column puts each row outside its cell, tree by tree: (n, T, q + c).
 
-        `left_out`: the rows are training rows, each judged by the cells of the others.
+        `left_out`: the rows are training rows, each compared with the cells of the others.
         """
-        most = int(left_out)  # a training row does not vouch for its own values
+        most = int(left_out)  # a training row does not count for its own values
         numbers = columns.numbers[:, None, :]
         low, high = self.lowest[leaf, most], self.highest[leaf, most]
         with np.errstate(invalid="ignore"):
@@ -134,9 +134,9 @@ def compiled() -> ModuleType | None:
     return import_module("pnml.core.leaves.compiled")
 
 
-def _two_first(known: FloatArray, leaf: IntArray, values: FloatArray) -> FloatArray:
+def _two_first(current: FloatArray, leaf: IntArray, values: FloatArray) -> FloatArray:
     """The first two values of each leaf in order, where a leaf of this tree has them."""
-    out = known.copy()
+    out = current.copy()
     leaves, first = np.unique(leaf, return_index=True)
     out[leaves, 0] = values[first]
     rest = np.ones(len(leaf), dtype=bool)

@@ -18,7 +18,7 @@ from pnml.core.softmax_leave_one_out import LabelsLeftOut
 
 @dataclass(frozen=True)
 class ClassLeaves:
-    """How many rows of each class every node holds, and the luck of even leaves. Eq. (T4)."""
+    """Rows of each class in every node, and the prior on even leaves. Eq. (T4)."""
 
     counts: Annotated[FloatArray, "m c"]
     prior: float
@@ -74,7 +74,7 @@ class ClassLeaves:
     def left_out(
         self, leaf: IntArray, labels: npt.NDArray[np.intp], weights: FloatArray
     ) -> LabelsLeftOut:
-        """Training rows in leaves (n, T), each judged by the other rows. Eq. (T8)."""
+        """Leave-one-out of training rows in leaves (n, T). Eq. (T8)."""
         row = np.arange(len(leaf))
         counts = self.counts[leaf]
         own = counts[row, :, labels] - np.minimum(weights, 1.0)[:, None]
@@ -92,7 +92,7 @@ def leave_labels_out(
     labels: npt.NDArray[np.intp],
     weights: FloatArray,
 ) -> LabelsLeftOut:
-    """All training rows, each judged by the other rows, in blocks of bounded size. Eq. (T8)."""
+    """Leave-one-out of all training rows, in blocks of bounded size. Eq. (T8)."""
     parts = [
         leaves.left_out(partition.leaves(X[part]), labels[part], weights[part])
         for part in partition.blocks(len(X), leaves.classes)

@@ -24,16 +24,16 @@ def add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArra
 
 
 @compiled
-def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, held: FloatArray) -> None:
-    """Add the leaves' quadratic forms to total (3, n); leaf and held are (T, n)."""
+def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, inside: FloatArray) -> None:
+    """Add the leaves' quadratic forms to total (3, n); leaf and inside are (T, n)."""
     trees, n = leaf.shape
     for s in range(trees):
         for t in range(s + 1):
             times = 1.0 if t == s else 2.0
             for i in range(n):
                 entry = times * inverse[leaf[s, i], leaf[t, i]]
-                total[0, i] += entry * held[s, i] * held[t, i]
-                total[1, i] += entry * (held[s, i] + held[t, i]) / 2
+                total[0, i] += entry * inside[s, i] * inside[t, i]
+                total[1, i] += entry * (inside[s, i] + inside[t, i]) / 2
                 total[2, i] += entry
 
 
@@ -99,7 +99,7 @@ def count_numbers(cells: Cells, leaf: IntArray, numbers: FloatArray) -> None:
 
 
 def empty(cells: Cells, leaf: IntArray, columns: Columns, most: int) -> BoolArray:
-    """Whether each tree's cell does not hold the row: (n, T)."""
+    """Whether the row is outside the cell of each tree: (n, T)."""
     low = np.ascontiguousarray(cells.lowest[:, most])
     high = np.ascontiguousarray(cells.highest[:, most])
     rows = columns.numbers, columns.words

@@ -1,4 +1,4 @@
-"""Rows on their way through frozen trees: leverage, and which splits it comes from."""
+"""Leverage of rows in frozen trees, and its attribution to splits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pnml.core.leaves.partition import IntArray, Partition
 
 
 class Leaves(Protocol):
-    """What the leaves of trees remember of the training rows."""
+    """Statistics of the training rows in the leaves of trees."""
 
     @property
     def weight(self) -> FloatArray:
@@ -31,8 +31,8 @@ def leverage(partition: Partition, leaves: Leaves, X: FloatArray) -> FloatArray:
 def explain(partition: Partition, leaves: Leaves, X: FloatArray) -> FloatArray:
     """Share of each feature (n, d) in the leverage of rows. Eq. (T10).
 
-    Every split on the way to a leaf leaves fewer rows, and so raises the leverage; its feature
-    answers for that. The rows sum to the leverage less that of a tree without splits.
+    Every split on the path to a leaf leaves fewer rows, and so raises the leverage; this rise is
+    attributed to its feature. The rows sum to the leverage less that of a tree without splits.
     """
     at_root = float(leaves.leverage(partition.roots[None])[0])
     weight = leaves.weight

@@ -1,4 +1,4 @@
-"""Which columns a row's leverage in the cells of trees comes from."""
+"""Attribution of the leverage in the cells of trees to columns."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class LeafAttribution:
         whiten = np.zeros_like(slopes)
         for group in groups:
             w, Q = np.linalg.eigh(slopes[np.ix_(group, group)])
-            there = w > len(w) * EPS * w.max(initial=0.0)
-            whiten[np.ix_(group, group)] = Q * np.where(there, 1 / np.sqrt(np.maximum(w, EPS)), 0)
+            nonzero = w > len(w) * EPS * w.max(initial=0.0)
+            whiten[np.ix_(group, group)] = Q * np.where(nonzero, 1 / np.sqrt(np.maximum(w, EPS)), 0)
         return cls(geometry, tuple(tuple(map(int, group)) for group in groups), whiten)
 
     def explain(

@@ -70,7 +70,7 @@ class LeafGeometry:
         weights: FloatArray,
         out: FloatArray | None = None,
     ) -> FloatArray:
-        """Leverage (n,) of training rows, each judged by the others. Eq. (T16).
+        """Leave-one-out leverage (n,) of training rows. Eq. (T16).
 
         `inside` says which cells of the other rows hold the row; `out` is as in `leverage`.
         """
@@ -98,38 +98,38 @@ class LeafGeometry:
         D, n = int(self.ends[-1]), len(leaf)
         total = np.zeros((3, n))
         local = np.ascontiguousarray(leaf.T)
-        held = np.ascontiguousarray(inside.T).astype(float)
+        inside_rows = np.ascontiguousarray(inside.T).astype(float)
         fast = compiled()
         if fast is not None:
-            fast.add_forms(total, self.inverse, local, held)
+            fast.add_forms(total, self.inverse, local, inside_rows)
         else:
-            self._add_forms(total, local, held)
+            self._add_forms(total, local, inside_rows)
         total /= self.trees
-        return self._with_columns(total, leaf, held, Z, D)
+        return self._with_columns(total, leaf, inside_rows, Z, D)
 
-    def _add_forms(self, total: FloatArray, leaf: IntArray, held: FloatArray) -> None:
+    def _add_forms(self, total: FloatArray, leaf: IntArray, inside_rows: FloatArray) -> None:
         for s in range(self.trees):
             for t in range(s + 1):
                 entry = self.inverse[leaf[s], leaf[t]]
                 if t < s:
                     entry *= 2
-                total[0] += entry * held[s] * held[t]
-                total[1] += entry * (held[s] + held[t]) / 2
+                total[0] += entry * inside_rows[s] * inside_rows[t]
+                total[1] += entry * (inside_rows[s] + inside_rows[t]) / 2
                 total[2] += entry
 
     def _with_columns(
-        self, total: FloatArray, leaf: IntArray, held: FloatArray, Z: FloatArray, D: int
+        self, total: FloatArray, leaf: IntArray, inside_rows: FloatArray, Z: FloatArray, D: int
     ) -> _Forms:
         """Add the columns, the cross terms with them, and the centring."""
         across = np.column_stack([self.inverse[:D, D:], self.pulled[:D]])  # (D, p + 1)
         hot = one_hot(leaf, D)
-        every = hot @ across / np.sqrt(self.trees)
-        hot.data = np.ascontiguousarray(held.T).ravel()
+        in_all = hot @ across / np.sqrt(self.trees)
+        hot.data = np.ascontiguousarray(inside_rows.T).ravel()
         filled = hot @ across / np.sqrt(self.trees)
         slopes = np.einsum("ij,jk,ik->i", Z, self.inverse[D:, D:], Z, optimize=True)
         base = slopes + self.offset - 2 * (Z @ self.pulled[D:]) + 1 / self.weight
-        cross = [np.einsum("ij,ij->i", part[:, :-1], Z) for part in (filled, every)]
-        pull = [part[:, -1] for part in (filled, every)]
+        cross = [np.einsum("ij,ij->i", part[:, :-1], Z) for part in (filled, in_all)]
+        pull = [part[:, -1] for part in (filled, in_all)]
         return _Forms(
             inner=total[0] + base + 2 * (cross[0] - pull[0]),
             mixed=total[1] + base + cross[0] + cross[1] - pull[0] - pull[1],

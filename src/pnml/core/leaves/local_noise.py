@@ -1,4 +1,4 @@
-"""How large errors are in the leaves that a row falls in."""
+"""Typical size of errors in the leaves of a row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import IntArray
 
-# Each leaf is averaged with this many rows of the overall mean: a leaf of few rows knows little.
+# Shrinkage: each leaf is averaged with this many rows of the overall mean.
 _PSEUDO_ROWS = 5.0
 
 

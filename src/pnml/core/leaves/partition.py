@@ -1,4 +1,4 @@
-"""Frozen trees as plain arrays, and the way of rows through them."""
+"""Frozen trees as plain arrays, and the leaves of rows in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pnml.core.leaves.regret import moved
 IntArray = npt.NDArray[np.int64]
 Step = tuple[IntArray, IntArray, IntArray]  # slots (row · T + tree), nodes left, nodes entered
 
-# Rows are worked off in blocks of about this many numbers.
+# Numbers in one block of rows.
 _BLOCK_NUMBERS = 2**16
 
 
@@ -61,7 +61,7 @@ class Partition:
         return replace(self, roots=self.roots[:1]).leaves(X)[:, 0]
 
     def falls(self, X: FloatArray, weight: FloatArray) -> FloatArray:
-        """How much each feature's splits raise 1/(n+1), weight (m,) being n; (n, d). Eq. (T10)."""
+        """Rise of 1/(n+1) at the splits of each feature; n is weight (m,). (n, d). Eq. (T10)."""
         n, d = X.shape
         falls = np.zeros(n * d)
         move = moved(weight)
@@ -83,13 +83,13 @@ class Partition:
         return totals
 
     def blocks(self, rows: int, width: int = 1) -> Iterator[slice]:
-        """Parts of so many rows, with about as many numbers each, `width` for every leaf."""
+        """Slices over the rows, of bounded size, with `width` numbers for every leaf."""
         step = max(1, _BLOCK_NUMBERS // (len(self.roots) * width))
         for start in range(0, rows, step):
             yield slice(start, start + step)
 
     def _steps(self, X: FloatArray) -> Iterator[Step]:
-        """All rows go down one level in every tree, until the last is at its leaf."""
+        """Move all rows down one level in every tree, until all are at a leaf."""
         values = np.asarray(X, dtype=np.float32).ravel()
         node = np.tile(self.roots, len(X))
         slot = np.arange(len(node))

@@ -1,7 +1,7 @@
-"""Leaves of frozen trees: what a row told in hindsight would change in the leaf it falls in.
+"""Regret in the leaves of frozen trees: the effect of adding a row with its label to its leaf.
 
-A tree is a table with one entry per leaf. A new row enters one leaf only, so the genie is found by
-counting. A forest is the mean of its trees, all of them told. Counts may be fractional.
+A tree is a table with one entry per leaf. A new row enters one leaf only, so the genie follows from
+counts. A forest is the mean of its trees, each with the row added. Counts may be fractional.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _log_luck(N: FloatArray, prior: float) -> FloatArray:
 
 
 def moved(weight: FloatArray) -> FloatArray:
-    """How far a leaf's mean goes towards a label told to it: 1/(n + 1) of the way. Eq. (T6).
+    """Share 1/(n + 1) by which the mean of a leaf moves towards an added label. Eq. (T6).
 
     >>> moved(np.array([0.0, 4.0]))
     array([1. , 0.2])

@@ -17,10 +17,10 @@ from pnml.core.leaves.regret import moved, value_leverage
 
 @dataclass(frozen=True)
 class ValueFolds:
-    """Training rows seen by the other rows. All arrays are (n,). Eq. (T9)."""
+    """Leave-one-out of training rows. All arrays are (n,). Eq. (T9)."""
 
     residual: FloatArray  # y − prediction without the row
-    told: FloatArray  # what is left of it once the row is told
+    genie_residual: FloatArray  # residual of the genie, refitted with the row and its label
     leverage: FloatArray  # infinite for a row that is alone in all its leaves
     weights: FloatArray
 
@@ -29,12 +29,14 @@ class ValueFolds:
         """The noise of least pooled log-loss; NaN where every row is alone."""
         weights = np.where(np.isfinite(self.leverage), self.weights, 0.0)
         total = float(weights.sum())
-        return float(weights @ self.told**2) / total if total > 0 else float("nan")
+        return float(weights @ self.genie_residual**2) / total if total > 0 else float("nan")
 
-    def judged(self, noise_variance: float) -> LeaveOneOut:
+    def leave_one_out(self, noise_variance: float) -> LeaveOneOut:
         """Residuals, sds, regrets and log-losses at a noise variance."""
         regrets = gaussian.regret(self.leverage)
-        losses = 0.5 * (np.log(2 * np.pi * noise_variance) + self.told**2 / noise_variance)
+        losses = 0.5 * (
+            np.log(2 * np.pi * noise_variance) + self.genie_residual**2 / noise_variance
+        )
         sds = np.sqrt(noise_variance) * gaussian.spread(self.leverage)
         return LeaveOneOut(self.residual, sds, regrets, losses + regrets, self.weights)
 
@@ -69,38 +71,38 @@ class ValueLeaves:
         """Distribution of the labels of rows in leaves (n, T). Eq. (T7)."""
         kept = 1 - moved(self.weight[leaf])  # (n, T)
         total = kept.sum(axis=1)
-        away = np.sum(kept * (self.mean[leaf] - self.center), axis=1)
-        mean = self.center + away / np.where(total > 0, total, 1.0)
+        offset = np.sum(kept * (self.mean[leaf] - self.center), axis=1)
+        mean = self.center + offset / np.where(total > 0, total, 1.0)
         leverage = self.leverage(leaf)
         std = np.sqrt(noise_variance) * gaussian.spread(leverage)
         return Normal(mean, std, gaussian.regret(leverage))
 
     def folds(self, leaf: IntArray, y: FloatArray, weights: FloatArray) -> ValueFolds:
-        """Training rows in leaves (n, T), each seen by the other rows. Eq. (T9)."""
+        """Leave-one-out of training rows in leaves (n, T). Eq. (T9)."""
         n = self.weight[leaf]
         copies = np.minimum(weights, 1.0)
         others = n - copies[:, None]
         others = np.where(others > ALONE * n, others, 0.0)
-        told = np.mean(n * moved(others) * (y[:, None] - self.mean[leaf]), axis=1)
+        genie_residual = np.mean(n * moved(others) * (y[:, None] - self.mean[leaf]), axis=1)
         leverage = value_leverage(others)
         all_rows = float(self.weight[0])  # the first node is a root
         with np.errstate(divide="ignore", invalid="ignore"):  # 0/0: a row without any others
             from_center = (y - self.center) * (all_rows / (all_rows - copies))
-            residual = np.where(np.isfinite(leverage), told * (1 + leverage), from_center)
-        return ValueFolds(residual, told, leverage, weights)
+            residual = np.where(np.isfinite(leverage), genie_residual * (1 + leverage), from_center)
+        return ValueFolds(residual, genie_residual, leverage, weights)
 
 
 def leave_values_out(
     leaves: ValueLeaves, partition: Partition, X: FloatArray, y: FloatArray, weights: FloatArray
 ) -> ValueFolds:
-    """All training rows, each seen by the other rows, in blocks of bounded size. Eq. (T9)."""
+    """Leave-one-out of all training rows, in blocks of bounded size. Eq. (T9)."""
     parts = [
         leaves.folds(partition.leaves(X[part]), y[part], weights[part])
         for part in partition.blocks(len(X))
     ]
     return ValueFolds(
         np.concatenate([part.residual for part in parts]),
-        np.concatenate([part.told for part in parts]),
+        np.concatenate([part.genie_residual for part in parts]),
         np.concatenate([part.leverage for part in parts]),
         weights,
     )

@@ -1,4 +1,4 @@
-"""How far a genie's probability may still be from that of the exact refit."""
+"""Error bounds on a genie's probability, relative to the exact refit."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pnml.core.arrays import FloatArray
 from pnml.core.logistic.preconditioner import hessian
 from pnml.core.logistic.training import Objective
 
-# Curvature found at the training optimum is counted at a quarter along the way to the genie.
+# On the way to the genie, a quarter of the curvature at the training optimum is assumed.
 _SAFETY = 4.0
 
 
 @dataclass(frozen=True)
 class Curvature:
-    """A lower bound on the Hessian: this much along every feature, that much along intercepts."""
+    """A lower bound on the Hessian, along features and along intercepts."""
 
     features: float
     intercepts: float
@@ -62,7 +62,7 @@ def probability_error(log_p: FloatArray, doubt: FloatArray) -> FloatArray:
 
 
 def _intercept_curvature(objective: Objective) -> float:
-    """Least curvature of the intercepts, but for the number that all of them share."""
+    """Smallest curvature of the intercepts, apart from a common shift."""
     p = np.exp(objective.log_prob)
     S = np.diag(p @ objective.training.weights) - (p * objective.training.weights) @ p.T
     C = len(S)

@@ -1,4 +1,4 @@
-"""The genie as a problem of its own C logits, where the rest of the objective is a parabola."""
+"""The genie in its C logits alone, with the rest of the objective approximated by a parabola."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def fixed_point(
     Parameters
     ----------
     logits : array (P, C)
-        Of the told rows, before they are told.
+        Of the rows, before the label is added.
     reach : array (P, C, C)
-        A: how far pulls move these logits.
+        A: change of these logits per unit of pull.
     target, own : arrays (P, C) and (P,)
-        As in `Told`.
+        As in `LabelledProblems`.
 
     Examples
     --------
@@ -45,13 +45,13 @@ def fixed_point(
         step = np.linalg.solve(eye + S @ reach, -rest[..., None])[..., 0]
         length = np.ones(len(u))
         for _ in range(_HALVINGS):
-            found = _merit(u + length[:, None] * step, logits, reach, target, own)
-            worse = ~(found <= merit + 1e-12 * np.abs(merit))
+            new_merit = _merit(u + length[:, None] * step, logits, reach, target, own)
+            worse = ~(new_merit <= merit + 1e-12 * np.abs(merit))
             if not worse.any():
                 break
             length[worse] *= 0.5
         u = u + length[:, None] * step
-        merit = found
+        merit = new_merit
     return u
 
 
@@ -62,7 +62,7 @@ def _times(reach: FloatArray, u: FloatArray) -> FloatArray:
 def _merit(
     u: FloatArray, logits: FloatArray, reach: FloatArray, target: FloatArray, own: FloatArray
 ) -> FloatArray:
-    """½ uᵀAu + own·LSE(z) − ⟨z, target⟩ at z = logits + A u: what the fixed point minimises."""
+    """½ uᵀAu + own·LSE(z) − ⟨z, target⟩ at z = logits + A u; the fixed point minimises it."""
     moved = _times(reach, u)
     z = logits + moved
     top = z.max(axis=1)

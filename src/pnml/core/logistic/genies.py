@@ -1,4 +1,4 @@
-"""Told problems solved to a certified tolerance, many at a time."""
+"""Solver of labelled problems to a certified tolerance, many at a time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pnml.core.logistic.certificate import Curvature, probability_error
 from pnml.core.logistic.fixed_point import fixed_point
 from pnml.core.logistic.lbfgs import Search
 from pnml.core.logistic.preconditioner import Preconditioner, Reach
-from pnml.core.logistic.training import IntArray, Objective, Told
+from pnml.core.logistic.training import IntArray, LabelledProblems, Objective
 
-# Finished problems are dropped once they are this share of those that run.
+# Finished problems are dropped when they reach this share of the running ones.
 _DROP = 0.2
 # Forecasts count once the doubt is below this; their error is this many times their change, and
 # no less than the bound over that.
@@ -23,30 +23,30 @@ _LOCAL, _CAUTION, _BEYOND = 0.05, 8.0, 100.0
 
 @dataclass(frozen=True)
 class Genies:
-    """Log-probability of the told label of each problem, and how far it may be off."""
+    """Log-probability of the added label in each problem, and its error."""
 
     log_prob: FloatArray  # (P,)
     error: FloatArray  # (P,)  of the probability
-    steps: IntArray  # (P,)  that were taken
-    open: npt.NDArray[np.bool_]  # (P,)  not good enough yet
+    steps: IntArray  # (P,)  number of steps taken
+    open: npt.NDArray[np.bool_]  # (P,)  not accurate enough yet
 
     @classmethod
     def unknown(cls, size: int) -> Genies:
-        """Before the first step."""
+        """Initial state, before the first step."""
         nothing = np.zeros(size, dtype=np.int64)
         return cls(np.full(size, np.nan), np.full(size, np.inf), nothing, np.ones(size, dtype=bool))
 
     def improve(self, ids: IntArray, log_prob: FloatArray, error: FloatArray) -> None:
-        """Put better answers in the place of those that are not good enough yet.
+        """Replace open answers by more accurate ones.
 
-        Others stay as they are, so that no answer depends on what it was computed with.
+        Closed answers stay, so that no answer depends on the others in its batch.
         """
         better = (error < self.error[ids]) & self.open[ids]
         at = ids[better]
         self.log_prob[at], self.error[at] = log_prob[better], error[better]
 
     def close(self, owner: IntArray, tol: float) -> None:
-        """Count a step, and end the problems that are good enough, alone or with their row."""
+        """Count a step; close problems that are accurate, alone or on average over their row."""
         self.steps[self.open] += 1
         mean = np.bincount(owner, self.error) / np.maximum(np.bincount(owner), 1)
         self.open[(self.error <= tol) | (mean <= tol)[owner]] = False
@@ -54,7 +54,7 @@ class Genies:
 
 @dataclass(frozen=True)
 class Solver:
-    """What all problems share: the objective, its curvature, and the tolerance."""
+    """Solver with the objective, its curvature and the tolerance, shared by all problems."""
 
     objective: Objective
     preconditioner: Preconditioner
@@ -62,71 +62,73 @@ class Solver:
     tol: float  # of a probability, in the mean over the labels of a row
     most_steps: int
 
-    def solve(self, told: Told, labels: IntArray, owner: IntArray, reach: Reach) -> Genies:
-        """The probability of its label by the model refitted with it, for each problem.
+    def solve(
+        self, problems: LabelledProblems, labels: IntArray, owner: IntArray, reach: Reach
+    ) -> Genies:
+        """Probability of the label of each problem, by the model refitted with that label.
 
         Parameters
         ----------
-        told : Told, P problems
+        problems : LabelledProblems, P of them
         labels : array (P,)
-            Whose probability is asked for.
+            The labels whose probabilities are returned.
         owner : array (P,)
-            Number of each problem's row among those of `reach`.
-        reach : Reach of the told rows
+            Index of each problem's row in `reach`.
+        reach : Reach of the added rows
         """
         near = reach.of_problems(owner)
-        logits = told.rows @ self.objective.weight.T
-        u = fixed_point(logits, near.matrix, told.target, told.own)
-        around = _Around.of(self.preconditioner, near, logits, u, told.own)
-        P = len(told)
+        logits = problems.rows @ self.objective.weight.T
+        u = fixed_point(logits, near.matrix, problems.target, problems.own)
+        around = _Around.of(self.preconditioner, near, logits, u, problems.own)
+        P = len(problems)
         start = np.zeros((P, self.objective.weight.size))
-        slopes = self.objective.slope + self.objective.told_gradient(start, told)
+        slopes = self.objective.slope + self.objective.added_gradient(start, problems)
         search = Search(np.arange(P), start, slopes)
         way = near.steps(u)
-        forecast = _Forecast.of(self._log_prob(way, search.ids, told, labels))
-        found = Genies.unknown(P)
+        forecast = _Forecast.of(self._log_prob(way, search.ids, problems, labels))
+        genies = Genies.unknown(P)
         for count in range(1, self.most_steps + 1):
-            search.go(way, lambda points, ids: self.objective.gradient(points, told[ids]))
+            search.go(way, lambda points, ids: self.objective.gradient(points, problems[ids]))
             way = search.direction(around)
-            here = self._log_prob(search.points, search.ids, told, labels)
-            doubt = self._doubt(search) / np.sqrt(told.held[search.ids])
-            bound = probability_error(here, doubt)
-            found.improve(search.ids, here, bound)
-            coming = self._log_prob(search.points + way, search.ids, told, labels)
-            moved = forecast.moved(search.ids, coming)
-            if count > 1:  # the first forecast was what is here now, so its change is this gap
-                moved = moved + np.abs(coming - here)
-            error = _forecast_error(search, way, np.maximum(here, coming), moved)
+            log_prob = self._log_prob(search.points, search.ids, problems, labels)
+            doubt = self._doubt(search) / np.sqrt(problems.row_weight[search.ids])
+            bound = probability_error(log_prob, doubt)
+            genies.improve(search.ids, log_prob, bound)
+            next_log_prob = self._log_prob(search.points + way, search.ids, problems, labels)
+            moved = forecast.moved(search.ids, next_log_prob)
+            if count > 1:  # the first forecast equals the current value, so this gap is its change
+                moved = moved + np.abs(next_log_prob - log_prob)
+            error = _forecast_error(search, way, np.maximum(log_prob, next_log_prob), moved)
             local = np.where(doubt < _LOCAL, np.maximum(error, bound / _BEYOND), np.inf)
-            found.improve(search.ids, coming, local)
-            found.close(owner, self.tol)
-            open_ = found.open[search.ids]
+            genies.improve(search.ids, next_log_prob, local)
+            genies.close(owner, self.tol)
+            open_ = genies.open[search.ids]
             if not open_.any():
                 break
             if np.mean(open_) <= 1 - _DROP:
                 search.keep(open_)
                 way = way[open_]
-        return found
+        return genies
 
     def _log_prob(
-        self, points: FloatArray, ids: IntArray, told: Told, labels: IntArray
+        self, points: FloatArray, ids: IntArray, problems: LabelledProblems, labels: IntArray
     ) -> FloatArray:
-        """Log-probability (p,) of the label of each of some problems."""
-        found = self.objective.told_log_prob(points, told[ids])
-        return np.asarray(found[np.arange(len(ids)), labels[ids]])
+        """Log-probability (p,) of the labels of the problems `ids`."""
+        log_prob = self.objective.problem_log_prob(points, problems[ids])
+        return np.asarray(log_prob[np.arange(len(ids)), labels[ids]])
 
     def _doubt(self, search: Search) -> FloatArray:
-        """Bound (p,) on what the gradients leave of the angle of the probabilities. Eq. (H6)."""
+        """Bound (p,) on the error of arcsin √p, from the gradients. Eq. (H6)."""
         training = self.objective.training
         slopes = search.slopes.reshape(-1, *training.shape)
-        found: FloatArray = self.curvature.doubt(slopes, training.intercept)
-        return found
+        bounds: FloatArray = self.curvature.doubt(slopes, training.intercept)
+        return bounds
 
 
 def _forecast_error(
     search: Search, way: FloatArray, log_prob: FloatArray, moved: FloatArray
 ) -> FloatArray:
-    """Error (p,) of forecasts of the probabilities, from how far they moved of late. Eq. (H9)."""
+    """Error (p,) of the forecast probabilities, from their latest changes. Eq. (H9)."""
     decrement = -np.einsum("pi,pi->p", search.slopes, way)
     error: FloatArray = np.exp(log_prob) * np.expm1(np.minimum(_CAUTION * moved + decrement, 1.0))
     return error
@@ -134,26 +136,26 @@ def _forecast_error(
 
 @dataclass
 class _Forecast:
-    """What each problem's last steps said that its log-probability will be."""
+    """Forecasts of the log-probability of each problem, from its latest steps."""
 
     latest: FloatArray  # (P,)
-    change: FloatArray  # (P,)  of the latest but one to the latest
+    change: FloatArray  # (P,)  between the last two forecasts
 
     @classmethod
     def of(cls, first: FloatArray) -> _Forecast:
         return cls(first.copy(), np.zeros(len(first)))
 
-    def moved(self, ids: IntArray, coming: FloatArray) -> FloatArray:
+    def moved(self, ids: IntArray, forecast: FloatArray) -> FloatArray:
         """The larger of the last two changes, after taking in a new forecast."""
-        change = np.abs(coming - self.latest[ids])
+        change = np.abs(forecast - self.latest[ids])
         larger = np.maximum(change, self.change[ids])
-        self.latest[ids], self.change[ids] = coming, change
+        self.latest[ids], self.change[ids] = forecast, change
         return larger
 
 
 @dataclass(frozen=True)
 class _Around:
-    """The preconditioner with the told row itself counted in, as it is at the fixed point."""
+    """The preconditioner with the added row included, evaluated at the fixed point."""
 
     shared: Preconditioner
     near: Reach

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pnml.core.arrays import FloatArray
 from pnml.core.logistic.training import IntArray
 
-# Pairs of steps and gradient changes that are remembered.
+# Number of stored pairs of steps and gradient changes.
 _MEMORY = 20
 # A step is too long where the slope at its end has turned by more than this share.
 _TURNED = 0.8
@@ -24,7 +24,7 @@ Batched = Callable[[FloatArray, IntArray], FloatArray]
 
 @dataclass
 class Search:
-    """Where each problem is, and what it remembers."""
+    """State of the search: the point, gradient and memory of each problem."""
 
     ids: IntArray  # (p,)  of the problems that are not finished
     points: FloatArray  # (p, n)
@@ -34,14 +34,14 @@ class Search:
         self._pairs: deque[tuple[FloatArray, FloatArray, FloatArray]] = deque(maxlen=_MEMORY)
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Go on with some of the problems only."""
+        """Keep only the problems in `mask`."""
         self.ids, self.points, self.slopes = self.ids[mask], self.points[mask], self.slopes[mask]
         self._pairs = deque(
             ((s[mask], y[mask], r[mask]) for s, y, r in self._pairs), maxlen=_MEMORY
         )
 
     def direction(self, precondition: Batched) -> FloatArray:
-        """The way down that the remembered curvature and the preconditioner suggest."""
+        """Descent direction from the stored curvature pairs and the preconditioner."""
         v, shares = self.slopes.copy(), []
         for s, y, r in reversed(self._pairs):
             share = r * _dots(s, v)
@@ -53,7 +53,7 @@ class Search:
         return -v
 
     def go(self, way: FloatArray, gradient: Batched) -> None:
-        """Take each problem along its way, as far as its slope does not turn against it."""
+        """Move each problem along `way`, shortened where the slope would change sign."""
         falls = _dots(self.slopes, way)
         points = self.points + way
         slopes = gradient(points, self.ids)
@@ -76,7 +76,7 @@ class Search:
 
     def _remember(self, s: FloatArray, y: FloatArray) -> None:
         turn = _dots(s, y)
-        # A pair without curvature is one of round-off; a factor of 0 leaves it out.
+        # A pair without curvature is round-off; a factor of 0 excludes it.
         self._pairs.append((s, y, np.divide(1.0, turn, out=np.zeros_like(turn), where=turn > 0)))
 
 

@@ -18,12 +18,12 @@ from pnml.core.logistic.preconditioner import (
     preconditioner,
 )
 from pnml.core.logistic.screening import Screen
-from pnml.core.logistic.training import IntArray, Objective, Told, TrainingRows
+from pnml.core.logistic.training import IntArray, LabelledProblems, Objective, TrainingRows
 from pnml.core.softmax import log_softmax
 from pnml.errors import InputError
 
 _STAGES, _STEPS_A_STAGE = 12, 25
-# The doubt that the fit leaves of any probability; that of genies is added to it.
+# Largest error of arcsin √p that the fit leaves; the error of genies is added to it.
 _EXACT = 1e-10
 
 
@@ -101,18 +101,18 @@ class LogisticModel:
 
     @property
     def n_classes(self) -> int:
-        """How many labels there are."""
+        """Number of classes."""
         return self.objective.training.n_classes
 
     def log_prob(self, rows: FloatArray) -> FloatArray:
         """Log-probabilities (T, C) of rows (T, m)."""
-        seen = self.objective.training.seen(np.asarray(rows, dtype=np.float64))
-        found: FloatArray = log_softmax(seen @ self.objective.weight.T)
-        return found
+        design = self.objective.training.design_rows(np.asarray(rows, dtype=np.float64))
+        log_prob_rows: FloatArray = log_softmax(design @ self.objective.weight.T)
+        return log_prob_rows
 
     @cached_property
     def preconditioner(self) -> Preconditioner:
-        """The inverse of the curvature at the optimum, or what comes near it."""
+        """The inverse of the Hessian at the optimum, or an approximation to it."""
         return preconditioner(self.objective)
 
     @cached_property
@@ -122,7 +122,7 @@ class LogisticModel:
 
     @cached_property
     def screen(self) -> Screen:
-        """What tells labels that need no refit."""
+        """Screening of the labels that need no refit."""
         return Screen.of(self.objective.training, self.preconditioner)
 
 
@@ -142,7 +142,7 @@ def _stage(objective: Objective) -> tuple[FloatArray, bool]:
     """A better weight matrix, and whether it is the last."""
     training, weight = objective.training, objective.weight
     C, M = training.shape
-    nothing = Told(np.zeros((1, M)), np.zeros((1, C)), np.zeros(1), np.ones(1))
+    nothing = LabelledProblems(np.zeros((1, M)), np.zeros((1, C)), np.zeros(1), np.ones(1))
     search = Search(np.zeros(1, dtype=np.int64), np.zeros((1, C * M)), objective.slope)
     around, curvature = passing_preconditioner(objective), Curvature.of(objective)
     done = False
@@ -153,7 +153,7 @@ def _stage(objective: Objective) -> tuple[FloatArray, bool]:
             break
         way = search.direction(lambda v, ids: around(v))
         if step and not np.any(search.points + way != search.points):
-            return weight + search.points.reshape(C, M), True  # round-off is all that is left
+            return weight + search.points.reshape(C, M), True  # only round-off is left
         search.go(way, lambda points, ids: objective.gradient(points, nothing))
     return weight + search.points.reshape(C, M), done
 

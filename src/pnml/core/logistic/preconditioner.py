@@ -1,4 +1,4 @@
-"""The curvature of the objective at one point, inverted: whole, by class, or shared by all."""
+"""Inverse Hessian of the objective: full, block by class, or shared by all classes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BY_CLASS_NUMBERS = 2**26
 
 
 class Reach(Protocol):
-    """How far a pull at each of T rows moves the logits of that row."""
+    """Response of the logits of each of T rows to a pull at that row."""
 
     @property
     def matrix(self) -> FloatArray:
         """(T, C, C): A = (xᵀ ⊗ I) H⁻¹ (x ⊗ I)."""
 
     def of_problems(self, owner: IntArray) -> Reach:
-        """The same for each problem, whose row is named by its number."""
+        """The reach of each problem, given the index of its row."""
 
     def pulls(self, v: FloatArray) -> FloatArray:
         """Logits (P, C) by which H⁻¹v moves the row of each problem."""
@@ -45,7 +45,7 @@ class Preconditioner(Protocol):
 
 
 def preconditioner(objective: Objective) -> Preconditioner:
-    """The best approximation to the inverse Hessian that is worth its work. Eq. (H4)."""
+    """The best affordable approximation to the inverse Hessian. Eq. (H4)."""
     C, M = objective.training.shape
     if not _small(objective) and C * M * M <= _BY_CLASS_NUMBERS:
         return ByClass.of(objective)
@@ -53,7 +53,7 @@ def preconditioner(objective: Objective) -> Preconditioner:
 
 
 def passing_preconditioner(objective: Objective) -> Preconditioner:
-    """An approximation for a point on the way, that is quickly made."""
+    """A cheap approximation for an intermediate point."""
     return Whole.of(objective) if _small(objective) else Shared.of(objective)
 
 
@@ -64,7 +64,7 @@ def _small(objective: Objective) -> bool:
 
 
 def hessian(objective: Objective) -> FloatArray:
-    """The Hessian (C·M, C·M), with what leaves all probabilities alone made stiff."""
+    """The Hessian (C·M, C·M), made positive along directions that change no probability."""
     training, (C, M) = objective.training, objective.training.shape
     H = np.zeros((C, M, C, M))
     p = np.exp(objective.log_prob)
@@ -73,7 +73,7 @@ def hessian(objective: Objective) -> FloatArray:
             w = p[c] * ((c == d) - p[d])
             H[c, :, d, :] = H[d, :, c, :] = (training.values.T * w) @ training.weighted
         H[c, range(M), c, range(M)] += training.penalty
-    # What is added to a column of all classes alike changes nothing where it has no penalty.
+    # Adding the same to all classes in an unpenalised column changes nothing.
     for j in np.flatnonzero(training.penalty == 0):
         H[:, j, :, j] += np.sum(training.values[:, j] * training.weighted[:, j]) / C**2
     return H.reshape(C * M, C * M)
@@ -106,7 +106,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class WholeReach:
-    """Reach with every class moving every other."""
+    """Reach with coupled classes."""
 
     matrix: FloatArray
     unit_steps: FloatArray  # (T, C, C·M)  H⁻¹ (x ⊗ e_c)
@@ -126,7 +126,7 @@ class WholeReach:
 
 @dataclass(frozen=True)
 class ByClass:
-    """The inverse of the block of each class, as if classes did not move each other."""
+    """The inverse of the block of each class; the coupling of classes is ignored."""
 
     inverses: FloatArray  # (C, M, M)
 
@@ -184,7 +184,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class ByClassReach:
-    """Reach with each class moving itself only."""
+    """Reach with uncoupled classes."""
 
     matrix: FloatArray
     unit_steps: FloatArray  # (T, C, M)
@@ -210,12 +210,12 @@ class ByClassReach:
 
 
 def _positive(penalty: FloatArray, moments: FloatArray) -> FloatArray:
-    """The penalty, or where there is none a trace of the largest moment."""
+    """The penalty, or without one a tiny share of the largest moment."""
     return np.asarray(np.maximum(penalty, 1e-12 * moments[-1]))
 
 
 def _inverse(H: FloatArray) -> FloatArray:
-    """The inverse of a matrix that is positive definite but for round-off."""
+    """The inverse of a matrix that is positive definite up to round-off."""
     size = np.trace(H) / len(H)
     for lift in (0.0, 1e-12, 1e-8, 1e-4):
         try:

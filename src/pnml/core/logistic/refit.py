@@ -12,7 +12,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.logistic.genies import Solver
 from pnml.core.logistic.model import LogisticModel
 from pnml.core.logistic.screening import left_out as screened
-from pnml.core.logistic.training import IntArray, Told
+from pnml.core.logistic.training import IntArray, LabelledProblems
 from pnml.core.softmax import log_softmax
 from pnml.errors import InputError
 
@@ -21,31 +21,31 @@ Progress = Callable[[int, int], None]
 
 # Bytes that the steps of a group of problems and their memory may take.
 _MAX_MEMORY = 2**29
-_COPIES = 60  # arrays of the size of the steps that are alive at once
+_COPIES = 60  # arrays of the size of the steps in memory at once
 _AT_ONCE = 400  # problems: a larger group is no faster
 _MOST_STEPS = 500
-# Of the tolerance, labels without a refit may take this share, and refits the rest.
+# Share of the tolerance for labels without a refit; refits get the rest.
 _SCREENED = 0.2
-# Refits end near the tolerance, and what the last step gained by luck is not counted on.
+# Reported errors are at least this share of the tolerance: a lucky last step does not count.
 _FINEST = 0.25
 
 
 @dataclass(frozen=True)
 class Refits:
-    """What the refitted models say of each row."""
+    """Results of the refitted models for each row."""
 
-    log_genie: FloatArray  # (T, C)  log-probability of each label by the model told of it
+    log_genie: FloatArray  # (T, C)  log-probability of each label by the model refitted with it
     error: FloatArray  # (T,)  bound or estimate of the error of the regret, left-out part included
     left_out: FloatArray  # (T,)  most that labels without a refit could add to Σ genie
-    converged: npt.NDArray[np.bool_]  # (T,)  whether the error is within the tolerance asked for
-    steps: IntArray  # (T, C)  that each refit took; 0 for labels without one
+    converged: npt.NDArray[np.bool_]  # (T,)  whether the error is within the tolerance
+    steps: IntArray  # (T, C)  steps of each refit; 0 for labels without one
 
     @property
     def regret(self) -> FloatArray:
         """Γ = log Σ genie, in nats. Eq. (H8)."""
         top = self.log_genie.max(axis=1)
-        found: FloatArray = top + np.log(np.sum(np.exp(self.log_genie - top[:, None]), axis=1))
-        return np.clip(found, 0.0, np.log(self.log_genie.shape[1]))
+        log_sum: FloatArray = top + np.log(np.sum(np.exp(self.log_genie - top[:, None]), axis=1))
+        return np.clip(log_sum, 0.0, np.log(self.log_genie.shape[1]))
 
     @property
     def log_prob(self) -> FloatArray:
@@ -80,13 +80,15 @@ def refit(
             f"The rows have shape {values.shape}, but finite rows of {width} columns, as in "
             "training, are needed; pass an array (T, m) without NaN."
         )
-    seen, every = model.objective.training.seen(values), np.eye(model.n_classes)
+    design, one_hot = model.objective.training.design_rows(values), np.eye(model.n_classes)
 
-    def told(part: slice) -> Told:
-        rows = seen[part]
-        return Told.new(rows.repeat(len(every), axis=0), np.tile(every, (len(rows), 1)))
+    def problems(part: slice) -> LabelledProblems:
+        rows = design[part]
+        return LabelledProblems.new(
+            rows.repeat(len(one_hot), axis=0), np.tile(one_hot, (len(rows), 1))
+        )
 
-    return _solved(model, told, len(seen), tol, progress, may_screen=True)
+    return _solved(model, problems, len(design), tol, progress, may_screen=True)
 
 
 def refit_left_out(
@@ -96,44 +98,44 @@ def refit_left_out(
     tol: float = 1e-4,
     progress: Progress | None = None,
 ) -> Refits:
-    """The same for training rows, each taken out of the training rows first. Eq. (H11).
+    """Refit with each label of training rows, each row left out first. Eq. (H11).
 
-    Told its own label, a row is back where it was; told another, its label is exchanged. So each
-    genie is one refit of the objective of all rows. Of a row that counts more than once, one copy
-    is taken out.
+    Adding a row with its own label restores the training rows; another label replaces its label. So
+    each genie is one refit of the objective of all rows. If a row counts more than once, one copy
+    is left out.
 
     Parameters
     ----------
     model : LogisticModel
     index : array of integers (T,)
-        Numbers of training rows.
+        Indices of training rows.
     tol, progress
         As in `refit`.
     """
-    training, every = model.objective.training, np.eye(model.n_classes)
-    chosen = np.asarray(index, dtype=np.int64)
+    training, one_hot = model.objective.training, np.eye(model.n_classes)
+    index_rows = np.asarray(index, dtype=np.int64)
 
-    def told(part: slice) -> Told:
-        row = chosen[part].repeat(len(every))
+    def problems(part: slice) -> LabelledProblems:
+        row = index_rows[part].repeat(len(one_hot))
         copies = np.minimum(training.weights[row], 1.0)
-        labels = np.tile(every, (len(chosen[part]), 1))
-        exchange = labels - copies[:, None] * every[training.labels[row]]
-        held = training.weights[row] - copies + 1
-        return Told(training.values[row], exchange, 1 - copies, held)
+        labels = np.tile(one_hot, (len(index_rows[part]), 1))
+        exchange = labels - copies[:, None] * one_hot[training.labels[row]]
+        row_weight = training.weights[row] - copies + 1
+        return LabelledProblems(training.values[row], exchange, 1 - copies, row_weight)
 
-    return _solved(model, told, len(chosen), tol, progress, may_screen=False)
+    return _solved(model, problems, len(index_rows), tol, progress, may_screen=False)
 
 
 def _solved(
     model: LogisticModel,
-    told: Callable[[slice], Told],
+    problems: Callable[[slice], LabelledProblems],
     total: int,
     tol: float,
     progress: Progress | None,
     *,
     may_screen: bool,
 ) -> Refits:
-    """The refits of `total` rows, whose problems `told` makes a few rows at a time."""
+    """The refits of `total` rows; `problems(rows)` makes the problems of a slice of rows."""
     if not tol > 0:
         raise InputError(f"tol is {tol}, but a tolerance is above 0; pass such one.")
     C = model.n_classes
@@ -143,7 +145,7 @@ def _solved(
     for start in range(0, total, step):
         rows = slice(start, min(start + step, total))
         log_genie[rows], wrong[rows], unfitted[rows], steps[rows] = _group(
-            model, told(rows), tol, may_screen
+            model, problems(rows), tol, may_screen
         )
         if progress is not None:
             progress(rows.stop, total)
@@ -153,13 +155,13 @@ def _solved(
 
 
 def _group(
-    model: LogisticModel, told: Told, tol: float, screen: bool
+    model: LogisticModel, problems: LabelledProblems, tol: float, screen: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Log-genies, errors (T, C), left-out gains (T,) and steps (T, C) of a group of rows."""
     C = model.n_classes
-    owner, labels = np.divmod(np.arange(len(told)), C)
-    reach = model.preconditioner.reach(told.rows[::C])
-    log_prob: FloatArray = log_softmax(told.rows[::C] @ model.objective.weight.T)
+    owner, labels = np.divmod(np.arange(len(problems)), C)
+    reach = model.preconditioner.reach(problems.rows[::C])
+    log_prob: FloatArray = log_softmax(problems.rows[::C] @ model.objective.weight.T)
     log_genie = log_prob.copy()
     out, unfitted = np.zeros(log_genie.shape, dtype=bool), np.zeros(len(log_genie))
     if screen:
@@ -167,18 +169,18 @@ def _group(
         out = screened(gains, _SCREENED * tol)
         unfitted = np.sum(np.where(out, gains, 0.0), axis=1)
     error, steps = np.zeros(log_genie.shape), np.zeros(log_genie.shape, dtype=np.int64)
-    share = (-np.expm1(-tol) - unfitted.max(initial=0.0)) / C  # what screening left of it
+    share = (-np.expm1(-tol) - unfitted.max(initial=0.0)) / C  # what screening leaves
     solver = Solver(model.objective, model.preconditioner, model.curvature, share, _MOST_STEPS)
     fitted = np.flatnonzero(~out)
     size = _problems_at_once(model)
     for start in range(0, len(fitted), size):
         part = fitted[start : start + size]
-        found = solver.solve(told[part], labels[part], owner[part], reach)
-        log_genie.flat[part], error.flat[part] = found.log_prob, found.error
-        steps.flat[part] = found.steps
+        genies = solver.solve(problems[part], labels[part], owner[part], reach)
+        log_genie.flat[part], error.flat[part] = genies.log_prob, genies.error
+        steps.flat[part] = genies.steps
     return log_genie, error, unfitted, steps
 
 
 def _problems_at_once(model: LogisticModel) -> int:
-    """How many problems fit in memory together, where more still are faster."""
+    """Number of problems in a group, limited by memory and by the gain in speed."""
     return max(1, min(_AT_ONCE, _MAX_MEMORY // (8 * _COPIES * model.objective.weight.size)))

@@ -1,4 +1,4 @@
-"""Labels whose genie cannot gain anything that matters, found without fitting them."""
+"""Screening: labels whose genie gains a negligible probability, found without a refit."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(frozen=True)
 class Screen:
-    """How far a step of unit length in the curvature at the optimum moves any training row."""
+    """Largest change at a training row by a step of unit length in the Hessian at the optimum."""
 
     radius: float  # largest change of a difference of two logits of a training row
 
     @classmethod
     def of(cls, training: TrainingRows, preconditioner: Preconditioner) -> Screen:
-        """The screen of an objective; one that lets all pass where its curvature is not known."""
+        """The screen of an objective; it excludes no label if the full Hessian is unknown."""
         if not isinstance(preconditioner, Whole):
             return cls(np.inf)
         largest = 0.0
@@ -32,18 +32,18 @@ class Screen:
         return cls(float(np.sqrt(largest)))
 
     def gains(self, log_prob: FloatArray, reach: FloatArray) -> FloatArray:
-        """Upper bounds (T, C) on what the genie of each label gains in probability. Eq. (H10).
+        """Upper bounds (T, C) on the gain in probability by the genie of each label. Eq. (H10).
 
         Parameters
         ----------
         log_prob : array (T, C)
-            Log-probabilities of the rows before they are told.
+            Log-probabilities of the rows before a label is added.
         reach : array (T, C, C)
-            How far pulls at the rows move their logits.
+            Response of the logits to pulls at the rows.
         """
         p = np.exp(log_prob)
         spans = _spans(reach)
-        # Whatever the genie ends with, its pull is a mixture of e_y − e_c.
+        # The final pull of any genie is a mixture of e_y − e_c.
         pull = np.sqrt(np.maximum(spans.max(axis=2), 0.0))  # (T, C)
         toward = np.eye(p.shape[1]) - p[:, None, :]  # (T, C, C): e_y − p
         first = np.sqrt(np.maximum(np.einsum("tyc,tcd,tyd->ty", toward, reach, toward), 0.0))
@@ -56,7 +56,7 @@ class Screen:
 
 
 def left_out(gains: FloatArray, allowance: float) -> npt.NDArray[np.bool_]:
-    """Which labels (T, C) may go without a refit, together gaining no more than the allowance.
+    """Labels (T, C) that need no refit: together they gain at most the allowance.
 
     >>> left_out(np.array([[0.5, 1e-9, 1e-4]]), 1e-3)
     array([[False,  True,  True]])

@@ -1,4 +1,4 @@
-"""Labelled rows as one multinomial logistic objective, and what is added to it."""
+"""The multinomial logistic objective of the training rows, and the rows added to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IntArray = npt.NDArray[np.int64]
 _BLOCK_NUMBERS = 2**18
 # Rows of the two products, problems times classes: more would leave the cache.
 _AT_ONCE = 512
-# Sums of exponentials within this have lost nothing; others are taken again from their maximum.
+# Sums of exponentials outside [1/this, this] are recomputed from their maximum.
 _SAFE = 1e200
 
 
@@ -28,15 +28,15 @@ class TrainingRows:
 
     The axes n and q of its arrays are the N rows and the M columns.
 
-    Where there is an intercept, columns are centred, which only renames the intercepts, and a
-    column of ones without penalty comes last.
+    With an intercept, columns are centred, which only shifts the intercepts, and an unpenalised
+    column of ones comes last.
     """
 
     values: Annotated[FloatArray, "n q"]
     labels: Annotated[IntArray, "n"]
     weights: Annotated[FloatArray, "n"]
     penalty: Annotated[FloatArray, "q"]
-    center: Annotated[FloatArray, "d"]  # what was taken off the columns that came
+    center: Annotated[FloatArray, "d"]  # subtracted from the raw columns
     n_classes: int
 
     @classmethod
@@ -49,18 +49,18 @@ class TrainingRows:
         alpha: float,
         intercept: bool,
     ) -> Self:
-        """The objective of rows (N, m) as they came."""
+        """The objective of raw rows (N, m)."""
         width = rows.shape[1]
         center = np.average(rows, axis=0, weights=weights) if intercept else np.zeros(width)
         penalty = np.full(width + intercept, alpha)
         if intercept:
             penalty[-1] = 0.0
-        taken = cls(np.empty((0, 0)), labels, weights, penalty, center, n_classes)
-        return cls(taken.seen(rows), labels, weights, penalty, center, n_classes)
+        no_rows = cls(np.empty((0, 0)), labels, weights, penalty, center, n_classes)
+        return cls(no_rows.design_rows(rows), labels, weights, penalty, center, n_classes)
 
     @property
     def intercept(self) -> bool:
-        """Whether the last column is one of ones."""
+        """Whether the last column is all ones."""
         return len(self.penalty) > len(self.center)
 
     @property
@@ -68,8 +68,8 @@ class TrainingRows:
         """Classes and columns: the shape of the unknown."""
         return self.n_classes, len(self.penalty)
 
-    def seen(self, rows: FloatArray) -> FloatArray:
-        """Rows (T, m) as they came → (T, M) as the objective takes them."""
+    def design_rows(self, rows: FloatArray) -> FloatArray:
+        """Design matrix (T, M) of raw rows (T, m): centred, with a column of ones if needed."""
         shifted = rows - self.center
         if not self.intercept:
             return np.ascontiguousarray(shifted)
@@ -93,22 +93,24 @@ class TrainingRows:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What each of P problems adds to the objective: own·LSE(W x) − ⟨W x, target⟩. Eq. (H2)."""
+class LabelledProblems:
+    """Terms that P problems add to the objective: own·LSE(W x) − ⟨W x, target⟩. Eq. (H2)."""
 
     rows: FloatArray  # (P, M)
     target: FloatArray  # (P, C)
-    own: FloatArray  # (P,)  1 for a new row, 0 for a row that the objective holds already
-    held: FloatArray  # (P,)  weight of the row in the objective with all that is added
+    own: FloatArray  # (P,)  1 for a new row, 0 for a row that the objective already contains
+    row_weight: FloatArray  # (P,)  weight of the row in the objective, the added term included
 
     @classmethod
-    def new(cls, rows: FloatArray, target: FloatArray) -> Told:
+    def new(cls, rows: FloatArray, target: FloatArray) -> LabelledProblems:
         """New rows (P, M), each with its label as a row of `target` (P, C)."""
-        one = np.ones(len(rows))
-        return cls(rows, target, one, one)
+        ones = np.ones(len(rows))
+        return cls(rows, target, ones, ones)
 
-    def __getitem__(self, index: IntArray | slice) -> Told:
-        return Told(self.rows[index], self.target[index], self.own[index], self.held[index])
+    def __getitem__(self, index: IntArray | slice) -> LabelledProblems:
+        return LabelledProblems(
+            self.rows[index], self.target[index], self.own[index], self.row_weight[index]
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -134,26 +136,26 @@ class Objective:
     def slope(self) -> FloatArray:
         """Gradient (1, C·M) where steps begin, with nothing added."""
         C, M = self.training.shape
-        nothing = Told(np.zeros((1, M)), np.zeros((1, C)), np.zeros(1), np.ones(1))
+        nothing = LabelledProblems(np.zeros((1, M)), np.zeros((1, C)), np.zeros(1), np.ones(1))
         return self.gradient(np.zeros((1, C * M)), nothing)
 
-    def told_log_prob(self, steps: FloatArray, told: Told) -> FloatArray:
-        """Log-probabilities (P, C) of the told rows after steps (P, C·M)."""
-        moved = steps.reshape(len(told), *self.training.shape) @ told.rows[:, :, None]
-        logits: FloatArray = log_softmax(told.rows @ self.weight.T + moved[..., 0])
+    def problem_log_prob(self, steps: FloatArray, problems: LabelledProblems) -> FloatArray:
+        """Log-probabilities (P, C) of the added rows after steps (P, C·M)."""
+        moved = steps.reshape(len(problems), *self.training.shape) @ problems.rows[:, :, None]
+        logits: FloatArray = log_softmax(problems.rows @ self.weight.T + moved[..., 0])
         return logits
 
-    def gradient(self, steps: FloatArray, told: Told) -> FloatArray:
+    def gradient(self, steps: FloatArray, problems: LabelledProblems) -> FloatArray:
         """Gradients (P, C·M) of all problems after steps (P, C·M), in two products. Eq. (H3)."""
         C, M = self.training.shape
-        g = np.empty((len(told), C * M))
+        g = np.empty((len(problems), C * M))
         size = max(1, min(_AT_ONCE // C, _BLOCK_NUMBERS // (2 * C * M)))
-        for start in range(0, len(told), size):
-            part = slice(start, min(start + size, len(told)))
+        for start in range(0, len(problems), size):
+            part = slice(start, min(start + size, len(problems)))
             g[part] = self._expected(steps[part].reshape(-1, M)).reshape(-1, C * M)
         g += self._constant
         g += self._stiffness * steps
-        g += self.told_gradient(steps, told)
+        g += self.added_gradient(steps, problems)
         return g
 
     def _expected(self, flat: FloatArray) -> FloatArray:
@@ -167,11 +169,11 @@ class Objective:
             g += self._probabilities(flat, part, room) @ training.weighted[part]
         return g
 
-    def told_gradient(self, steps: FloatArray, told: Told) -> FloatArray:
-        """What the told rows alone add to the gradients, (P, C·M)."""
-        q = np.exp(self.told_log_prob(steps, told))
-        pull = told.own[:, None] * q - told.target
-        return np.asarray((pull[:, :, None] * told.rows[:, None, :]).reshape(len(told), -1))
+    def added_gradient(self, steps: FloatArray, problems: LabelledProblems) -> FloatArray:
+        """Gradients (P, C·M) of the added terms alone."""
+        q = np.exp(self.problem_log_prob(steps, problems))
+        pull = problems.own[:, None] * q - problems.target
+        return np.asarray((pull[:, :, None] * problems.rows[:, None, :]).reshape(len(problems), -1))
 
     def _probabilities(self, flat: FloatArray, part: slice, room: FloatArray) -> FloatArray:
         """Probabilities (P·C, n) of a part of the training rows."""

@@ -1,4 +1,4 @@
-"""The norm ball: all linear models of bounded norm, seen from the training rows' own directions."""
+"""The norm ball: all linear models of bounded norm, in the directions of the training rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_STEPS = 200
 
 @dataclass(frozen=True)
 class Ball:
-    """What the pNML of {θ : ‖θ‖ ≤ radius} remembers of its training rows. Eq. (N1).
+    """Statistics of the training rows for the pNML of {θ : ‖θ‖ ≤ radius}. Eq. (N1).
 
     Rows X = U diag(√h2) Vᵀ with targets Y enter through h2 and t = UᵀY/√h2 only. With an
     unpenalised intercept, X and Y are centred, ω = n/(n+1) for n training rows, and new rows are
@@ -36,7 +36,7 @@ class Ball:
     target_mean: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse shapes and numbers that no training set can give."""
+        """Raise if the shapes or numbers are impossible for a training set."""
         if self.h2.ndim != 1 or self.h2.shape != self.t.shape:
             raise InputError(
                 f"h2 has shape {self.h2.shape} and t has shape {self.t.shape}, but they describe "
@@ -97,7 +97,7 @@ class Ball:
 
     @cached_property
     def directions(self) -> Directions:
-        """The training directions and, last, one more for all that they do not span."""
+        """The training directions and, last, one for everything outside their span."""
         h2 = np.append(self.h2, 0.0)
         fit = np.append(self.fit, 0.0)
         return Directions(h2, fit, np.append(self.h2 * self.t, 0.0))
@@ -154,7 +154,7 @@ def constrained_multiplier(h2: FloatArray, t: FloatArray, radius: FloatArray) ->
     lam = np.zeros_like(radius)
     for _ in range(_MAX_STEPS):
         p = 1.0 / (h2 + lam[:, None])  # (k, r)
-        # ‖θ_λ‖² − R² from what was lost of ‖θ*‖², or from what is left if that is less
+        # ‖θ_λ‖² − R² from the shrinkage of ‖θ*‖², or directly if that is smaller
         lost = (lam[:, None] * (2 * h2 + lam[:, None]) * p * p) @ t2
         above = (norm - R[:, 0]) * (norm + R[:, 0]) - lost
         above = np.where(lost < 0.5 * norm**2, above, ((h2 * p) ** 2) @ t2 - R[:, 0] ** 2)

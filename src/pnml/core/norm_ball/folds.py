@@ -25,11 +25,11 @@ class Fold:
 
 @dataclass(frozen=True)
 class Folds:
-    """What pNML would have said of training rows, had it not seen them. Eq. (N20)."""
+    """Leave-one-out of training rows by pNML. Eq. (N20)."""
 
     folds: list[Fold]
     targets: FloatArray  # (n,)
-    residual: FloatArray  # (n,)  of the genie that was told the row's own label
+    residual: FloatArray  # (n,)  of the genie with the row's own label
 
     @classmethod
     def of(cls, spectrum: Spectrum, X: FloatArray, y: FloatArray, radius: float | None) -> Folds:
@@ -41,7 +41,7 @@ class Folds:
         return cls(folds, y, _genie_residuals(spectrum, a, centred, radii))
 
     def regrets(self, noise_variances: FloatArray) -> FloatArray:
-        """Regrets (n, S), in nats, at each noise variance; the curves serve all of them."""
+        """Regrets (n, S), in nats, at each noise variance, from the same curves."""
         return np.array([regret_path(f.ball, f.a, f.b, noise_variances)[0] for f in self.folds])
 
     def log_losses(self, noise_variances: FloatArray) -> FloatArray:
@@ -83,7 +83,7 @@ def _fold(spectrum: Spectrum, a: FloatArray, y: float, radius: float | None) -> 
     along = float(direction @ targets)
     targets = targets + direction * (along / c - along if c > 0 else -along)
     U, singular, Vt = np.linalg.svd(R)
-    rank = len(h) - (c == 0.0)  # a row that is alone takes its direction with it
+    rank = len(h) - (c == 0.0)  # without a row that is alone, its direction is gone
     U, singular, Vt = U[:, :rank], singular[:rank], Vt[:rank]
     x = shift * a
     inside = Vt @ x
@@ -100,7 +100,7 @@ def _genie_residuals(
 ) -> FloatArray:
     """Residuals of fits to all rows, each within the ball of its fold.
 
-    Told its own label, the genie of a fold has seen all rows, so one spectrum serves every fold.
+    With the row's own label, the genie of a fold fits all rows, so all folds share one spectrum.
     """
     h, z = np.sqrt(spectrum.h2), spectrum.z[:, 0]
     U = a / h

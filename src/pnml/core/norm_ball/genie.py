@@ -1,4 +1,4 @@
-"""The genie of a norm ball: the fit that was told the label, as a curve in its multiplier."""
+"""The genie of a norm ball: the fit with the label included, as a curve in its multiplier."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Sums:
 
 @dataclass(frozen=True)
 class Side:
-    """What the genie does on one side of the constrained fit as its multiplier grows. (T, L)."""
+    """The genie on one side of the constrained fit as its multiplier grows. (T, L)."""
 
-    s: FloatArray  # residual at the label it was told
+    s: FloatArray  # residual at its label
     deviation: FloatArray  # that label minus the prediction of the constrained fit
     ds: FloatArray  # |ds/dλ|
     dp: FloatArray  # |d prediction/dλ|
@@ -142,8 +142,8 @@ def own_sides(
     return out[0], out[1]
 
 
-def told_residual(ball: Ball, x: FloatArray, deviations: FloatArray) -> FloatArray:
-    """Residual (T, m) of the genie of rows x (T, r+1) told labels xᵀθ_R + deviations. Eq. (N11)."""
+def genie_residual(ball: Ball, x: FloatArray, deviations: FloatArray) -> FloatArray:
+    """Residual (T, m) of the genie of rows x (T, r+1) at labels xᵀθ_R + deviations. Eq. (N11)."""
     free, above, slope = _unconstrained(ball, x, deviations)
     R = ball.radius
     lam = newton_step(above, slope, R)
@@ -182,7 +182,7 @@ def _largest_multiplier(ball: Ball, x: FloatArray, deviations: FloatArray) -> Fl
 def _unconstrained(
     ball: Ball, x: FloatArray, deviations: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Residual, ‖θ‖² − R² and −d‖θ‖²/dλ at λ = 0 of the fit that was told the label. Eq. (N11)."""
+    """Residual, ‖θ‖² − R² and −d‖θ‖²/dλ at λ = 0 of the fit with the label included. Eq. (N11)."""
     a, b, t, p = x[:, :-1], x[:, -1:], ball.t, 1.0 / ball.h2
     r = deviations + (a @ (ball.fit - t))[:, None]  # y − xᵀθ*
     kappa, C, q2 = (((a * a) @ p**k)[:, None] for k in (1, 2, 3))

@@ -1,4 +1,4 @@
-"""Quadrature along the genie's curve: panels in the multiplier that see every scale of it."""
+"""Quadrature along the genie's curve, with panels at every scale of the multiplier."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pnml.core.norm_ball.genie import (
 )
 from pnml.core.norm_ball.window import NEAR, NO_CHANGE, around_fit, near_crossing, window
 
-# Logit of a multiplier that is nothing beside λ_R.
+# Logit of a multiplier that is negligible beside λ_R.
 _NOTHING = -80.0
 _BISECTIONS = 60
 # Δ² at the fold itself is 0; this much of B² stands for it where it divides.
@@ -33,7 +33,7 @@ NODES, WEIGHTS = leggauss(16)
 _FOLD_PANELS = 4
 # Among so few directions a row may well be parallel to the fit; the exact difference is then cheap.
 _FEW_DIRECTIONS = 4
-# Rows are worked off in chunks of about this many numbers, at some 256 nodes a row.
+# Numbers in one chunk of rows, at about 256 nodes a row.
 _SHARED_NUMBERS, _OWN_NUMBERS, _USUAL_NODES = 2**15, 2**19, 256
 
 IntArray = npt.NDArray[np.intp]
@@ -65,7 +65,7 @@ def curves(
             yield rows, _from_fit(ball, x[rows], smallest, largest)
         return
     step = max(_OWN_NUMBERS // (x.shape[1] * _USUAL_NODES), 1)
-    # a row whose two residuals at λ_R are both nothing beside the noise has its fold there
+    # if both residuals of a row at λ_R are negligible beside the noise, its fold is there
     p = 1.0 / (ball.directions.h2 + ball.multiplier)
     other = 2 * np.abs((x * ball.directions.moment) @ p**2) / ((x * x) @ p**2)
     at_fit = other <= NEAR * smallest
@@ -194,7 +194,7 @@ def _change_terms(
 def _discriminant_from(
     base: FloatArray, past: FloatArray, terms: tuple[FloatArray, ...], at: Quadratic
 ) -> FloatArray:
-    """Δ² by its change from the fold, or far from there directly: what cancels less."""
+    """Δ² by its change from the fold or, far from it, directly: whichever cancels less."""
     change = base + past * sum(terms)
     lost_by_change = base + past * sum(np.abs(term) for term in terms)
     lost_directly = at.B**2 + np.abs(at.C * at.gap)

@@ -1,4 +1,4 @@
-"""The predictive distribution of the norm ball: a small frozen value, one row of labels each."""
+"""The predictive distribution of the norm ball."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import RandomState, central_interval, check_levels
 from pnml.core.norm_ball.ball import Ball
-from pnml.core.norm_ball.genie import told_residual
+from pnml.core.norm_ball.genie import genie_residual
 from pnml.core.norm_ball.grid import IntArray, curves
 from pnml.core.norm_ball.regret import regret
 from pnml.core.norm_ball.table import Table
 
-# Labels are worked off in blocks of about this many numbers.
+# Numbers in one block of labels.
 _BLOCK_NUMBERS = 2**20
 
 
 @dataclass(frozen=True)
 class NormBallPredictive:
-    """Exact pNML labels of T rows when the models are those of bounded norm. Eq. (N12).
+    """Exact pNML distributions of the labels of T rows over models of bounded norm. Eq. (N12).
 
     The density is a normal one bent by the sphere: neither symmetric nor centred on its mode.
     Arguments broadcast against (T,).
@@ -89,7 +89,7 @@ class NormBallPredictive:
         step = max(_BLOCK_NUMBERS // (self._x.shape[1] * max(s.shape[1], 1)), 1)
         for first in range(0, len(self._moves), step):
             rows = self._moves[first : first + step]
-            s[rows] = told_residual(self.ball, self._x[rows], deviations[rows])
+            s[rows] = genie_residual(self.ball, self._x[rows], deviations[rows])
         noise = -0.5 * (s / self._sigma) ** 2 - 0.5 * np.log(2 * np.pi * self.noise_variance)
         return _as_given(noise - self.regret[:, None], shape)
 

@@ -12,14 +12,14 @@ from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.grid import NODES, WEIGHTS, Curve, curves
 
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
-# Noise levels are worked off in blocks of about this many numbers.
+# Numbers in one block of noise levels.
 _BLOCK_NUMBERS = 2**18
 
 
 def regret(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArray:
     """Regret (T,) of rows with coordinates a (T, r) and distance b (T,) from the span, in nats.
 
-    Γ = log K, K = ∫ p(y | x; θ̂_y) dy with θ̂_y the best model of the ball that was told y. Eq. (N1).
+    Γ = log K, K = ∫ p(y | x; θ̂_y) dy with θ̂_y the best model of the ball given y. Eq. (N1).
 
     >>> ball = Ball.min_norm(np.array([4.0]), np.array([0.5]))
     >>> np.exp(regret(ball, [[0.0]], [10.0], noise_variance=1e-6)).round(1)

@@ -20,7 +20,7 @@ _MAX_STEPS, _SETTLED = 80, 1e-14
 _ORDERS = np.arange(len(NODES))
 # Values at the nodes, times their weights, to Legendre coefficients.
 _TO_LEGENDRE = (legendre.legvander(NODES, len(NODES) - 1) * (_ORDERS + 0.5)).T  # (n, n)
-# The curve is smooth on a panel, but the noise may fall from all to nothing within one: each is cut
+# The curve is smooth on a panel, but the density may vanish within one: each panel is cut
 # in four, with values interpolated from its nodes.
 _CUTS = 4
 _CUT_NODES = ((2 * np.arange(_CUTS) + 1 - _CUTS)[:, None] + NODES).ravel() / _CUTS
@@ -50,7 +50,7 @@ class Table:
 
     @classmethod
     def of_noise(cls, rows: int, sigma: float) -> Table:
-        """The table of rows that no model of the ball can follow: the noise itself."""
+        """The table of rows whose prediction is the same for every model: the noise itself."""
         ends = np.tile([-FAR * sigma, FAR * sigma], (rows, 1))
         return cls(*_middle_nodes(ends, ends, sigma))
 
@@ -119,7 +119,7 @@ def _side_nodes(side: Side, sigma: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _cut(values: FloatArray) -> FloatArray:
-    """Values (T, P, n) at the nodes of panels, at those of panels cut in four: (T, 4P, n)."""
+    """Values (T, P, n) at the nodes of panels, interpolated to panels cut in four: (T, 4P, n)."""
     return (values @ _CUT).reshape(len(values), -1, len(NODES))
 
 
@@ -142,10 +142,10 @@ def _middle_nodes(
 
 def _locate(edges: FloatArray, values: FloatArray) -> IntArray:
     """Panel (T, m) that holds each value."""
-    found = np.empty(values.shape, dtype=np.intp)
+    cells = np.empty(values.shape, dtype=np.intp)
     for row, (ends, wanted) in enumerate(zip(edges, values, strict=True)):
-        found[row] = np.searchsorted(ends[1:-1], wanted, side="right")
-    return found
+        cells[row] = np.searchsorted(ends[1:-1], wanted, side="right")
+    return cells
 
 
 def _gather(coefficients: FloatArray, panel: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The range of multipliers in which the genie's residuals pass from nothing to the noise's tail."""
+"""The range of multipliers where the genie's residuals grow from negligible to the noise's tail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 # Residuals are followed from three millionths of the noise to where its tail is below 1e-17.
 NEAR, FAR = 3e-6, 8.5
-# Where they pass through 0 smoothly, half the noise is near enough.
+# Where they pass through 0 smoothly, half the noise is small enough.
 _NEAR_SMOOTH = 0.5
 # A multiplier this small beside the smallest h2 leaves a fit inside the span unchanged.
 NO_CHANGE = 1e-14
@@ -25,7 +25,7 @@ _COARSE, _FINE = 24, 9
 def around_fit(
     ball: Ball, x: FloatArray, delta: FloatArray, low: FloatArray, high: FloatArray, noise: float
 ) -> BoolArray:
-    """Whether both residuals are nothing beside the noise, or are still those of λ = 0."""
+    """Whether both residuals are negligible beside the noise, or still equal those at λ = 0."""
     small: BoolArray = np.maximum(low, high) <= 2 * NEAR * noise
     if ball.multiplier > 0:
         return small
@@ -48,7 +48,7 @@ def window(
     largest: float,
     not_yet: Callable[..., BoolArray],
 ) -> tuple[float, float]:
-    """Where log(λ − λ_R) starts and stops to matter to any of the rows x (T, r+1). Eq. (N9)."""
+    """First and last log(λ − λ_R) that matter to any of the rows x (T, r+1). Eq. (N9)."""
     grid = np.linspace(*_surely_enough(ball, x, smallest, largest), _COARSE)
     for _ in range(2):
         delta = np.exp(grid)

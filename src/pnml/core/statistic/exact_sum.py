@@ -1,4 +1,4 @@
-"""Sums of many Grams whose last digits do not depend on the order of the adding."""
+"""Compensated sums of Grams: the last digits do not depend on the order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class GramSum:
-    """A Gram and, beside its means and moments, what rounding has cut off them. Eq. (B1).
+    """A Gram and the rounding errors of its means and moments. Eq. (B1).
 
     Sums of a thousand Grams in any order then agree to the last digit or nearly so. Sums add, so
     that they can be built by many workers and put together in a tree.
@@ -36,8 +36,8 @@ class GramSum:
     """
 
     high: Gram
-    low_mean: FloatArray  # (d+k,)  what is to be added to the means
-    low: FloatArray  # (d+k, d+k)  and to the moments
+    low_mean: FloatArray  # (d+k,)  correction of the means
+    low: FloatArray  # (d+k, d+k)  correction of the moments
 
     @classmethod
     def of(cls, gram: Gram) -> GramSum:
@@ -56,7 +56,7 @@ class GramSum:
         return self.high.rows
 
     def __add__(self, other: GramSum) -> GramSum:
-        """Count the rows of both. Eqs. (G2) and (B1)."""
+        """The sum over the rows of both. Eqs. (G2) and (B1)."""
         a, b = self.high, other.high
         if not b.rows:
             return self
@@ -97,7 +97,7 @@ class GramSum:
 
 
 def added(total: GramSum | None, part: GramSum | Gram) -> GramSum:
-    """`total` with one more part; None is a sum that has not begun.
+    """`total` plus one more part; None is the empty sum.
 
     >>> added(added(None, Gram.of(np.ones((2, 1)))), Gram.of(np.ones((3, 1)))).rows
     5
@@ -132,7 +132,7 @@ def state_of(total: GramSum) -> tuple[Document, Arrays]:
 
 
 def sum_of(document: Document, arrays: Arrays) -> GramSum:
-    """The sum of statistics that `state_of` was given."""
+    """The sum of statistics from its `state_of`."""
     sample = RowSample(arrays["keys"], arrays["sampled"], document["size"], document["bound"])
     numbers: dict[str, Any] = {name: document[name] for name in _NUMBERS}
     moments = {name: arrays[name] for name in _MOMENTS}
@@ -141,7 +141,7 @@ def sum_of(document: Document, arrays: Arrays) -> GramSum:
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A sum of doubles and, exactly, what its rounding has cut off. Eq. (B1).
+    """A sum of doubles and its exact rounding error. Eq. (B1).
 
     >>> two_sum(np.array([1.0]), np.array([1e-20]))
     (array([1.]), array([1.e-20]))

@@ -1,4 +1,4 @@
-"""A triangular factor of rows in memory: the Gram's accuracy problem, avoided.
+"""Triangular factor of rows in memory: more accurate than a Gram.
 
 XᵀX squares the condition number of X; R with RᵀR = XᵀX does not.
 """
@@ -21,7 +21,7 @@ _BLOCK_ROWS = 1000
 
 @dataclass(frozen=True)
 class Factor:
-    """R of the centred rows [X Y], found block by block. Eq. (S1)."""
+    """R of the centred rows [X Y], computed block by block. Eq. (S1)."""
 
     rows: int
     weight: float
@@ -60,7 +60,7 @@ class Factor:
         return cls(len(X), total, x_mean, y_mean, float(np.finfo(X.dtype).eps), whole, R)
 
     def gram(self, sample: RowSample) -> Gram:
-        """The Gram of the same rows, to go on with as a stream."""
+        """The Gram of the same rows, so that more rows can be added."""
         d = len(self.x_mean)
         S = self.R.T @ self.R
         return Gram(

@@ -1,7 +1,7 @@
 """K-fold errors of ridge regression on a whole path of penalties, from Grams alone.
 
 Rows are counted fold by fold. The fit without a fold comes from the sum of the other folds, and
-its errors on the fold from the fold's own Gram: no row is looked at twice.
+its errors on the fold from the fold's own Gram: each row is read once.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class KFold:
         """Standard error (L,) of those means, from how the folds differ."""
         folds, share = len(self.weights), self.weights / self.weights.sum()
         errors = self.squares / self.weights[:, None] - self.mean_squares
-        found: FloatArray = np.sqrt(folds / max(folds - 1, 1) * (share**2 @ errors**2))
-        return found
+        errors_of_mean: FloatArray = np.sqrt(folds / max(folds - 1, 1) * (share**2 @ errors**2))
+        return errors_of_mean
 
     def path(self, floor: float) -> Path:
         """Log-loss of the ridge fits with one noise for all rows, which is at least `floor`."""
@@ -83,7 +83,7 @@ def k_fold(folds: Sequence[Gram], alphas: FloatArray, *, intercept: bool) -> KFo
 def squared_errors(gram: Gram, spectrum: Spectrum, alphas: FloatArray) -> FloatArray:
     """Σ w (y − prediction)² (L,) over the rows of a Gram, by the ridge fits of a spectrum.
 
-    The mean and what is about the mean add up apart. Eq. (B22).
+    The errors of the mean and about the mean add separately. Eq. (B22).
     """
     slopes = np.stack([spectrum.coefficients(float(a))[:, 0] for a in alphas], axis=1)  # (d, L)
     off = gram.y_mean[0] - spectrum.y_mean[0] - (gram.x_mean - spectrum.center) @ slopes

@@ -1,4 +1,4 @@
-"""Rows taken back out of a statistic, and whether enough digits are left without them."""
+"""Removal of rows from a statistic, with a check of the remaining digits."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.gram import Gram
 from pnml.errors import ConditionWarning, InputError
 
-# Statistics with fewer than 6 digits left are refused, as are answers of that accuracy told of.
+# Refuse a statistic, and warn about an answer, with fewer than 6 reliable digits.
 _WANTED_ACCURACY = 1e-6
 _CURE = "fit the rows that stay anew with fit() or partial_fit()."
 
 
 def without(gram: Gram, leaving: Gram) -> Gram:
-    """The statistic as if the rows of `leaving` had never been there. Eqs. (G3) and (B2).
+    """The statistic without the rows of `leaving`. Eqs. (G3) and (B2).
 
-    Columns that only those rows had spread in are constant again, exactly. Raises where rows
-    were not there in the first place, as far as the statistic can tell, or where next to nothing
-    but round-off would be left.
+    Columns that varied only in those rows become exactly constant again. Raises if rows are known
+    to be absent from the statistic, or if little more than round-off would remain.
 
     >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
     >>> without(Gram.of(X), Gram.of(X[3:])).xx
@@ -43,7 +42,7 @@ def without(gram: Gram, leaving: Gram) -> Gram:
 
 
 def warn_if_worn(gram: Gram, spectrum: Spectrum, alpha: float) -> None:
-    """Warn where what was subtracted has cost digits that matter. Eq. (B2)."""
+    """Warn if subtraction has lost significant digits. Eq. (B2)."""
     if gram.lost is None or not len(spectrum.h2):
         return
     error = float(np.sum(gram.lost / spectrum.scale**2) / (spectrum.h2[-1] + alpha))
@@ -57,19 +56,19 @@ def warn_if_worn(gram: Gram, spectrum: Spectrum, alpha: float) -> None:
 
 
 def _refuse_unknown_rows(gram: Gram, leaving: Gram) -> None:
-    """Raise where all rows are kept and some of those that leave are not among them."""
+    """Raise if the sample holds all rows and some of the leaving rows are not among them."""
     if len(gram.sample.rows) < gram.rows or leaving.rows > gram.rows:
         return
-    found = gram.rows - len((gram.sample - leaving.sample).rows)
-    if found < leaving.rows:
+    learnt = gram.rows - len((gram.sample - leaving.sample).rows)
+    if learnt < leaving.rows:
         raise InputError(
-            f"{leaving.rows - found} of the {leaving.rows} rows to forget were never learnt; pass "
+            f"{leaving.rows - learnt} of the {leaving.rows} rows to forget were never learnt; pass "
             "rows, targets and weights exactly as they were learnt, each at most as often."
         )
 
 
 def _flattened(before: Gram, rest: Gram, lost: FloatArray) -> Gram:
-    """The rest with columns exactly constant whose spread is below the round-off."""
+    """`rest`, with columns whose spread is below round-off set to constant."""
     flat = np.diagonal(rest.xx) <= lost
     if not flat.any():
         return rest
@@ -88,14 +87,14 @@ def _flattened(before: Gram, rest: Gram, lost: FloatArray) -> Gram:
 
 def _refuse_round_off(rest: Gram, lost: FloatArray) -> None:
     spread = np.diagonal(rest.xx)
-    there = spread > 0
-    worst = float(np.max(lost[there] / spread[there], initial=0.0))
+    varies = spread > 0
+    worst = float(np.max(lost[varies] / spread[varies], initial=0.0))
     if worst > _WANTED_ACCURACY:
         raise InputError(
             f"Without these rows the spread of a column would be known to {worst:.0e} only, all "
             f"else being round-off of what was subtracted; {_CURE}"
         )
-    size = np.where(there, np.sqrt(np.where(there, spread, 1.0)), 1.0)
+    size = np.where(varies, np.sqrt(np.where(varies, spread, 1.0)), 1.0)
     smallest = float(np.linalg.eigvalsh(rest.xx / size / size[:, None]).min(initial=0.0))
     allowed = float(np.sum(lost / size**2)) + 10 * len(size) * EPS
     if smallest < -10 * allowed or float(np.diagonal(rest.yy).min(initial=0.0)) < -_slack(rest):
@@ -103,7 +102,7 @@ def _refuse_round_off(rest: Gram, lost: FloatArray) -> None:
 
 
 def _slack(rest: Gram) -> float:
-    """What round-off may leave below zero of squares of targets."""
+    """Tolerance for squares of targets that round-off made negative."""
     return 1e-9 * float(np.sum(rest.weight * rest.y_mean**2)) + 1e-300
 
 

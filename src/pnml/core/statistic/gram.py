@@ -1,4 +1,4 @@
-"""The statistic: all that least squares remembers of its training rows. Grams add."""
+"""The Gram: the sufficient statistic of least squares. Grams add."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pnml.core.statistic.row_sample import RowSample, sample_size
 from pnml.errors import InputError
 
 _BLOCK_ROWS = 1000  # centred copies of this many rows stay in cache
-_EQUAL_TERMS = 200.0  # units of round-off that a block of equal rows was seen to add up to
+_EQUAL_TERMS = 200.0  # units of round-off observed in a block of equal rows
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class Gram:
     ) -> Gram:
         """Count rows X (n, d) with targets Y (n,) or (n, k) and weights (n,).
 
-        `keep` bounds the sample; rows with sampling keys from `below` up are not wanted in it.
-        `seen` is the number of rows before these, or any number that no other block has: equal
-        blocks then draw different keys. `rounding` is the relative round-off of rows that were
+        `keep` bounds the sample; rows with sampling keys of `below` or more are excluded from it.
+        `seen` is the number of rows before these, or any number unique to this block, so that equal
+        blocks draw different keys. `rounding` is the relative round-off of rows that were
         copied to float64 from something shorter.
         """
         X, Y, weights = counted_rows(X, Y, weights)
@@ -77,7 +77,7 @@ class Gram:
                 root = np.sqrt(w[part])[:, None]
                 Xc *= root
                 Yc = Yc * root
-            xx += Xc.T @ Xc  # BLAS sees one symmetric product, at half the price
+            xx += Xc.T @ Xc  # BLAS computes a symmetric product at half the cost
             xy += Xc.T @ Yc
             yy += Yc.T @ Yc
         sample = sample_rows(X, Y, w, keep, below, seen)
@@ -86,7 +86,7 @@ class Gram:
 
     @classmethod
     def empty(cls, features: int, targets: int, keep: int | None = None) -> Gram:
-        """Count nothing yet: the neutral element of +."""
+        """The Gram of no rows: the neutral element of +."""
         return cls.of(np.zeros((0, features)), np.zeros((0, targets)), keep=keep)
 
     def plus_rows(
@@ -138,7 +138,7 @@ class Gram:
         )
 
     def __add__(self, other: Gram) -> Gram:
-        """Count the rows of both. Eq. (G2)."""
+        """The Gram of the rows of both. Eq. (G2)."""
         self.check_width(other, "add")
         weight = self.weight + other.weight
         if weight == 0:
@@ -170,7 +170,7 @@ class Gram:
     def __sub__(self, other: Gram) -> Gram:
         """Forget the rows of `other`, which must be among those counted here. Eq. (G3).
 
-        What round-off remains of them is kept count of. Eq. (B2).
+        The round-off that remains is tracked. Eq. (B2).
         """
         self.check_width(other, "subtract")
         weight = self.weight - other.weight
@@ -212,7 +212,7 @@ class Gram:
         )
 
     def check_width(self, other: Gram, verb: str) -> None:
-        """Raise where the other has other numbers of features or targets."""
+        """Raise if the numbers of features or targets differ."""
         if self.xy.shape != other.xy.shape:
             raise InputError(
                 f"Cannot {verb} a Gram of {_width(other)} and a Gram of {_width(self)}. "
@@ -220,11 +220,11 @@ class Gram:
             )
 
 
-def lost_together(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
-    """Round-off (d,) that two statistics bring along together; None where there is none."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
+def lost_together(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:
+    """Total round-off (d,) of two statistics; None if neither has any."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
 
 
 def _width(gram: Gram) -> str:
@@ -234,7 +234,7 @@ def _width(gram: Gram) -> str:
 def counted_rows(
     X: FloatArray, Y: FloatArray | None, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Rows (n, d), targets (n, k), k = 0 without any, and weights (n,): those that count at all.
+    """Rows (n, d) of positive weight, their targets (n, k), with k = 0 for none, and weights (n,).
 
     A row of weight 0 must not add to the number of rows, on which tolerances depend.
     """
@@ -253,12 +253,12 @@ def sample_rows(
     below: float = 1.0,
     seen: int = 0,
 ) -> RowSample:
-    """Sample rows [X Y w]; the keys depend on the rows alone, so the same stream samples alike."""
+    """Sample rows [X Y w]; the keys depend on the rows alone, so a stream is reproducible."""
     ends = np.concatenate([X[:1].ravel(), X[-1:].ravel(), Y.sum(axis=0), [len(X), seen]])
     seed = int.from_bytes(hashlib.blake2b(ends.tobytes(), digest_size=8).digest(), "little")
     size = sample_size(X.shape[1]) if keep is None else keep
     index = np.arange(len(X), dtype=float)[:, None]
-    chosen = RowSample.of(index, seed, size, below)
-    picked = chosen.rows[:, 0].astype(int)
+    keyed = RowSample.of(index, seed, size, below)
+    picked = keyed.rows[:, 0].astype(int)
     rows = np.column_stack([X[picked], Y[picked], w[picked]]).astype(float, copy=False)
-    return RowSample(chosen.keys, rows, size, chosen.bound)
+    return RowSample(keyed.keys, rows, size, keyed.bound)
