@@ -28,7 +28,7 @@ from pnml import (  # noqa: E402
 )
 from pnml.onnx.graph import Graph, element_of  # noqa: E402
 from pnml.onnx.operations import xp  # noqa: E402
-from pnml.onnx.traced import as_traced as traced  # noqa: E402
+from pnml.onnx.traced import as_traced  # noqa: E402
 
 DTYPES = ["float64", "float32"]
 REGRESSORS = [
@@ -165,7 +165,7 @@ def test_tiny_regrets_of_confident_rows_keep_their_digits(tmp_path):
 )
 def test_functions_that_onnx_lacks_are_exact(function, values, tmp_path):
     graph = Graph()
-    x = traced(graph, graph.input("X", element_of("float64"), ["rows"]), "float64", (-1,))
+    x = as_traced(graph, graph.input("X", element_of("float64"), ["rows"]), "float64", (-1,))
     y = getattr(xp, function)(x)
     model = graph.model({"y": (y.name, element_of("float64"), ["rows"])}, {})
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
