@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Old module → new one; the longest old name that fits counts.
-MODULES = {
+# Old module, or name in one → new one; the longest old name that fits counts.
+PATHS = {
     "pnml.core.errors": "pnml.errors",
     "pnml.core.factor": "pnml.core.statistic.factor",
     "pnml.core.gram": "pnml.core.statistic.gram",
@@ -13,8 +13,11 @@ MODULES = {
     "pnml.io.onnx": "pnml.onnx",
     "pnml.io.tables": "pnml.readers",
     "pnml.io.tables.rows": "pnml.readers.csv_rows",
+    "pnml.io.tables.typed_part": "pnml.readers.typed_file",
     "pnml.experiments": "pnml_experiments",
     "pnml.scale.passes": "pnml.scale.resume",
+    "pnml.tables.builder": "pnml.tables.encoder_builder",
+    "pnml.tables.builder.Builder": "pnml.tables.encoder_builder.EncoderBuilder",
     "pnml.active.candidates": "pnml.active.dial_search",
     "pnml.active.compiled": "pnml.active.dial_kernels_numba",
     "pnml.active.curves": "pnml.active.curve_results",
@@ -28,7 +31,7 @@ ATTRIBUTES = {"ENTRIES": "CODECS", "ENTRY_OF": "CODEC_OF"}
 
 def moved(path):
     """A dotted path of 0.1 as it is now: of a module, or of a name in one."""
-    for old in sorted(MODULES, key=len, reverse=True):
+    for old in sorted(PATHS, key=len, reverse=True):
         if path == old or path.startswith(f"{old}."):
-            return MODULES[old] + path[len(old) :]
+            return PATHS[old] + path[len(old) :]
     return path

@@ -26,7 +26,7 @@ def new_rows(d=3):
 
 def gram_of(*rows):
     """The statistic that `fit_gram` takes; its home is no public module, so it may have moved."""
-    for home in ("pnml.core.gram", "pnml.core.statistic.gram", "pnml.core.statistic"):
+    for home in ("pnml.core.statistic.gram", "pnml.core.gram"):
         try:
             return import_module(home).Gram.of(*rows)
         except (ModuleNotFoundError, AttributeError):
