@@ -158,16 +158,12 @@ class GramRegretDetector(Detector):
 
         pnml = self.regret.pnml
         given = as_input(self.gram.model, x)
-        with torch.no_grad(), self.gram._recording() as recorded:
-            out = pnml(given)
         with torch.no_grad():
+            out, deviation = self.gram.standardised_during(pnml, given)
             logits = out.logits
             if pnml.scale_ is not None:
                 unit = torch.nn.functional.normalize(out.features.double(), dim=1)
                 logits = pnml.score_features(pnml.scale_ * unit).logits
-            # Gram runs its network itself if that of the pNML is another, or ran in parts
-            sums, own = recorded.single_pass() or self.gram._sums_and_logits(given)
-            deviation = self.gram._standardised_of(sums, own)
             return softmax.log_softmax(logits), out.leverage, deviation
 
     def _reference(self) -> Reference:

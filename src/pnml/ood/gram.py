@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -145,9 +145,15 @@ class Gram(Detector):
         """Mean deviation (n,) over layers, each in standard deviations of it. Eq. (O9)."""
         return self._in_deviations(self.deviations(x))
 
-    def _standardised_of(self, sums: list[Tensor], logits: Tensor) -> Array:
-        """The same from row sums and logits, if the network has run already."""
-        return self._in_deviations(self._deviations(sums, logits))
+    def standardised_during(self, run: Callable[[Any], Any], x: Any) -> tuple[Any, Array]:
+        """The result of `run(x)`, which runs the network, and the `standardised` deviations of x.
+
+        The network runs once for both, unless `run` uses another network or runs it in parts.
+        """
+        with self._recording() as record:
+            result = run(x)
+        sums, logits = record.single_pass() or self._sums_and_logits(x)
+        return result, self._in_deviations(self._deviations(sums, logits))
 
     def deviations(self, x: Any) -> Array:
         """How far inputs exceed the bounds of their predicted class, (n, layers). Eq. (O7)."""

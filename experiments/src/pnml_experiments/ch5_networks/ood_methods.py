@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,10 @@ class KeptGram(Gram):
     def deviations(self, x: Any) -> Any:
         """The deviations (n, layers) in the rows."""
         return x[:, self.model.head.in_features :]
+
+    def standardised_during(self, run: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+        """The result of `run(x)` and the standardised deviations, which need no network."""
+        return run(x), self.standardised(x)
 
 
 class MethodScores:
