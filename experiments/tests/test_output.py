@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pnml.errors import InputError
-from pnml_experiments.framework.output import Output, digest
+from pnml_experiments.framework.output import Output
 
 
 def opened(tmp_path, stamp="stamp", **settings):
@@ -114,10 +114,3 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file"):
         Output(tmp_path / "file" / "below", tmp_path / "cache", "stamp")
-
-
-def test_a_digest_tells_files_from_words_and_their_order(tmp_path):
-    file = tmp_path / "a"
-    file.write_text("a")
-    assert digest([file]) == digest(["a"])  # the content is what counts
-    assert digest(["a", "b"]) != digest(["b", "a"])

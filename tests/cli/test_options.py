@@ -15,6 +15,8 @@ import pytest
 
 from made_tables import mixed, replaced
 from pnml import load
+from pnml.cli import options
+from pnml.core import trust
 
 REGRESSION = ["prediction", "lower", "upper", "regret", "trusted", "because"]
 
@@ -204,3 +206,7 @@ def test_a_never_seen_word_is_told_and_not_trusted(here, call):
     assert scored.because[0].startswith("city ")
     assert "(never seen: Atlantis)" in scored.because[0]
     assert "1 row holds a category" in " ".join(done.out.split())
+
+
+def test_the_level_of_the_commands_is_that_of_the_library():
+    assert options.DEFAULT_LEVEL == trust.DEFAULT_LEVEL

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pnml.cli.options import Json
+from pnml.cli.options import DEFAULT_LEVEL, Json
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _COVERAGE = 0.9
-_LEVEL = 0.99
 _HELD_OUT = 100
 _WRONG = 12  # of the patients held out
 
@@ -58,8 +57,8 @@ def demo(
     options = ReadOptions()
     request = Request(target="progression", id=("patient", "mistake"))
     fitted = fit_file(train, request, "auto", model, options)
-    findings = score_file(model, new, scored, _COVERAGE, _LEVEL, options)
-    report_file(model, new, page, _COVERAGE, _LEVEL, options)
+    findings = score_file(model, new, scored, _COVERAGE, DEFAULT_LEVEL, options)
+    report_file(model, new, page, _COVERAGE, DEFAULT_LEVEL, options)
     if as_json:
         print_json(document(findings) | {"folder": str(folder)})
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pnml.cli.options import Delimiter, Encoding, Json, Missing
+from pnml.cli.options import DEFAULT_LEVEL, Delimiter, Encoding, Json, Missing
 
 if TYPE_CHECKING:
     from pnml.tables.model import TableModel
@@ -130,7 +130,7 @@ def _words(model: TableModel, output: str, seconds: float) -> list[Any]:
     from pnml.cli.console import grid, pairs
     from pnml.tables import describe
 
-    lines: list[Any] = [pairs(describe.facts(model, 0.99))]
+    lines: list[Any] = [pairs(describe.facts(model, DEFAULT_LEVEL))]
     shown = [list(row) for row in describe.columns(model)]
     if len(shown) <= 40:
         lines.append(grid(["column", "role", ""], shown))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pnml.cli.options import Json, Level, Model
+from pnml.cli.options import DEFAULT_LEVEL, Json, Level, Model
 
 if TYPE_CHECKING:
     from pnml.models.model_file import ModelFile
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regression": "numbers"}
 
 
-def inspect(model: Model, level: Level = 0.99, as_json: Json = False) -> None:
+def inspect(model: Model, level: Level = DEFAULT_LEVEL, as_json: Json = False) -> None:
     """Print what a model file holds."""
     from pnml.cli.console import check_share, pairs, print_json, print_words
     from pnml.models.model_file import read

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+# That of pnml.core.trust, which is not imported here: numpy would slow every --help.
+DEFAULT_LEVEL = 0.99
+
 Coverage = Annotated[
     float,
     typer.Option(help="Share of the labels that the intervals are to hold.", show_default=True),

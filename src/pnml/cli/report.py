@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pnml.cli.options import Coverage, Delimiter, Encoding, Json, Level, Missing, Model, New
+from pnml.cli.options import (
+    DEFAULT_LEVEL,
+    Coverage,
+    Delimiter,
+    Encoding,
+    Json,
+    Level,
+    Missing,
+    Model,
+    New,
+)
 from pnml.cli.scored_table import document, speed, table_model, timing, title, words
 
 if TYPE_CHECKING:
@@ -23,7 +33,7 @@ def report(
     new: New,
     output: Annotated[str, typer.Option("--output", "-o", help="Page, ending in .html.")],
     coverage: Coverage = 0.9,
-    level: Level = 0.99,
+    level: Level = DEFAULT_LEVEL,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: Missing = None,

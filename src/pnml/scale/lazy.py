@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from pnml.core.trust import DEFAULT_LEVEL
 from pnml.errors import InputError
 from pnml.scale.partitions import delayed, is_frame
 
@@ -65,7 +66,7 @@ class Lazily:
         """Regret of each row in nats."""
         return self._each("regret", X, "regret")
 
-    def trusted(self, X: Any, level: float = 0.99) -> Any:
+    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
         """Whether each row's regret is as small as those of training rows."""
         return self._each("trusted", X, "trusted", level=level)
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.metadata import version
@@ -16,11 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError
-from pnml.runtime.atomic import whole_file, write_whole
+from pnml.runtime.atomic import whole_file
+from pnml.runtime.fingerprint import fingerprint
+from pnml.runtime.journal import Journal, JournalKind
 from pnml_experiments.framework.code import function_digest
 
 Arrays = dict[str, npt.NDArray[Any]]
-_BLOCK = 2**20
+# Pieces with another stamp, or a file that holds something else, are dropped.
+_PIECES = JournalKind(
+    unwritable="{path} cannot be written ({reason}); pass another --output.",
+    foreign=None,
+    other=None,
+)
 
 
 class Output:
@@ -54,34 +58,24 @@ class Output:
                 f"{error.filename} cannot be made a folder ({error.strerror}); pass another "
                 "--output."
             ) from error
-        self._pieces: dict[str, Any] = {} if fresh else self._stored(stamp)
-        if not self._pieces:
-            write_whole(self._path, [_line({"stamp": stamp})])
-
-    @property
-    def _path(self) -> Path:
-        return self.folder / "pieces.jsonl"
+        path = folder / "pieces.jsonl"
+        if fresh:
+            path.unlink(missing_ok=True)
+        self._journal = Journal(path, {"stamp": stamp}, _PIECES)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._pieces
+        return key in self._journal
 
     def piece(self, key: str, compute: Callable[[], Any]) -> Any:
         """The value stored under this key, computed if there is none; plain JSON values."""
-        if key not in self._pieces:
-            value = json.loads(json.dumps(compute(), allow_nan=False))
-            # one write of one line: an interruption leaves it whole, or cut short and dropped
-            with self._path.open("ab", buffering=0) as file:
-                file.write(_line({"piece": key, "value": value}))
-                os.fsync(file.fileno())
-            self._pieces[key] = value
-        return self._pieces[key]
+        return self._journal.piece(key, compute)
 
     def arrays(
         self, name: str, depends: Iterable[Path | str], compute: Callable[[], Arrays]
     ) -> Arrays:
         """Arrays stored for this code, these files and settings; computed if there are none."""
         parts = [version("pnml"), function_digest(compute), *depends]
-        key = f"{name}-{digest(parts)[:16]}"
+        key = f"{name}-{fingerprint(*parts)[:16]}"
         path = self._cache / f"{key}.npz"
         if path.is_file() and (not self._fresh or key in self._computed):
             broken = suppress(OSError, ValueError, BadZipFile, EOFError)  # then compute again
@@ -92,46 +86,3 @@ class Output:
             np.savez(file, allow_pickle=False, **arrays)
         self._computed.add(key)
         return arrays
-
-    def _stored(self, stamp: str) -> dict[str, Any]:
-        """Pieces of an earlier run with the same stamp; a last line cut short is removed.
-
-        Empty if the file holds anything else.
-        """
-        if not self._path.is_file():
-            return {}
-        text = self._path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        try:
-            lines = [json.loads(line) for line in whole.splitlines()]
-            if not lines or lines[0]["stamp"] != stamp:
-                return {}
-            pieces = {line["piece"]: line["value"] for line in lines[1:]}
-        except (ValueError, KeyError, TypeError):
-            return {}
-        if whole != text:
-            write_whole(self._path, [whole])
-        return pieces
-
-
-def digest(depends: Iterable[Path | str]) -> str:
-    """SHA-256 over the contents of files and over words, in this order.
-
-    >>> digest(["a", "b"]) == digest(["ab"])
-    False
-    """
-    total = hashlib.sha256()
-    for item in depends:
-        part = hashlib.sha256()
-        if isinstance(item, Path):
-            with item.open("rb") as file:
-                while block := file.read(_BLOCK):
-                    part.update(block)
-        else:
-            part.update(item.encode())
-        total.update(part.digest())
-    return total.hexdigest()
-
-
-def _line(record: dict[str, Any]) -> bytes:
-    return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -8,10 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from pnml.runtime.atomic import write_whole
+from pnml.runtime.fingerprint import fingerprint
 from pnml_experiments.framework.code import run_digest
 from pnml_experiments.framework.colours import in_turn
 from pnml_experiments.framework.experiment import Experiment, Progress
-from pnml_experiments.framework.output import Output, digest
+from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.page import page
 from pnml_experiments.framework.result import Figure, Result
 from pnml_experiments.framework.rows import lines
@@ -45,7 +46,7 @@ def reproduce(
 
 def stamp(experiment: Experiment, scale: str) -> str:
     """What finished pieces depend on: pnml's version, the data files, and the code of `run`."""
-    inputs = digest([*experiment.files(), run_digest(experiment.module)])
+    inputs = fingerprint(*experiment.files(), run_digest(experiment.module))
     return f"{experiment.id} {scale} {version('pnml')} {inputs}"
 
 
