@@ -148,8 +148,8 @@ def test_a_sum_has_thresholds_of_its_own(network, inputs):
     both = one + other
     whole = LastLayerPNML(network).fit([inputs, 3 * inputs + 1]).thresholds()
     # the two sum their rows in another order, so kernels may round the last digits differently
-    assert both.thresholds().regret == pytest.approx(whole.regret, rel=1e-9)
-    assert both.thresholds().leverage == pytest.approx(whole.leverage, rel=1e-9)
+    assert both.thresholds().regret == pytest.approx(whole.regret, rel=1e-12)
+    assert both.thresholds().leverage == pytest.approx(whole.leverage, rel=1e-12)
     assert both.thresholds() != one.thresholds()
 
 
