@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pnml.core import leave_one_out
 from pnml.core.arrays import FloatArray
-from pnml.core.leave_one_out import FoldBlocks, Learner, LeaveOneOut
+from pnml.core.leave_one_out import FoldBlocks, Learner, LeaveOneOut, Path
+
+FoldsAt = Callable[[FloatArray], FoldBlocks]  # the folds of a target at some penalties
 
 _PENALTIES = 100
 
@@ -25,7 +27,7 @@ class Choice:
 
 
 def select(
-    folds: Callable[[FloatArray], FoldBlocks],
+    folds: FoldsAt,
     learner: Learner,
     alpha: float | None,
     noise_variance: float | None,
@@ -45,14 +47,8 @@ def select(
     """
     path = None
     if alpha is None:
-        path = leave_one_out.pooled(
-            folds(penalties(h2, interpolates)), learner, noise_variance, floor
-        )
-        best = path.best()
-        if interpolates:
-            at = folds(path.alphas[[best]])
-            loo = leave_one_out.leave_one_out(at, learner, float(path.noise_variance[best]))
-            best = path.cautious(loo.standard_error)
+        settings = [(folds, noise_variance, floor)]
+        path, best = shared_penalty(settings, learner, penalties(h2, interpolates), interpolates)
         alpha = float(path.alphas[best])
     if noise_variance is None and exact_noise is not None:
         noise_variance = max(exact_noise(alpha), floor)
@@ -61,6 +57,35 @@ def select(
         noise_variance = float(at_alpha.noise_variance[0])
     loo = leave_one_out.leave_one_out(folds(np.array([alpha])), learner, noise_variance, path)
     return Choice(alpha, noise_variance, loo)
+
+
+def shared_penalty(
+    targets: Sequence[tuple[FoldsAt, float | None, float]],
+    learner: Learner,
+    alphas: FloatArray,
+    interpolates: bool,
+) -> tuple[Path, int]:
+    """The mean loss of some targets along a path of penalties, and the place of the best. Eq. (V3).
+
+    Each target has its folds, its noise variance (None: the pooled optimum) and the least of those.
+    """
+    paths = [
+        leave_one_out.pooled(folds(alphas), learner, noise, floor)
+        for folds, noise, floor in targets
+    ]
+    loss = np.mean([path.log_loss for path in paths], axis=0)
+    path = replace(paths[0], log_loss=loss)
+    best = path.best()
+    if interpolates:
+        left_out = [
+            leave_one_out.leave_one_out(
+                folds(alphas[[best]]), learner, float(own.noise_variance[best])
+            )
+            for (folds, _, _), own in zip(targets, paths, strict=True)
+        ]
+        losses = np.mean([loo.log_losses for loo in left_out], axis=0)
+        best = path.cautious(replace(left_out[0], log_losses=losses).standard_error)
+    return path, best
 
 
 def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:

@@ -67,6 +67,22 @@ def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
     return out
 
 
+def replacement_drops(
+    leverage: FloatArray, without: FloatArray, alone: FloatArray, typical: float
+) -> FloatArray:
+    """What each feature adds to the leverage, after all others and alone: (n, d) ≥ 0. Eq. (A5).
+
+    `without` (n, d) is the leverage of the row with feature j at its typical value, `alone` (n, d)
+    that of the typical row with feature j of the row, `typical` that of the typical row.
+    """
+    with np.errstate(invalid="ignore"):
+        added = (leverage[:, None] - without) + (alone - typical)
+    endless = np.isinf(leverage)[:, None]
+    lost = endless & (np.isinf(alone) | ~np.isinf(without))
+    finite = np.where(np.isfinite(added), np.maximum(added, 0.0), 0.0)
+    return np.where(lost, np.inf, np.where(endless, 0.0, finite))
+
+
 @dataclass(frozen=True)
 class Groups:
     """The leverage shared among groups of features, such as the levels of one column. Eq. (A7).
