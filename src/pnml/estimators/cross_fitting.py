@@ -16,7 +16,7 @@ from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.estimators.labels import positions
 from pnml.estimators.wrapped import fit_wrapped
-from pnml.learners.last_step import last_of
+from pnml.learners.last_step import last_of, log_probabilities
 from pnml.runtime.checks import is_whole
 
 Indices = npt.NDArray[np.intp]
@@ -69,6 +69,27 @@ def out_of_fold_probabilities(
     for part, test in _classifiers(model, X, labels, weights, cv, groups, random_state):
         columns = positions(part.classes_, classes)
         out[np.ix_(test, columns)] = part.predict_proba(_safe_indexing(X, test))
+    return out
+
+
+def out_of_fold_log_probabilities(
+    model: Any,
+    X: Any,
+    labels: npt.NDArray[Any],
+    weights: FloatArray | None,
+    cv: Any,
+    groups: Any,
+    random_state: Any,
+    classes: npt.NDArray[Any],
+) -> FloatArray:
+    """Logarithms (n, C) of the probabilities above, in the order of `classes`.
+
+    Where the model knows them, they keep the digits of small probabilities.
+    """
+    out = np.full((len(labels), len(classes)), -np.inf)
+    for part, test in _classifiers(model, X, labels, weights, cv, groups, random_state):
+        columns = positions(part.classes_, classes)
+        out[np.ix_(test, columns)] = log_probabilities(part, _safe_indexing(X, test))
     return out
 
 

@@ -17,6 +17,9 @@ from pnml.errors import InputError
 from pnml.learners.finite import refuse_extreme, refuse_nonfinite
 from pnml.learners.protocol import Inputs
 
+# Where fitted classifiers keep one number for each class and feature, (C, d).
+_PER_FEATURE = ("coef_", "theta_", "feature_log_prob_")
+
 
 @dataclass(frozen=True)
 class LastStep:
@@ -55,11 +58,7 @@ class LastStep:
         if logits is not None:
             log_prob: FloatArray = softmax.log_softmax(logits)
             return log_prob
-        with np.errstate(divide="ignore"):  # a class may have probability 0
-            if hasattr(self.classifier, "predict_log_proba"):
-                return np.asarray(self.classifier.predict_log_proba(self.given), dtype=float)
-            p: FloatArray = np.asarray(self.classifier.predict_proba(self.given), dtype=float)
-            return np.log(p)
+        return log_probabilities(self.classifier, self.given)
 
     def _logits(self) -> FloatArray | None:
         """Logits of a logistic regression, which keep the digits that probabilities near 1 lose."""
@@ -77,6 +76,20 @@ class LastStep:
         """The ℓ2 penalty of a logistic regression, in the units of ridge regression's."""
         return ridge_of(self.classifier)
 
+    @property
+    def is_rigid(self) -> bool:
+        """Whether the step has one number per class and feature, too few to recall single rows.
+
+        So have linear models (``coef_``) and naive Bayes (``theta_``, ``feature_log_prob_``), also
+        as the best of a search: their probabilities of training rows are like those of new rows.
+        Any other model may recall the rows that it was trained on.
+        """
+        model = self.classifier
+        while hasattr(model, "best_estimator_"):
+            model = last_of(model.best_estimator_)
+        shapes = [getattr(getattr(model, name, None), "shape", ()) for name in _PER_FEATURE]
+        return any(len(shape) == 2 for shape in shapes)
+
 
 def ridge_of(model: Any) -> float | None:
     """The ℓ2 penalty 1/C of a logistic regression; None for other models and penalties."""
@@ -93,6 +106,22 @@ def last_of(estimator: Any) -> Any:
     while isinstance(step, Pipeline):
         step = unfrozen(step.steps[-1][1])
     return step
+
+
+def is_frozen(estimator: Any) -> bool:
+    """Whether an estimator, or the last step of a Pipeline, is never fitted again."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return isinstance(estimator, FrozenEstimator)
+
+
+def log_probabilities(model: Any, rows: Any) -> FloatArray:
+    """Log-probabilities (n, C) by a fitted classifier; −inf for a class of probability 0."""
+    with np.errstate(divide="ignore"):
+        if hasattr(model, "predict_log_proba"):
+            return np.asarray(model.predict_log_proba(rows), dtype=float)
+        p: FloatArray = np.asarray(model.predict_proba(rows), dtype=float)
+        return np.log(p)
 
 
 def _numbers(rows: Any) -> FloatArray:
