@@ -121,3 +121,15 @@ def test_a_model_that_needs_more_rows_than_are_left_says_so(rng):
     calibrated.fit(X, labels)
     with pytest.raises(InputError, match=r"cannot be fitted without the rows of one fold.* cv"):
         probabilities(calibrated, X, labels)
+
+
+def test_a_word_that_only_one_fold_has_is_named(rng):
+    frame = pd.DataFrame({"town": ["Ghent"] * 20 + ["Turin"] * 19 + ["Oslo"]})
+    labels = np.arange(40) % 2
+    strict, lenient = (
+        make_pipeline(OneHotEncoder(handle_unknown=unknown), RandomForestClassifier(3))
+        for unknown in ("error", "ignore")
+    )
+    with pytest.raises(InputError, match=r"Forest.*Oslo.* take values unseen in training"):
+        probabilities(strict, frame, labels)
+    assert probabilities(lenient, frame, labels).shape == (40, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from pnml.learners.last_step import last_of, log_probabilities
 from pnml.runtime.checks import is_whole
 
 Indices = npt.NDArray[np.intp]
+Split = tuple[Indices, Indices]  # rows to fit, and rows to ask about
 
 
 def out_of_fold_errors(
@@ -66,9 +67,9 @@ def out_of_fold_probabilities(
     """
     classes = np.unique(labels)
     out = np.zeros((len(labels), len(classes)))
-    for part, test in _classifiers(model, X, labels, weights, cv, groups, random_state):
-        columns = positions(part.classes_, classes)
-        out[np.ix_(test, columns)] = part.predict_proba(_safe_indexing(X, test))
+    folds = _class_folds(X, labels, weights, cv, groups, random_state)
+    for cells, p in _answers(_probabilities, model, X, labels, weights, folds, classes):
+        out[cells] = p
     return out
 
 
@@ -87,40 +88,59 @@ def out_of_fold_log_probabilities(
     Where the model knows them, they keep the digits of small probabilities.
     """
     out = np.full((len(labels), len(classes)), -np.inf)
-    for part, test in _classifiers(model, X, labels, weights, cv, groups, random_state):
-        columns = positions(part.classes_, classes)
-        out[np.ix_(test, columns)] = log_probabilities(part, _safe_indexing(X, test))
+    folds = _class_folds(X, labels, weights, cv, groups, random_state)
+    for cells, log_p in _answers(log_probabilities, model, X, labels, weights, folds, classes):
+        out[cells] = log_p
     return out
 
 
-def _classifiers(
+def _answers(
+    ask: Callable[[Any, Any], FloatArray],
     model: Any,
+    X: Any,
+    labels: npt.NDArray[Any],
+    weights: FloatArray | None,
+    folds: Iterable[Split],
+    classes: npt.NDArray[Any],
+) -> Iterator[tuple[Any, FloatArray]]:
+    """Answers of a clone fitted without each fold, and the rows and classes that they are of."""
+    for train, test in folds:
+        left = labels[train] if weights is None else labels[train][weights[train] > 0]
+        alone = len(np.unique(left)) == 1
+        inside = DummyClassifier() if alone else clone(model)  # which may want two classes
+        try:
+            part = _fitted(inside, X, labels, weights, train)
+            answer = ask(part, _safe_indexing(X, test))
+        except InputError:
+            raise
+        except ValueError as error:
+            text = str(error).split("\n")[0].rstrip(".")
+            raise InputError(
+                f"{type(last_of(model)).__name__} cannot be fitted without the rows of one fold "
+                f"and then asked about them: {text}; pass another cv, steps that take values "
+                "unseen in training, or the fitted classifier in a FrozenEstimator."
+            ) from error
+        yield np.ix_(test, positions(part.classes_, classes)), answer
+
+
+def _class_folds(
     X: Any,
     labels: npt.NDArray[Any],
     weights: FloatArray | None,
     cv: Any,
     groups: Any,
     random_state: Any,
-) -> Iterator[tuple[Any, Indices]]:
-    """A clone fitted without each fold, and the places of the rows of the fold."""
+) -> Iterator[Split]:
+    """Splits of rows; a number of folds gives each its share of every class."""
     counted = np.ones(len(labels), dtype=bool) if weights is None else weights > 0
     if _is_number_of_folds(cv, int(counted.sum())):
         cv = PredefinedSplit(_dealt_out(labels, counted, int(cv), random_state))
     splits = check_cv(cv, labels, classifier=True).split(X, labels, groups)
-    for train, test in _every_row_tested(splits, len(labels)):
-        alone = len(np.unique(labels[train][counted[train]])) == 1
-        inside = DummyClassifier() if alone else clone(model)  # which may want two classes
-        try:
-            part = _fitted(inside, X, labels, weights, train)
-        except InputError:
-            raise
-        except ValueError as error:
-            text = str(error).split("\n")[0].rstrip(".")
-            raise InputError(
-                f"{type(last_of(model)).__name__} cannot be fitted without the rows of one fold: "
-                f"{text}; pass more folds as cv, or a splitter whose training rows will do."
-            ) from error
-        yield part, test
+    return _every_row_tested(splits, len(labels))
+
+
+def _probabilities(model: Any, rows: Any) -> FloatArray:
+    return np.asarray(model.predict_proba(rows), dtype=float)
 
 
 def _dealt_out(
@@ -143,9 +163,7 @@ def _fitted(
     return fit_wrapped(inside, _safe_indexing(X, train), y[train], train_weights)
 
 
-def _every_row_tested(
-    splits: Iterable[tuple[Indices, Indices]], rows: int
-) -> Iterator[tuple[Indices, Indices]]:
+def _every_row_tested(splits: Iterable[Split], rows: int) -> Iterator[Split]:
     """The splits; raises after the last one if a row was in none of their test folds."""
     tested = np.zeros(rows, dtype=bool)
     for train, test in splits:
