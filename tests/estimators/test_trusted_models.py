@@ -183,7 +183,7 @@ def test_gaps_and_words_that_a_model_refuses_are_told_with_what_to_do(table):
     X, y = table
     gaps = X.copy()
     gaps[3, 1] = np.nan
-    with pytest.raises(InputError, match="'x1' has missing values .* Ridge refuses; fill them in"):
+    with pytest.raises(InputError, match=r"'x1' has missing values .* Ridge refuses; fill them in"):
         TrustedRegressor(Ridge()).fit(gaps, y)
     words = [[str(int(a)), b] for a, b in X[:, :2]]
     words = [["w" + a, b] for a, b in words]

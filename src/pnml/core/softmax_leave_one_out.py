@@ -28,7 +28,8 @@ class LabelsLeftOut:
     @property
     def log_loss(self) -> float:
         """Mean log-loss over the rows, in nats."""
-        return float(self.weights @ self.log_losses / self.weights.sum())
+        losses = np.where(self.weights > 0, self.log_losses, 0.0)  # an infinite one may not count
+        return float(self.weights @ losses / self.weights.sum())
 
     @property
     def reference(self) -> Reference:

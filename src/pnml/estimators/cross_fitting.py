@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pnml.learners.last_step import last_of, log_probabilities
 from pnml.runtime.checks import is_whole
 
 Indices = npt.NDArray[np.intp]
+Split = tuple[Indices, Indices]  # rows to fit, and rows to ask about
 
 
 def out_of_fold_errors(
@@ -34,40 +36,14 @@ def out_of_fold_errors(
     if _is_number_of_folds(cv, len(y)):
         cv = KFold(int(cv), shuffle=True, random_state=random_state)
     predictions = np.full(len(y), np.nan)
-    for train, test in _every_row_tested(check_cv(cv).split(X, y, **params.to_splitter), len(y)):
-        part = params.fit_at(clone(model), X, y, train)
-        predicted = part.predict(_safe_indexing(X, test))
+    splits = check_cv(cv).split(X, y, **params.to_splitter)
+    for train, test in _every_row_tested(splits, len(y)):
+        with _told_of_fold(model):
+            part = params.fit_at(clone(model), X, y, train)
+            predicted = part.predict(_safe_indexing(X, test))
         predictions[test] = np.asarray(predicted, dtype=float).ravel()
     errors: FloatArray = np.abs(y - predictions)
     return errors
-
-
-def out_of_fold_probabilities(
-    model: Any,
-    X: Any,
-    labels: npt.NDArray[Any],
-    params: FitParams,
-    cv: Any,
-    random_state: Any,
-) -> FloatArray:
-    """Probabilities (n, C), each row's by a clone of the model fitted without the row's fold.
-
-    Columns are the sorted labels. A number of folds deals out the rows of each class in turn, so
-    that a class with fewer rows than folds has at most one in each; rows of weight 0 are dealt out
-    by themselves and change nothing for the others. A class that no row of positive weight is left
-    of in a fit has probability 0 there.
-
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> X, labels = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]), np.array(list("aaabbb"))
-    >>> out_of_fold_probabilities(GaussianNB(), X, labels, FitParams.plain(), 3, 0).argmax(axis=1)
-    array([0, 0, 0, 1, 1, 1])
-    """
-    classes = np.unique(labels)
-    out = np.zeros((len(labels), len(classes)))
-    for part, test in _classifiers(model, X, labels, params, cv, random_state):
-        columns = positions(part.classes_, classes)
-        out[np.ix_(test, columns)] = part.predict_proba(_safe_indexing(X, test))
-    return out
 
 
 def out_of_fold_log_probabilities(
@@ -79,46 +55,57 @@ def out_of_fold_log_probabilities(
     random_state: Any,
     classes: npt.NDArray[Any],
 ) -> FloatArray:
-    """Logarithms (n, C) of the probabilities above, in the order of `classes`.
+    """Log-probabilities (n, C), each row's by a clone of the model fitted without the row's fold.
 
-    Where the model knows them, they keep the digits of small probabilities.
+    A number of folds deals out the rows of each class in turn, so that a class with fewer rows than
+    folds has at most one in each; rows of weight 0 are dealt out by themselves and change nothing
+    for the others. A class that no row of positive weight is left of in a fit has probability 0
+    there.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, labels = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]), np.array(list("aaabbb"))
+    >>> folds = FitParams.plain(), 3, 0, np.unique(labels)
+    >>> out_of_fold_log_probabilities(GaussianNB(), X, labels, *folds).argmax(axis=1)
+    array([0, 0, 0, 1, 1, 1])
     """
     out = np.full((len(labels), len(classes)), -np.inf)
-    for part, test in _classifiers(model, X, labels, params, cv, random_state):
-        columns = positions(part.classes_, classes)
-        out[np.ix_(test, columns)] = log_probabilities(part, _safe_indexing(X, test))
+    folds = _class_folds(X, labels, params, cv, random_state)
+    for cells, log_p in _answers(model, X, labels, params, folds, classes):
+        out[cells] = log_p
     return out
 
 
-def _classifiers(
+def _answers(
     model: Any,
+    X: Any,
+    labels: npt.NDArray[Any],
+    params: FitParams,
+    folds: Iterable[Split],
+    classes: npt.NDArray[Any],
+) -> Iterator[tuple[Any, FloatArray]]:
+    """Answers of a clone fitted without each fold, and the rows and classes that they are of."""
+    for train, test in folds:
+        alone = len(np.unique(labels[train][params.counts(len(labels))[train]])) == 1
+        inside = DummyClassifier() if alone else clone(model)  # which may want two classes
+        with _told_of_fold(model):
+            part = params.fit_at(inside, X, labels, train)
+            answer = log_probabilities(part, _safe_indexing(X, test))
+        yield np.ix_(test, positions(part.classes_, classes)), answer
+
+
+def _class_folds(
     X: Any,
     labels: npt.NDArray[Any],
     params: FitParams,
     cv: Any,
     random_state: Any,
-) -> Iterator[tuple[Any, Indices]]:
-    """A clone fitted without each fold, and the places of the rows of the fold."""
-    counted = np.ones(len(labels), dtype=bool)
-    if params.weights is not None:
-        counted = params.weights > 0
+) -> Iterator[Split]:
+    """Splits of rows; a number of folds gives each its share of every class."""
+    counted = params.counts(len(labels))
     if _is_number_of_folds(cv, int(counted.sum())):
         cv = PredefinedSplit(_dealt_out(labels, counted, int(cv), random_state))
     splits = check_cv(cv, labels, classifier=True).split(X, labels, **params.to_splitter)
-    for train, test in _every_row_tested(splits, len(labels)):
-        alone = len(np.unique(labels[train][counted[train]])) == 1
-        inside = DummyClassifier() if alone else clone(model)  # which may want two classes
-        try:
-            part = params.fit_at(inside, X, labels, train)
-        except InputError:
-            raise
-        except ValueError as error:
-            text = str(error).split("\n")[0].rstrip(".")
-            raise InputError(
-                f"{type(last_of(model)).__name__} cannot be fitted without the rows of one fold: "
-                f"{text}; pass more folds as cv, or a splitter whose training rows will do."
-            ) from error
-        yield part, test
+    return _every_row_tested(splits, len(labels))
 
 
 def _dealt_out(
@@ -134,9 +121,23 @@ def _dealt_out(
     return fold
 
 
-def _every_row_tested(
-    splits: Iterable[tuple[Indices, Indices]], rows: int
-) -> Iterator[tuple[Indices, Indices]]:
+@contextmanager
+def _told_of_fold(model: Any) -> Iterator[None]:
+    """Turn a model's error on a fold into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        text = str(error).split("\n")[0].rstrip(".")
+        raise InputError(
+            f"{type(last_of(model)).__name__} cannot be fitted without the rows of one fold and "
+            f"then asked about them: {text}; pass another cv, steps that take values unseen in "
+            "training, or the fitted model in a FrozenEstimator."
+        ) from error
+
+
+def _every_row_tested(splits: Iterable[Split], rows: int) -> Iterator[Split]:
     """The splits; raises after the last one if a row was in none of their test folds."""
     tested = np.zeros(rows, dtype=bool)
     for train, test in splits:

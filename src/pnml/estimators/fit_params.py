@@ -36,7 +36,7 @@ class FitParams:
         Without metadata routing `params` go to the model, weights too, and groups to the splitter.
         """
         if not get_config()["enable_metadata_routing"]:
-            return cls(weights, params, True, {} if groups is None else {"groups": groups})
+            return replace(cls.plain(weights, groups), to_model=params)
         given = params | {
             name: value
             for name, value in {"sample_weight": weights, "groups": groups}.items()
@@ -48,9 +48,13 @@ class FitParams:
         return cls(weights, to_model, weighs, dict(routed["splitter"].split))
 
     @classmethod
-    def plain(cls, weights: FloatArray | None = None) -> FitParams:
-        """Weights, and nothing else."""
-        return cls(weights, {}, True, {})
+    def plain(cls, weights: FloatArray | None = None, groups: Any = None) -> FitParams:
+        """Weights for the model and groups for the splitter, and nothing else."""
+        return cls(weights, {}, True, {} if groups is None else {"groups": groups})
+
+    def counts(self, rows: int) -> npt.NDArray[np.bool_]:
+        """Whether each row (n,) has a positive weight."""
+        return np.ones(rows, dtype=bool) if self.weights is None else self.weights > 0
 
     def counted(self, X: Any) -> Any:
         """The rows of positive weight."""

@@ -21,8 +21,8 @@ from pnml.estimators.score_frame import score_frame
 from pnml.estimators.trusted_base import TrustedBase
 from pnml.estimators.validation import check_weights
 from pnml.estimators.wrapped import check_table
-from pnml.learners.last_step import refuse_without_probabilities
-from pnml.learners.trusted_classes import TrustedClasses, log_probabilities
+from pnml.learners.last_step import log_probabilities, refuse_without_probabilities
+from pnml.learners.trusted_classes import TrustedClasses
 from pnml.learners.trusted_model import ReadRows
 from pnml.learners.wrong_probability import WrongProbability
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -58,7 +59,11 @@ class LastStep:
         if logits is not None:
             log_prob: FloatArray = softmax.log_softmax(logits)
             return log_prob
-        return log_probabilities(self.classifier, self.given)
+        with np.errstate(divide="ignore"):  # a class may have probability 0
+            if hasattr(self.classifier, "predict_log_proba"):
+                return np.asarray(self.classifier.predict_log_proba(self.given), dtype=float)
+            p: FloatArray = np.asarray(self.classifier.predict_proba(self.given), dtype=float)
+            return np.log(p)
 
     def _logits(self) -> FloatArray | None:
         """Logits of a logistic regression, which keep the digits that probabilities near 1 lose."""
@@ -115,13 +120,25 @@ def is_frozen(estimator: Any) -> bool:
     return isinstance(estimator, FrozenEstimator)
 
 
-def log_probabilities(model: Any, rows: Any) -> FloatArray:
-    """Log-probabilities (n, C) by a fitted classifier; −inf for a class of probability 0."""
-    with np.errstate(divide="ignore"):
-        if hasattr(model, "predict_log_proba"):
-            return np.asarray(model.predict_log_proba(rows), dtype=float)
-        p: FloatArray = np.asarray(model.predict_proba(rows), dtype=float)
-        return np.log(p)
+def at_last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """Rows transformed for the last step of a fitted model, and that step."""
+    step = unfrozen(model)
+    while isinstance(step, Pipeline):
+        if len(step.steps) > 1:
+            X = step[:-1].transform(X)
+        step = unfrozen(step.steps[-1][1])
+    return X, step
+
+
+def log_probabilities(model: Any, X: Any) -> FloatArray:
+    """Log-probabilities (n, C) of rows by a fitted classifier or Pipeline, normalised.
+
+    −inf for a class of probability 0.
+    """
+    rows, step = at_last_step(model, X)
+    log_p = LastStep(step, rows, np.empty((0, 0))).log_probabilities()
+    normalised: FloatArray = log_p - logsumexp(log_p, axis=1, keepdims=True)  # float32 models
+    return normalised
 
 
 def _numbers(rows: Any) -> FloatArray:

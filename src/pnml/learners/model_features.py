@@ -21,10 +21,9 @@ from pnml.core.statistic.factor import Factor
 from pnml.learners.feature_geometry import FeatureGeometry
 from pnml.learners.finite import refuse_extreme, refuse_nonfinite
 from pnml.learners.fourier_features import FourierFeatures, choose_fourier, choose_penalty
-from pnml.learners.last_step import unfrozen
+from pnml.learners.last_step import at_last_step, unfrozen
 from pnml.learners.leaf_maps import LeafMap, leaf_map_of
 from pnml.learners.linear_penalty import is_linear, penalty_of
-from pnml.learners.model_leaves import at_last_step
 from pnml.learners.replaced_cells import cells_of, replace_cells
 
 # The partition in which errors are averaged: trees, rows of a leaf, rows that grow a tree.

@@ -7,11 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import IntArray
-from pnml.learners.last_step import unfrozen
+from pnml.learners.last_step import at_last_step
 from pnml.learners.leaf_maps import LeafMap, MergedLeaves, leaf_map_of, rows_in_leaves, thinned
 from pnml.learners.row_parts import row_parts
 
@@ -65,13 +64,3 @@ class ModelLeaves:
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""
         return self.leaves.leaf(at_last_step(self.model, X)[0])
-
-
-def at_last_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Rows transformed for the last step of a fitted model, and that step."""
-    step = unfrozen(model)
-    while isinstance(step, Pipeline):
-        if len(step.steps) > 1:
-            X = step[:-1].transform(X)
-        step = unfrozen(step.steps[-1][1])
-    return X, step

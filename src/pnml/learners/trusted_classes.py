@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-import numpy as np
-from scipy.special import logsumexp
+from typing import Annotated
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.softmax import Categorical
 from pnml.core.trust import Evidence, Reference
-from pnml.learners.last_step import LastStep
-from pnml.learners.model_leaves import at_last_step
+from pnml.learners.last_step import log_probabilities
 from pnml.learners.trusted_model import ReadRows, TrustedModel
 from pnml.learners.wrong_probability import WrongProbability
 
@@ -54,11 +50,3 @@ class TrustedClasses:
     def expected_error(self, wrong: WrongProbability, rows: ReadRows) -> FloatArray:
         """Probability (n,) that the predicted class is wrong. Eq. (T23)."""
         return wrong.at(log_probabilities(self.base.model, rows.X))
-
-
-def log_probabilities(model: Any, X: Any) -> FloatArray:
-    """Log-probabilities (n, C) of a fitted classifier, normalised; −inf where one is 0."""
-    rows, last = at_last_step(model, X)
-    log_p = LastStep(last, rows, np.empty((0, 0))).log_probabilities()
-    normalised: FloatArray = log_p - logsumexp(log_p, axis=1, keepdims=True)  # float32 models
-    return normalised
