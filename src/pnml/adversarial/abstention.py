@@ -14,8 +14,8 @@ from pnml.adversarial.attack_problem import AttackProblem, is_random, scores_of
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.checks import check_inputs
 from pnml.adversarial.defence import Defence
-from pnml.adversarial.intervals import BoolArray, share_held
-from pnml.adversarial.joint import run_joint_attack
+from pnml.adversarial.joint_attacks import run_joint_attack
+from pnml.adversarial.robustness_intervals import BoolArray, share_held
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.metrics.bootstrap import Estimate

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.apgd import Ball, Evaluate, PointValues
+from pnml.adversarial.apgd_ascent import Ball, Evaluate, PointValues
+from pnml.adversarial.attack_losses import Loss, label_margin
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.checks import (
     check_bounds,
@@ -20,8 +21,7 @@ from pnml.adversarial.checks import (
     check_length,
     check_module,
 )
-from pnml.adversarial.losses import Loss, label_margin
-from pnml.adversarial.refiner import logits_of
+from pnml.adversarial.refinement import logits_of
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
 from pnml.nn.eval_mode import as_in_use

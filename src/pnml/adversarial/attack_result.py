@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pnml.adversarial.attack_losses import label_margin
 from pnml.adversarial.checks import check_labels
-from pnml.adversarial.losses import label_margin
-from pnml.adversarial.refiner import logits_of
+from pnml.adversarial.refinement import logits_of
 from pnml.errors import InputError
 from pnml.nn.eval_mode import as_in_use
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pnml.adversarial.attack_problem import AttackProblem, is_random
 from pnml.adversarial.attack_result import AttackResult
-from pnml.adversarial.intervals import BoolArray
+from pnml.adversarial.robustness_intervals import BoolArray
 from pnml.core.arrays import FloatArray
 from pnml.runtime.fingerprint import refit_fingerprint
 from pnml.runtime.journal import Journal

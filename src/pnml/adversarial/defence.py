@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
+from pnml.adversarial.batch_memory import BatchPlan, MemoryProbe, Recomputed
 from pnml.adversarial.checks import (
     changed,
     check_count,
@@ -16,14 +17,15 @@ from pnml.adversarial.checks import (
     refinement_of,
 )
 from pnml.adversarial.genies import GENIES
-from pnml.adversarial.memory import BatchPlan, MemoryProbe, Recomputed
 from pnml.adversarial.refinement import (
     AutogradBackward,
     Backward,
     IdentityBackward,
+    InputRefiner,
     SoftBackward,
+    logits_of,
+    needs_graph,
 )
-from pnml.adversarial.refiner import InputRefiner, logits_of, needs_graph
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
 from pnml.nn.eval_mode import as_in_use

@@ -15,7 +15,7 @@ from torch import Tensor
 from pnml.adversarial.abstention import AbstentionCurve
 from pnml.adversarial.attack_sequence import AttackOutcome
 from pnml.adversarial.detection import RegretDetection
-from pnml.adversarial.intervals import BoolArray, paired_gain, share_held
+from pnml.adversarial.robustness_intervals import BoolArray, paired_gain, share_held
 from pnml.errors import InputError
 from pnml.metrics.bootstrap import Estimate
 

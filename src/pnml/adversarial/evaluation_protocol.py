@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pnml.adversarial.attack_budget import AttackBudget
 from pnml.adversarial.attack_problem import AttackProblem
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.attack_sequence import AttackSequence, weights_fingerprint
-from pnml.adversarial.attacks import run_targeted_apgd, run_untargeted_apgd
-from pnml.adversarial.budget import AttackBudget
+from pnml.adversarial.evaluation_result import SweepRow
 from pnml.adversarial.external_attacks import run_fab, run_hop_skip_jump, run_square
-from pnml.adversarial.report import SweepRow
+from pnml.adversarial.gradient_attacks import run_targeted_apgd, run_untargeted_apgd
 from pnml.errors import InputError
 from pnml.nn.eval_mode import as_in_use
 from pnml.runtime.fingerprint import refit_fingerprint

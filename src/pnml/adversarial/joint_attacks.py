@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pnml.adversarial.apgd import auto_pgd
+from pnml.adversarial.apgd_ascent import auto_pgd
+from pnml.adversarial.attack_losses import Loss, label_margin, margin
 from pnml.adversarial.attack_problem import AttackProblem, Margin, scores_of
-from pnml.adversarial.attacks import targets_of
 from pnml.adversarial.checks import check_count
 from pnml.adversarial.defence import Defence
-from pnml.adversarial.losses import Loss, label_margin, margin
+from pnml.adversarial.gradient_attacks import targets_of
 from pnml.errors import InputError
 from pnml.runtime.checks import is_number
 

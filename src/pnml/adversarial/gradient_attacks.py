@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.apgd import Ball, Evaluate, auto_pgd
+from pnml.adversarial.apgd_ascent import Ball, Evaluate, auto_pgd
+from pnml.adversarial.attack_losses import LOSSES, UNTARGETED, Loss, cross_entropy
 from pnml.adversarial.attack_problem import Ascent, AttackProblem
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.checks import check_count
-from pnml.adversarial.losses import LOSSES, UNTARGETED, Loss, cross_entropy
 from pnml.errors import InputError
 from pnml.runtime.checks import check_choice, is_number
 
