@@ -16,7 +16,7 @@ from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.batches import batches_of, call, device_of, input_of, moved, tensors_in
 from pnml.nn.eval_mode import as_in_use, unwrapped
-from pnml.nn.find_head import found_by_running
+from pnml.nn.split_model import found_by_running
 from pnml.runtime.checks import check_count, check_positive, check_seed
 from pnml.runtime.progress import Progress, reporting
 

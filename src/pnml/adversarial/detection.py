@@ -11,7 +11,7 @@ from torch import Tensor
 from pnml.adversarial.defence import Defence
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics
+from pnml.metrics.detection import DetectionMetrics, detection_metrics
 
 
 @dataclass(frozen=True)

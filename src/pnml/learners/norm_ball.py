@@ -13,7 +13,7 @@ from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.bound import regret_bound
-from pnml.core.norm_ball.folds import Folds
+from pnml.core.norm_ball.leave_one_out import Folds
 from pnml.core.norm_ball.predictive import NormBallPredictive
 from pnml.core.selection import some_rows
 from pnml.core.statistic.factor import Factor

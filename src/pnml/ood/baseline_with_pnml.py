@@ -15,7 +15,7 @@ from pnml.core.arrays import Array, FloatArray
 from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.gram import Gram, HoldOut
+from pnml.ood.gram_detector import Gram, HoldOut
 from pnml.ood.logit_detectors import MSP, Energy, LogitDetector, MaxLogit
 from pnml.ood.network_logits import as_input, as_numpy
 from pnml.ood.odin import ODIN

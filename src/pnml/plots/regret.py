@@ -11,7 +11,7 @@ from pnml.core.trust import DEFAULT_LEVEL, check_level
 from pnml.errors import InputError
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.source import name_of, score_rows
+from pnml.plots.fitted_model import name_of, score_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt

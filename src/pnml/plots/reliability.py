@@ -12,7 +12,7 @@ from pnml import metrics
 from pnml.errors import InputError, shorten
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.source import name_of
+from pnml.plots.fitted_model import name_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

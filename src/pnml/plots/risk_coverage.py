@@ -12,7 +12,7 @@ from pnml import metrics
 from pnml.errors import InputError
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.source import fitted_with_regret, name_of
+from pnml.plots.fitted_model import fitted_with_regret, name_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -23,8 +23,7 @@ from pnml.learners.norm_ball import NormBall
 from pnml.learners.one_step import OneStep
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.network import is_last_layer, rows_of, spectrum_of
-from pnml.plots.source import last_step, name_of
+from pnml.plots.fitted_model import is_last_layer, last_step, name_of, rows_of, spectrum_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

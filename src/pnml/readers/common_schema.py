@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.readers.column_type import is_number, joined, joined_or_text
 from pnml.readers.csv_file import CsvFile
-from pnml.readers.csv_rows import Block
+from pnml.readers.csv_text import Block
 from pnml.readers.file_errors import listed
-from pnml.readers.promotion import is_number, joined, joined_or_text
-from pnml.readers.typed_file import TypedFile
+from pnml.readers.parquet_or_arrow_file import TypedFile
 
 Part = CsvFile | TypedFile  # one file of a table
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from pnml.report.figure import Chart
     from pnml.report.findings import Findings
+    from pnml.report.plotly_chart import Chart
 
 _MOST_COLUMNS = 200  # of the training table, listed one by one
 

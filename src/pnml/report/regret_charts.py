@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnml.report.figure import Chart, axis_text, line, note, rounded
 from pnml.report.formats import count, number, percent
+from pnml.report.plotly_chart import Chart, axis_text, line, note, rounded
 from pnml.report.regret_axis import SMALLEST, RegretAxis
 
 if TYPE_CHECKING:

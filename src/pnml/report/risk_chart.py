@@ -8,8 +8,8 @@ import numpy as np
 
 from pnml.metrics import risk_coverage_curve
 from pnml.report.comparison import error_name, error_text
-from pnml.report.figure import Chart, rounded
 from pnml.report.formats import count, percent
+from pnml.report.plotly_chart import Chart, rounded
 
 if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnml.report.figure import Chart, line, note, rounded
 from pnml.report.formats import count, number
+from pnml.report.plotly_chart import Chart, line, note, rounded
 from pnml.report.regret_axis import log_ticks
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
+from pnml.tables.cell_values import as_words, codes_of
 from pnml.tables.encoder import LARGEST, BoolArray, CategoryColumn, NumberColumn, read_numbers
 from pnml.tables.roles import ROUND_OFF
-from pnml.tables.values import as_words, codes_of
 
 _STATE = ("fill", "unit", "missing", "weight", "mean", "squares")
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
-from pnml.tables.values import as_dates, as_numbers, as_words, codes_of
+from pnml.tables.cell_values import as_dates, as_numbers, as_words, codes_of
 
 BoolArray = npt.NDArray[np.bool_]
 

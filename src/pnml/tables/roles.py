@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pnml.errors import MOST_PATH, InputError, shorten
-from pnml.tables.values import (
+from pnml.tables.cell_values import (
     as_numbers,
     as_words,
     codes_of,

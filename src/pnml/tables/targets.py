@@ -13,8 +13,7 @@ import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
-from pnml.tables.encoder import LARGEST
-from pnml.tables.values import (
+from pnml.tables.cell_values import (
     as_dates,
     as_numbers,
     first_non_number,
@@ -22,6 +21,7 @@ from pnml.tables.values import (
     looks_numeric,
     unread_format,
 )
+from pnml.tables.encoder import LARGEST
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import RandomState, central_interval, check_levels
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.genie import genie_residual
-from pnml.core.norm_ball.grid import IntArray, curves
+from pnml.core.norm_ball.genie_curve import IntArray, curves
 from pnml.core.norm_ball.regret import regret
 from pnml.core.norm_ball.table import Table
 

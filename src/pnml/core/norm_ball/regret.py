@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from pnml.core.arrays import FloatArray
 from pnml.core.norm_ball.ball import Ball
-from pnml.core.norm_ball.grid import NODES, WEIGHTS, Curve, curves
+from pnml.core.norm_ball.genie_curve import NODES, WEIGHTS, Curve, curves
 
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
 # Numbers in one block of noise levels.

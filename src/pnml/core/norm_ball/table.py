@@ -11,9 +11,9 @@ from numpy.polynomial import legendre
 
 from pnml.core.arrays import FloatArray
 from pnml.core.norm_ball.genie import Side
-from pnml.core.norm_ball.grid import NODES, WEIGHTS, Curve
+from pnml.core.norm_ball.genie_curve import NODES, WEIGHTS, Curve
+from pnml.core.norm_ball.multiplier_window import FAR
 from pnml.core.norm_ball.regret import density
-from pnml.core.norm_ball.window import FAR
 
 _MIDDLE_PANELS = 10
 _MAX_STEPS, _SETTLED = 80, 1e-14

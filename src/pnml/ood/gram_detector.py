@@ -14,7 +14,7 @@ from pnml.core.softmax import log_softmax
 from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.gram_features import Bounds, Recorded, Tensor, layers_of, recorded
+from pnml.ood.gram_row_sums import Bounds, Recorded, Tensor, layers_of, recorded
 from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, logits_of
 
 # Every tenth row is held out of the bounds, to normalise the deviations.

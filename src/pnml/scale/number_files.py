@@ -18,7 +18,7 @@ from pnml.runtime.progress import FileProgress
 from pnml.scale.checkpoint import Checkpoint
 from pnml.scale.file_statistic import Columns, FileStatistic
 from pnml.scale.from_gram import check_additive, fitted
-from pnml.scale.resume import EVERY, LeftOutWarning, Plan, accumulate, warn_of_bad
+from pnml.scale.resumable_pass import EVERY, LeftOutWarning, Plan, accumulate, warn_of_bad
 from pnml.tables.roles import nearest
 
 

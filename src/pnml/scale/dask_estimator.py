@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pnml.core.trust import DEFAULT_LEVEL
 from pnml.errors import InputError
-from pnml.scale.partitions import delayed, is_frame
+from pnml.scale.dask_partitions import delayed, is_frame
 
 _INTERVAL = ("lower", "upper")
 
@@ -45,7 +45,7 @@ class Lazily:
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the estimator as `fit_dask` does, in one pass that fetches no rows."""
-        from pnml.scale.dask import fit_dask
+        from pnml.scale.dask_fit import fit_dask
 
         fit_dask(self.estimator, X, y, sample_weight)
         return self

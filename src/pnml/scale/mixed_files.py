@@ -15,7 +15,7 @@ from pnml.readers import ReadOptions, Retyped, TableSource, open_table
 from pnml.readers.file_pass import Mark
 from pnml.runtime.progress import FileProgress, watching
 from pnml.scale.checkpoint import Checkpoint
-from pnml.scale.resume import EVERY, Plan, accumulate, warn_of_bad
+from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
 from pnml.tables.fitting import Job, first_look, peek
 from pnml.tables.model import TableModel
 from pnml.tables.roles import Request, check_request

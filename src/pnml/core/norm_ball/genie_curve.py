@@ -21,7 +21,7 @@ from pnml.core.norm_ball.genie import (
     resolvent,
     sums,
 )
-from pnml.core.norm_ball.window import NEAR, NO_CHANGE, around_fit, near_crossing, window
+from pnml.core.norm_ball.multiplier_window import NEAR, NO_CHANGE, around_fit, near_crossing, window
 
 # Logit of a multiplier that is negligible beside λ_R.
 _NOTHING = -80.0

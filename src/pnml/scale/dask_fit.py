@@ -15,13 +15,13 @@ from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, Path
 from pnml.core.selection import penalties
 from pnml.core.statistic.exact_sum import GramSum, merged
-from pnml.core.statistic.folds import KFold, k_fold
+from pnml.core.statistic.k_fold import KFold, k_fold
 from pnml.errors import InputError
 from pnml.estimators.regressor import StreamingRegressor
 from pnml.runtime.checks import is_whole
+from pnml.scale.dask_partitions import Partitions, compute, delayed, partitions, refuse_odd_columns
+from pnml.scale.dask_statistic import partition_statistic
 from pnml.scale.from_gram import check_additive, counts_targets, fitted
-from pnml.scale.partition_statistic import partition_statistic
-from pnml.scale.partitions import Partitions, compute, delayed, partitions, refuse_odd_columns
 
 # Statistics added in one task: few enough to fit in a worker's memory beside its rows.
 _FAN_IN = 8
