@@ -155,7 +155,7 @@ def curve_of(
     attack: Callable[[Tensor, float], Tensor],
     bootstrap: dict[str, Any],
 ) -> AbstentionCurve:
-    """The curve, given the scores (m, C) of ordinary inputs and an attack on rows (k,)."""
+    """The abstention curve, given scores (m, C) of ordinary inputs and an attack on rows (k,)."""
     clean, usual = _regrets(problem.scores), _regrets(ordinary_scores)
     limits = np.quantile(usual, 1 - shares)
     correct = (problem.scores.argmax(dim=1) == problem.labels).cpu().numpy()
@@ -200,7 +200,7 @@ def _regrets(scores: Tensor) -> FloatArray:
 
 
 def shares_of(abstain: Any) -> FloatArray:
-    """Checked shares of inputs to reject."""
+    """Shares of inputs to reject along an abstention curve, checked."""
     given: list[Any] = list(abstain) if isinstance(abstain, Sequence | np.ndarray) else [None]
     if not given or not all(is_number(share, 0.0) and share < 1 for share in given):
         raise InputError(

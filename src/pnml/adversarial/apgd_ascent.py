@@ -19,7 +19,7 @@ _FIRST_STEP, _FIRST_CHECK, _SHORTER, _LEAST = 2.0, 0.22, 0.03, 0.06
 
 @dataclass(frozen=True)
 class Ball:
-    """Points within a radius of each input, entry by entry, and within the range of inputs."""
+    """The ball of an Auto-PGD ascent: points near each input and within the range of inputs."""
 
     radius: float
     low: float
@@ -33,7 +33,7 @@ class Ball:
 
 @dataclass(frozen=True)
 class PointValues:
-    """Loss, gradient and margin of a network at one point for each row."""
+    """Loss, gradient and margin of a network at the points of an Auto-PGD ascent."""
 
     loss: Tensor  # (n,)
     gradient: Tensor  # (n, ...)
@@ -47,7 +47,7 @@ Evaluate = Callable[[Tensor, Tensor], PointValues]
 
 @dataclass(frozen=True)
 class ApgdState:
-    """State of the ascent. Every field has one entry for each active row."""
+    """State of the Auto-PGD ascent. Every field has one entry for each active row."""
 
     row: Tensor  # index of the sample
     x: Tensor
@@ -69,7 +69,7 @@ class ApgdState:
 
 
 def checkpoints(steps: int) -> list[int]:
-    """For each step, the number of steps since the last checkpoint; 0 if it is none.
+    """Steps since the last checkpoint, for each step of an Auto-PGD ascent; 0 if it is none.
 
     >>> [(turn, since) for turn, since in enumerate(checkpoints(100)) if since][:3]
     [(21, 22), (40, 19), (56, 16)]
@@ -86,7 +86,7 @@ def checkpoints(steps: int) -> list[int]:
 def auto_pgd(
     evaluate: Evaluate, ball: Ball, x: Tensor, start: Tensor, steps: int
 ) -> tuple[Tensor, Tensor]:
-    """Points (n, ...) of least margin of the true label, and these margins (n,). Eq. (E10).
+    """Auto-PGD ascent: points (n, ...) of least margin, and these margins (n,). Eq. (E10).
 
     A row stops as soon as the network is fooled.
     """

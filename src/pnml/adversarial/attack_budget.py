@@ -16,7 +16,7 @@ _OPTIONAL = ("quick_steps", "fab_steps", "square_queries", "hop_queries", "joint
 
 @dataclass(frozen=True)
 class AttackBudget:
-    """Steps, targets and queries of the attacks of `evaluate_defence`.
+    """Budget of the attacks of `evaluate_defence`: steps, targets and queries.
 
     >>> AttackBudget(square_queries=0).hop_queries
     5000

@@ -15,7 +15,7 @@ _TINY = 1e-12
 
 
 def margin(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
-    """Score of the target minus that of the label, (n,). Eq. (E8).
+    """Loss of an attack: score of the target minus that of the label, (n,). Eq. (E8).
 
     >>> margin(torch.tensor([[3.0, 1.0]]), torch.tensor([0]), torch.tensor([1]))
     tensor([-2.])
@@ -25,7 +25,7 @@ def margin(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
 
 
 def logit_ratio(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
-    """The margin over the spread of the scores, (n,): targeted DLR. Eq. (E9).
+    """Loss of an attack: the margin over the spread of the scores, (n,): DLR. Eq. (E9).
 
     With fewer than four classes it is the plain margin: with three, the ratio towards the last
     class is constant.
@@ -42,7 +42,7 @@ def logit_ratio(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
 
 
 def label_margin(scores: Tensor, labels: Tensor) -> Tensor:
-    """Score of the label minus the best of the others, (n,); below 0 if misclassified. Eq. (E8).
+    """Score of the label minus the best other, (n,), which attacks lower below 0. Eq. (E8).
 
     >>> label_margin(torch.tensor([[3.0, 1.0, 2.0]]), torch.tensor([0]))
     tensor([1.])
@@ -53,7 +53,7 @@ def label_margin(scores: Tensor, labels: Tensor) -> Tensor:
 
 
 def cross_entropy(scores: Tensor, labels: Tensor, _: Tensor) -> Tensor:
-    """Loss (n,) of the true label in nats. Eq. (E16).
+    """Loss of an attack: cross-entropy (n,) of the true label in nats. Eq. (E16).
 
     >>> cross_entropy(torch.tensor([[0.0, 0.0]]), torch.tensor([0]), torch.tensor([1]))
     tensor([0.6931])

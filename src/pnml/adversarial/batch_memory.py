@@ -17,7 +17,7 @@ _COPIES = 4
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """Number of inputs and labels that are processed together."""
+    """Number of inputs and labels in a batch that fits into memory."""
 
     rows: int
     labels: int
@@ -46,7 +46,7 @@ class BatchPlan:
 
 @dataclass(frozen=True)
 class MemoryProbe:
-    """Measured on one input: bytes kept for its backward pass, classes and dtype of the logits."""
+    """Memory of one input: bytes kept for its backward pass, classes and dtype of the logits."""
 
     bytes_per_input: int
     classes: int
@@ -75,7 +75,7 @@ class MemoryProbe:
 
 
 class Recomputed(torch.autograd.Function):
-    """A function of inputs and weights that saves nothing and is run again in the backward pass.
+    """A function that saves memory: it keeps nothing and runs again in the backward pass.
 
     Rows must be independent: a row whose output has no gradient is not run again.
     """

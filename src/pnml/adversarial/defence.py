@@ -33,7 +33,7 @@ from pnml.runtime.checks import check_choice, is_number
 
 
 class Defence(Protocol):
-    """A defended network, as attacks and evaluations use it."""
+    """What attacks and evaluations need of a defence: a defended network."""
 
     settings: dict[str, Any]
     is_random: bool  # whether two passes over one input differ
@@ -67,7 +67,7 @@ class Defence(Protocol):
 
 
 class AdversarialPNML(nn.Module):
-    """A trained network whose input is refined towards each label before it is scored.
+    """Defence of a trained network: its input is refined towards each label, then scored.
 
     The input is moved a little towards every label, Eq. (E1), and each label is scored at the
     input refined towards it, Eq. (E3); the scores over their sum are the pNML probabilities and

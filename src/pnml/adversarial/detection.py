@@ -16,7 +16,7 @@ from pnml.metrics.detection import DetectionMetrics, detection_metrics
 
 @dataclass(frozen=True)
 class RegretDetection:
-    """Regrets of clean and attacked inputs, and how well they separate the two.
+    """Detection of attacks: regrets of clean and attacked inputs, and how well they differ.
 
     >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
@@ -83,7 +83,7 @@ def detection_by_regret(
 
 
 def regrets_of(defence: Defence, x: Tensor, rows_at_once: int) -> FloatArray:
-    """Regrets (n,) of inputs, in nats."""
+    """Regrets (n,) of inputs in nats, for the detection of attacks."""
     with torch.no_grad():
         parts = [
             defence.regret(rows).double().cpu().numpy() for rows in torch.split(x, rows_at_once)

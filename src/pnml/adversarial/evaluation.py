@@ -58,7 +58,7 @@ def evaluate_defence(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> DefenceEvaluation:
-    """Worst-case accuracy of a defence under end-to-end attacks, next to the network alone.
+    """Evaluation of a defence: worst-case accuracy under attacks, beside the network alone.
 
     The network alone is attacked with Auto-PGD, FAB and Square; the attacked inputs are then
     given to the defence; last, the defence is attacked end to end with each derivative of the

@@ -30,7 +30,7 @@ _NO_SCORE = ("max_memory", "backward", "softness")
 
 @dataclass(frozen=True)
 class EvaluationProtocol:
-    """Rows, a ball and a budget with which networks are attacked."""
+    """Protocol of an evaluation: rows, a ball and a budget with which networks are attacked."""
 
     problem: AttackProblem  # of the network alone
     budget: AttackBudget

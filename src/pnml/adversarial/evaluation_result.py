@@ -25,7 +25,7 @@ _QUERIES = (10, 100, 300, 1000, 3000, 5000, 10000)
 
 @dataclass(frozen=True)
 class SweepRow:
-    """Accuracies on held-out inputs at one strength.
+    """Result of an evaluation at one strength: accuracies on held-out inputs.
 
     >>> SweepRow(strength=0.1, clean=0.99, transferred=0.95, worst=0.6).worst
     0.6
@@ -39,7 +39,7 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class DefenceEvaluation:
-    """A defence and its network under the same attacks, row by row.
+    """Result of an evaluation: a defence and its network under the same attacks, by row.
 
     Made by `evaluate_defence`.
 

@@ -36,7 +36,7 @@ def targeted_apgd(
     seed: int = 0,
     rows_at_once: int = 256,
 ) -> AttackResult:
-    """Misclassified inputs within a radius, found by targeted Auto-PGD. Eq. (E10).
+    """Gradient attack by targeted Auto-PGD: misclassified inputs within a radius. Eq. (E10).
 
     Each row is moved towards every other label in turn, the most probable first, until it is
     misclassified. The attack runs through any module that returns scores; an `AdversarialPNML` is
@@ -87,7 +87,7 @@ def run_targeted_apgd(
     targets: int | None = None,
     loss: str | Loss = "dlr",
 ) -> AttackResult:
-    """`targeted_apgd` on a problem."""
+    """The gradient attack `targeted_apgd` on a checked problem."""
     ascent, chosen_loss = _ascent(steps), _loss_of(loss, LOSSES)
     target_labels = targets_of(problem, targets, restarts)
     inputs = problem.run(target_labels, problem.random_starts(seed), chosen_loss, ascent)
@@ -107,7 +107,7 @@ def untargeted_apgd(
     seed: int = 0,
     rows_at_once: int = 256,
 ) -> AttackResult:
-    """Misclassified inputs within a radius, found by untargeted Auto-PGD. Eq. (E10).
+    """Gradient attack by untargeted Auto-PGD: misclassified inputs within a radius. Eq. (E10).
 
     It costs as much as one target of `targeted_apgd`; the other arguments are the same.
 
@@ -136,7 +136,7 @@ def run_untargeted_apgd(
     restarts: int = 1,
     loss: str | Loss = "ce",
 ) -> AttackResult:
-    """`untargeted_apgd` on a problem."""
+    """The gradient attack `untargeted_apgd` on a checked problem."""
     ascent, chosen_loss = _ascent(steps), _loss_of(loss, UNTARGETED)
     no_targets = repeat(problem.labels, check_count(restarts, "restarts"))
     inputs = problem.run(no_targets, problem.random_starts(seed), chosen_loss, ascent)
@@ -157,7 +157,7 @@ def pgd(
     seed: int = 0,
     rows_at_once: int = 256,
 ) -> AttackResult:
-    """Misclassified inputs within a radius, found by PGD with fixed steps. Eq. (E16).
+    """Gradient attack by PGD with fixed steps: misclassified inputs within a radius. Eq. (E16).
 
     Unlike the PGD of other libraries, a row stops once it is misclassified. FGSM is ``steps=1,
     step_size=radius, random_start=False``.
@@ -191,7 +191,7 @@ def pgd(
 
 
 def targets_of(problem: AttackProblem, targets: Any, restarts: Any) -> tuple[Tensor, ...]:
-    """Target labels (n,) in the order they are tried, all of them once for each restart."""
+    """Target labels (n,) of a gradient attack, in the order they are tried."""
     most = None if targets is None else check_count(targets, "targets")
     repeats = check_count(restarts, "restarts")
     return problem.other_labels[:, :most].repeat(1, repeats).unbind(dim=1)

@@ -21,7 +21,7 @@ from pnml.runtime.checks import is_number
 
 @dataclass(frozen=True)
 class JointAttackResult:
-    """Inputs made to be misclassified without being detected, and whether they are.
+    """Result of a joint attack: inputs misclassified without being detected, or not.
 
     >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
@@ -57,7 +57,7 @@ def joint_attack(
     seed: int = 0,
     rows_at_once: int = 256,
 ) -> JointAttackResult:
-    """Misclassified inputs within a radius whose regret is below a threshold. Eq. (E11).
+    """Joint attack: misclassified inputs whose regret stays below a threshold. Eq. (E11).
 
     Auto-PGD towards every other label, with a penalty on the regret above the threshold; a row
     stops once it is both misclassified and below the threshold. The regret comes from the scores,
@@ -105,7 +105,7 @@ def run_joint_attack(
     targets: int | None = None,
     weight: float = 1.0,
 ) -> JointAttackResult:
-    """`joint_attack` on a problem."""
+    """The attack `joint_attack` on a checked problem."""
     limit, ascent = _nats(threshold), partial(auto_pgd, steps=check_count(steps, "steps"))
     loss, starts = _penalised(limit, _weight(weight)), problem.random_starts(seed)
     target_labels = targets_of(problem, targets, restarts)

@@ -15,7 +15,7 @@ from pnml.nn.batches import tensors_in
 
 @dataclass(frozen=True)
 class Refinement:
-    """Size and number of the steps, in the units of the input."""
+    """Settings of a refinement: size and number of its steps, in the units of the input."""
 
     strength: float
     steps: int
@@ -30,7 +30,7 @@ class Refinement:
 
 
 class Backward(Protocol):
-    """The derivative used for a step; the value of the step is always that of Eq. (E1)."""
+    """The derivative used for a refinement step; its value is always that of Eq. (E1)."""
 
     @property
     def through_gradient(self) -> bool:
@@ -44,7 +44,7 @@ class Backward(Protocol):
 
 @dataclass(frozen=True)
 class AutogradBackward:
-    """The derivative almost everywhere: the sign is constant, the clip is not."""
+    """Derivative of a refinement step almost everywhere: the sign is constant, the clip not."""
 
     through_gradient = False
 
@@ -55,7 +55,7 @@ class AutogradBackward:
 
 @dataclass(frozen=True)
 class IdentityBackward:
-    """The derivative of the identity, known as BPDA. Eq. (E6)."""
+    """Derivative of a refinement step as if it were the identity, known as BPDA. Eq. (E6)."""
 
     through_gradient = False
 
@@ -67,7 +67,7 @@ class IdentityBackward:
 
 @dataclass(frozen=True)
 class SoftBackward:
-    """The derivative of a tanh step, which includes the change of the inner gradient. Eq. (E7)."""
+    """Derivative of a tanh refinement step, with the change of the inner gradient. Eq. (E7)."""
 
     softness: float
     through_gradient = True
@@ -83,7 +83,7 @@ class SoftBackward:
 
 
 def logits_of(model: nn.Module, x: Tensor) -> Tensor:
-    """Output of a network for inputs (n, ...), checked to be logits (n, C)."""
+    """Output of a network for inputs (n, ...) to refine, checked to be logits (n, C)."""
     logits = next(tensors_in(model(x)), None)
     if logits is None or logits.ndim != 2 or len(logits) != len(x) or logits.shape[1] < 2:
         got = "no tensor" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
@@ -95,7 +95,7 @@ def logits_of(model: nn.Module, x: Tensor) -> Tensor:
 
 
 def needs_graph(model: nn.Module, x: Tensor) -> bool:
-    """Whether a gradient by the input or by the weights may be asked for."""
+    """Whether a refinement must keep the graph for a gradient by input or weights."""
     trainable = any(weight.requires_grad for weight in model.parameters())
     return torch.is_grad_enabled() and (x.requires_grad or trainable)
 

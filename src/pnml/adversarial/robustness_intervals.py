@@ -15,7 +15,7 @@ BoolArray = npt.NDArray[np.bool_]
 def share_held(
     held: npt.ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> Estimate:
-    """Share of rows that are True, with a bootstrap interval. Eq. (E14).
+    """Robust accuracy: share of rows that held, with a bootstrap interval. Eq. (E14).
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def paired_gain(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Estimate:
-    """Robust accuracy of a defence minus that of another network, paired by row. Eq. (E14).
+    """Robust accuracy of a defence minus another network's, with an interval. Eq. (E14).
 
     Both use the same bootstrap samples, so rows that are hard for both do not widen the interval.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def tnr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: float = 0.95) -> float:
-    """Share of outliers rejected while ``tpr`` of the ordinary rows pass. Eq. (M2).
+    """Share of outliers detected while ``tpr`` of the ordinary rows pass. Eq. (M2).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def tnr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: floa
 
 
 def fpr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: float = 0.95) -> float:
-    """Share of outliers accepted while ``tpr`` of the ordinary rows pass. Eq. (M2).
+    """Share of outliers not detected while ``tpr`` of the ordinary rows pass. Eq. (M2).
 
     Known as FPR95 at the default ``tpr``. Arguments as in `tnr_at_tpr`.
 
@@ -53,7 +53,7 @@ def fpr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: floa
 
 
 def detection_accuracy(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike) -> float:
-    """Accuracy of the best threshold if both kinds of rows were equally common. Eq. (M3).
+    """Detection accuracy at the best threshold if both kinds were equally common. Eq. (M3).
 
     At least 0.5, which rejecting every row already gives. Arguments as in `tnr_at_tpr`.
 
@@ -70,7 +70,7 @@ _TPR = 0.95
 
 @dataclass(frozen=True)
 class DetectionMetrics:
-    """How well a score tells ordinary rows from outliers. Shares between 0 and 1.
+    """How well a score detects outliers among ordinary rows. Shares between 0 and 1.
 
     >>> estimates = detection_metrics([3.0, 2.0, 1.0, 0.2], [0.5, 0.0])
     >>> estimates.auroc.value, estimates.fpr95.value

@@ -16,7 +16,7 @@ from pnml.metrics.bootstrap import (
     redrawn_counts,
     tail,
 )
-from pnml.metrics.checks import numbers, same_length, share_at_least
+from pnml.metrics.checks import numbers, same_length
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OSCRCurve(NamedTuple):
-    """Correct classification rate against false positive rate, a point per threshold.
+    """Open-set curve: correct classification against false positive rate, by threshold.
 
     >>> curve = oscr_curve([3.0, 2.0], [True, False], [1.0])
     >>> curve.fpr.tolist(), curve.ccr.tolist()
@@ -40,7 +40,7 @@ class OSCRCurve(NamedTuple):
 def oscr_curve(
     scores_known: npt.ArrayLike, correct_known: npt.ArrayLike, scores_unknown: npt.ArrayLike
 ) -> OSCRCurve:
-    """Correct classification rate at each rate of unknown rows let in. Eq. (M4).
+    """Open-set curve: correct classification rate at each rate of unknown rows. Eq. (M4).
 
     The curve runs from (0, 0) to (1, closed-set accuracy).
 
@@ -63,15 +63,15 @@ def oscr_curve(
     """
     known, right, unknown = _open_set(scores_known, correct_known, scores_unknown)
     t = np.unique(np.concatenate([known, unknown]))[::-1]
-    fpr = share_at_least(unknown, t, unknown.size)
-    ccr = share_at_least(right, t, known.size)
+    fpr = _share_at_least(unknown, t, unknown.size)
+    ccr = _share_at_least(right, t, known.size)
     return OSCRCurve(np.append(0.0, fpr), np.append(0.0, ccr), np.append(np.inf, t))
 
 
 def oscr_area(
     scores_known: npt.ArrayLike, correct_known: npt.ArrayLike, scores_unknown: npt.ArrayLike
 ) -> float:
-    """Chance that a known row is classified correctly and outscores an unknown one. Eq. (M6).
+    """Open-set area: chance that a known row is right and outscores an unknown. Eq. (M6).
 
     This is the area under `oscr_curve`, whose arguments it takes; a tie counts one half. It is at
     most the closed-set accuracy, and the AUROC where every known row is classified correctly.
@@ -94,7 +94,7 @@ def ccr_at_fpr(
     *,
     fpr: npt.ArrayLike = (0.1, 0.2, 0.6, 0.8, 1.0),
 ) -> FloatArray:
-    """Correct classification rate at each rate of unknown rows that is allowed in. Eq. (M5).
+    """Open-set accuracy: correct classification rate at allowed rates of unknowns. Eq. (M5).
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ FPR = (0.1, 0.2, 0.6, 0.8, 1.0)
 
 @dataclass(frozen=True)
 class OpenSetMetrics:
-    """How well a score keeps unknown rows out while known ones are classified. Shares of 1.
+    """Open-set metrics: how well unknown rows stay out while known ones are classified.
 
     >>> estimates = open_set_metrics([3.0, 2.0, 1.0], [True, True, True], [0.5, 0.0], fpr=(0.1,))
     >>> estimates.area.value, estimates.ccr[0].value
@@ -168,7 +168,7 @@ def open_set_metrics(
     resamples: int = 200,
     seed: int = 0,
 ) -> OpenSetMetrics:
-    """Area under the OSCR curve and CCR at several FPR, with confidence intervals.
+    """Open-set metrics: area under the OSCR curve and CCR at several FPR, with intervals.
 
     The intervals are percentiles of rows drawn again with replacement, each kind as often as it
     occurs, Eq. (O13). The same seed draws the same rows, so scores of the same rows can be
@@ -253,3 +253,9 @@ def _area_and_rates(
         last = np.take_along_axis(answered, np.maximum(at - 1, 0)[:, None], axis=1)[:, 0]
         rates.append(np.where(at > 0, last, 0.0) / n)
     return np.stack(rates, axis=1)
+
+
+def _share_at_least(ascending: FloatArray, t: FloatArray, out_of: int) -> FloatArray:
+    """Number of sorted values that reach each threshold, as a share of ``out_of``."""
+    reached = ascending.size - np.searchsorted(ascending, t, side="left")
+    return np.asarray(reached / out_of, dtype=np.float64)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RiskCoverageCurve(NamedTuple):
-    """Mean loss of the rows answered against their share, a point per threshold.
+    """Risk–coverage curve: mean loss of rows answered, by share answered and threshold.
 
     >>> risk_coverage_curve([0.0, 1.0], [0.9, 0.2]).thresholds.tolist()
     [0.9, 0.2]
@@ -27,7 +27,7 @@ class RiskCoverageCurve(NamedTuple):
 
 
 def risk_coverage_curve(loss: npt.ArrayLike, confidence: npt.ArrayLike) -> RiskCoverageCurve:
-    """Mean loss of the rows answered, as a function of the share answered. Eq. (M7).
+    """Risk–coverage curve: mean loss of the rows answered at each share. Eq. (M7).
 
     There is a point for each distinct confidence, because rows that tie are answered together.
 

@@ -24,7 +24,7 @@ _BLOCK_NUMBERS = 2**17
 
 @dataclass(frozen=True)
 class Scorer:
-    """Computes leverage and regret of features."""
+    """Computes leverage and regret of features, from their geometry, head and task."""
 
     geometry: Geometry
     head: Head

@@ -79,7 +79,7 @@ class FeatureStatistic:
 
 
 class StatisticBuilder:
-    """Accumulates a statistic batch by batch; the size of the batches makes no difference."""
+    """Accumulates a feature statistic batch by batch; their size makes no difference."""
 
     def __init__(self, start: FeatureStatistic, coming: int = 0) -> None:
         form = start.form
@@ -124,7 +124,7 @@ class StatisticBuilder:
 
 
 class Reservoir:
-    """A uniform sample of rows with their norms, in a buffer twice its size.
+    """Uniform sample of feature rows in a statistic, with their norms, in a buffer.
 
     If the number of rows that are `coming` is known, rows that cannot stay do not enter.
     """

@@ -29,7 +29,7 @@ from pnml.runtime.progress import tracked
 
 
 class LastLayerPNML(nn.Module):
-    """A trained network with the pNML regret of every input.
+    """A trained network with the pNML regret of every input, by its last layer.
 
     One pass over the training inputs collects a statistic of the features that the last layer
     sees; the network itself does not change. An input gets a large regret if training had few

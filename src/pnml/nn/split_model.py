@@ -21,7 +21,7 @@ _REMEDY = 'pass layer="name", a module, or two functions layer=(features, head)'
 
 
 def split_as_named(model: Any, layer: Any) -> Network | None:
-    """The network split at the layer the user named; None if the layer is still to be found."""
+    """The model split at the layer the user named; None if the layer is still to be found."""
     if isinstance(layer, tuple | list):
         return _pair(layer, model)
     if not isinstance(model, nn.Module):
@@ -47,7 +47,7 @@ def split_as_named(model: Any, layer: Any) -> Network | None:
 
 
 def split_by_width(model: nn.Module, width: int) -> Network:
-    """The network split at its only linear layer that takes features of this width."""
+    """The model split at its only linear layer that takes features of this width."""
     model = unwrapped(model)
     fitting = [
         name
@@ -63,14 +63,14 @@ def split_by_width(model: nn.Module, width: int) -> Network:
 
 
 def found_by_running(model: nn.Module, given: Any) -> HookedNetwork:
-    """The network split at its last layer, from one forward pass of an input."""
+    """The model split at its last layer, from one forward pass of an input."""
     return split_by_running(model, given)[0]
 
 
 def split_by_running(
     model: nn.Module, given: Any
 ) -> tuple[HookedNetwork, tuple[Tensor, Tensor] | None]:
-    """The network split at its last layer, and features and logits of the input.
+    """The model split at its last layer, and features and logits of the input.
 
     The last layer is the linear layer, or convolution of one pixel, whose output the model
     returns. If the model transforms that output first, it is the layer that runs last among those
@@ -106,7 +106,7 @@ def _head_name(runs: list[_Run], returned: list[Tensor]) -> str:
 
 
 def is_head(module: nn.Module) -> bool:
-    """Whether a module is linear in its features, position by position."""
+    """Whether a model can be split at a module: linear in its features, by position."""
     if not isinstance(module, nn.Conv2d):
         return isinstance(module, nn.Linear)
     steps = {*module.kernel_size, *module.stride, module.groups}
@@ -227,7 +227,7 @@ def _known(model: nn.Module) -> str:
 
 
 class SplitModel:
-    """Features and logits of inputs, from a model whose last layer is found once."""
+    """A model split at its last layer, which is found once: features and logits of inputs."""
 
     def __init__(self, model: Any, layer: Any) -> None:
         self.model = model

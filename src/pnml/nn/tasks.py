@@ -14,7 +14,7 @@ from pnml.errors import InputError
 
 @dataclass(frozen=True)
 class Task:
-    """How logits (n, C) and leverages (n,) become regrets (n,) and log-probabilities."""
+    """A task: how logits (n, C) and leverages (n,) become regrets and log-probabilities."""
 
     name: str
     regret: Callable[[Array, Array], Array]

@@ -94,7 +94,7 @@ def _network(baseline: LogitDetector | ODIN | Gram, pnml: Any) -> Any:
 
 
 class GramRegretDetector(Detector):
-    """The regret at the leverage of each input times its deviation in earlier layers. Eq. (O9).
+    """Gram baseline with pNML: regret at leverage times deviation in earlier layers. Eq. (O9).
 
     Made by `with_pnml`. The threshold comes from every tenth training row, which Gram holds out.
 

@@ -14,7 +14,7 @@ from pnml.ood.network_logits import Model, as_numpy, logits_of
 
 
 class CosineSimilarity(FeatureScoreDetector):
-    """Features that point along no class are outliers, whatever their length. Eq. (O16).
+    """Detector by cosine: features that point along no class are outliers. Eq. (O16).
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _TINY = 1e-7
 
 
 class HoldOut:
-    """The rows of a loader without every tenth, which is collected in ``held``.
+    """Rows of a loader for a Gram detector, without every tenth, which ``held`` collects.
 
     >>> rows = HoldOut([(np.arange(25.0)[:, None], None)])
     >>> [len(batch) for batch in rows], [len(batch) for batch in rows.held]
@@ -57,7 +57,7 @@ class HoldOut:
 
 
 class Gram(Detector):
-    """Deviations of channel correlations from what training rows of the same class showed.
+    """Detector by Gram matrices: deviations of channel correlations from those of training.
 
     Eqs. (O6), (O7) and (O8). Every tenth training row is held out of the bounds, to learn how far
     ordinary rows exceed them in each layer; no outliers are needed.

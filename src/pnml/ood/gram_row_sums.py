@@ -71,7 +71,7 @@ def _power_sums(F: Tensor, shares: Tensor, orders: tuple[int, ...]) -> Tensor:
 
 @dataclass
 class Bounds:
-    """Least and greatest row sums of training rows, by predicted class.
+    """Bounds of Gram row sums: least and greatest of training rows, by predicted class.
 
     One tensor (classes, orders, C) for each layer; ±inf for classes never predicted.
     """
@@ -120,7 +120,7 @@ class Bounds:
 
 
 def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
-    """The modules whose outputs are used, given by name or as modules.
+    """The layers whose Gram row sums are used, given by name or as modules.
 
     By default all convolutions, or the linear layers except the last if there are none.
     """
@@ -153,7 +153,7 @@ def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
 
 @dataclass
 class Recorded:
-    """Row sums and outputs of a network, recorded while it ran."""
+    """Gram row sums and outputs of a network, recorded while it ran."""
 
     sums: list[Tensor]  # of the recorded layers, in the order they ran
     outputs: list[Any]  # of the whole network, one for each forward pass
@@ -165,7 +165,7 @@ class Recorded:
 
 @contextmanager
 def recorded(model: Any, layers: list[Any], orders: tuple[int, ...]) -> Iterator[Recorded]:
-    """Records row sums of the outputs of these layers, and the network's output, as it runs."""
+    """Records Gram row sums of the outputs of these layers, and the network's output."""
     from pnml.nn.eval_mode import unwrapped
 
     record = Recorded([], [])

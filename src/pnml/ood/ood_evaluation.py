@@ -34,7 +34,7 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class OODRow:
-    """Metrics of one detector on one set of outliers.
+    """One row of an OOD evaluation: metrics of one detector on one set of outliers.
 
     >>> from pnml.metrics import detection_metrics
     >>> row = OODRow("regret", "noise", 3, 2, detection_metrics([3.0, 2.0, 0.1], [0.5, 0.0]))
@@ -51,7 +51,7 @@ class OODRow:
 
 @dataclass(frozen=True)
 class OODTable:
-    """All detectors on all sets of outliers, each metric with its confidence interval.
+    """Table of an OOD evaluation: all detectors on all sets of outliers, with intervals.
 
     ``print(table)`` and ``table.to_markdown(metric)`` show one metric, with a line for each set
     and a column for each detector; ``table.to_pandas()`` has everything, with a line for each pair.
@@ -155,7 +155,7 @@ def evaluate_ood(
     resamples: int = 200,
     seed: int = 0,
 ) -> OODTable:
-    """A table of how well detectors separate ordinary rows from sets of outliers.
+    """Evaluation of detectors: how well they separate ordinary rows from sets of outliers.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ def evaluate_ood(
 
 
 def rereadable(data: Any) -> Any:
-    """The same inputs; an iterator is read into a list, for use by several detectors."""
+    """Inputs that several detectors of an evaluation can read; an iterator becomes a list."""
     return list(batches(data)) if isinstance(data, Iterator) else data
 
 
 def ranked_scores(name: str, detector: Any, data: Any, what: str) -> FloatArray:
-    """Scores (n,) without NaN, high for ordinary rows."""
+    """Scores (n,) of an OOD evaluation without NaN, high for ordinary rows."""
     scores = _normality(detector, data, what)
     if scores.ndim != 1:
         raise InputError(
@@ -226,7 +226,7 @@ def ranked_scores(name: str, detector: Any, data: Any, what: str) -> FloatArray:
 
 
 def is_detector(detector: Any) -> bool:
-    """Whether something gives scores: a function, or an object with one of the two methods."""
+    """Whether an evaluation can use something as a detector: a function, or an object."""
     methods = (hasattr(detector, name) for name in ("predict", "score_samples"))
     return callable(detector) or any(methods)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpenSetRow:
-    """Metrics of one score on one set of unknown classes.
+    """One row of an open-set evaluation: metrics of one score on one set of unknown classes.
 
     >>> from pnml.metrics import open_set_metrics
     >>> metrics = open_set_metrics([3.0, 2.0, 1.0], [True, False, True], [0.5, 0.0])
@@ -46,7 +46,7 @@ class OpenSetRow:
 
 @dataclass(frozen=True)
 class OpenSetTable:
-    """All scores on all sets of unknown classes, each number with its confidence interval.
+    """Table of an open-set evaluation: all scores on all sets of unknown classes.
 
     ``print(table)`` and ``table.to_markdown()`` show the area under the OSCR curve with its
     interval and the CCR at each FPR; ``table.to_pandas()`` has the other intervals too.
@@ -150,7 +150,7 @@ def evaluate_open_set(
     resamples: int = 200,
     seed: int = 0,
 ) -> OpenSetTable:
-    """A table of how well scores reject unknown classes while known ones are classified.
+    """Evaluation of scores that reject unknown classes while known ones are classified.
 
     Parameters
     ----------

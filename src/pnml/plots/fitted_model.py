@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def is_last_layer(model: Any) -> bool:
-    """Whether a model scores inputs by the features of a last layer, as LastLayerPNML does.
+    """Whether the fitted model behind a plot is a network, as LastLayerPNML is.
 
     >>> is_last_layer(len)
     False
@@ -35,7 +35,7 @@ def is_last_layer(model: Any) -> bool:
 def regrets_and_verdicts(
     module: LastLayerPNML, inputs: Any, level: float
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Regrets (n,) of inputs in nats, infinite if the leverage is, and whether each is trusted."""
+    """Regrets (n,) in nats by the network behind a plot, and whether each row is trusted."""
     regrets, verdicts = [np.zeros(0)], [np.zeros(0, dtype=bool)]
     for out in _outputs(module, inputs):
         trusted = module.thresholds(level).trusts(out.regret, out.leverage)
@@ -46,14 +46,14 @@ def regrets_and_verdicts(
 
 
 def rows_of(module: LastLayerPNML, inputs: Any) -> Iterator[FloatArray]:
-    """The features of inputs in the form of the training statistic, batch by batch."""
+    """Features of inputs by the network behind a plot, as its statistic has them, in batches."""
     form = module.statistic.counted.form
     for out in _outputs(module, inputs):
         yield form.of_tensor(out.features.flatten(0, -2))[0].cpu().numpy()
 
 
 def spectrum_of(module: LastLayerPNML) -> Spectrum:
-    """The spectrum of the training features."""
+    """The spectrum of the training features of the network behind a plot."""
     plain = module.alpha_ == 0  # without a penalty the unit of a column has no effect
     return Spectrum.of_gram(module.statistic.counted.gram, intercept=False, unit_columns=plain)
 
@@ -71,7 +71,7 @@ def _outputs(module: LastLayerPNML, inputs: Any) -> Iterator[LastLayerOutput]:
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Regrets of new rows beside those of training rows, and the verdicts on the new rows."""
+    """What a fitted model gives a plot: regrets of new and training rows, and verdicts."""
 
     new: FloatArray  # (m,)
     training: FloatArray  # (n,)  each left out in turn
@@ -81,12 +81,12 @@ class ScoredRows:
 
 
 def name_of(estimator: Any) -> str:
-    """Name of an estimator; for a Pipeline, the name of its last step."""
+    """Name of the fitted model behind a plot; for a Pipeline, that of its last step."""
     return type(estimator[-1] if isinstance(estimator, Pipeline) else estimator).__name__
 
 
 def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The estimator with a regret (the last step of a Pipeline), and X as it receives it."""
+    """The fitted model with a regret behind a plot, and X as its last step receives it."""
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not hasattr(model, "regret"):
         raise InputError(
@@ -97,7 +97,7 @@ def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 
 def score_rows(estimator: Any, X: Any, level: float) -> ScoredRows:
-    """Regrets and verdicts on X by an estimator, or by a network with pNML on its last layer."""
+    """Regrets and verdicts on X by the fitted model behind a plot: estimator or network."""
     if is_last_layer(estimator):
         new, trusted = regrets_and_verdicts(estimator, X, level)
         training = estimator.sample_regrets_
@@ -116,7 +116,7 @@ def score_rows(estimator: Any, X: Any, level: float) -> ScoredRows:
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The estimator (the last step of a Pipeline), and X transformed by the steps before it."""
+    """The fitted model behind a plot, the last step of a Pipeline, and X as it receives it."""
     check_is_fitted(estimator)
     if not isinstance(estimator, Pipeline):
         return estimator, X

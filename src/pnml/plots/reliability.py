@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ReliabilityDisplay(Display):
-    """Accuracy against confidence, bin by bin: on the diagonal where probabilities are honest.
+    """Plot of reliability: accuracy against confidence, on the diagonal where honest.
 
     Points below the diagonal are overconfident, points above it underconfident. Eq. (O15).
 

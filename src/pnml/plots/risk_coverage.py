@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class RiskCoverageDisplay(Display):
-    """Mean loss of the rows answered against their share, the most familiar rows first.
+    """Plot of risk against coverage: mean loss of the rows answered, familiar ones first.
 
     A curve that rises to the right means that regret separates hard rows from easy ones; rows
     answered in random order have the same risk at every coverage. Eq. (M7).

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SpectrumDisplay(Display):
-    """Singular values of the training rows, the penalty, and where new rows lie.
+    """Plot of a spectrum: singular values of training rows, the penalty, and new rows.
 
     New rows with much energy in directions of small singular values have a large regret, unless
     the penalty is above them; training has shown nothing of energy outside all directions.

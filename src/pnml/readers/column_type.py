@@ -10,7 +10,7 @@ _UNITS = ("s", "ms", "us", "ns")
 
 
 def joined(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """A type for the values of both, or None where only text holds both.
+    """A type for the values of two column types, or None where only text holds both.
 
     >>> joined(pa.int64(), pa.float64())
     DataType(double)
@@ -28,7 +28,7 @@ def joined(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def joined_or_text(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """A type for a CSV column in which two blocks have these types.
+    """The type of one CSV column in which two blocks have these types.
 
     >>> joined_or_text(pa.int64(), pa.date32())
     DataType(string)
@@ -38,7 +38,7 @@ def joined_or_text(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values of the type are numbers.
+    """Whether a column type is one of numbers.
 
     >>> is_number(pa.int64()), is_number(pa.bool_())
     (True, False)

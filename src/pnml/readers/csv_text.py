@@ -21,7 +21,7 @@ Positions = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Block:
-    """Whole rows of a file."""
+    """Whole rows of CSV text."""
 
     data: bytes
     number: int  # of the block in its file, from 0
@@ -31,7 +31,7 @@ class Block:
 def blocks(
     pieces: Iterator[tuple[bytes, int]], delimiter: str, name: str, most: int = MOST_ROW_BYTES
 ) -> Iterator[Block]:
-    """The pieces of text, split again between rows; memory holds one piece and one row."""
+    """CSV text split between rows into blocks; memory holds one piece and one row."""
     rest, number, position = b"", 0, 0
     for piece, position in pieces:
         data = rest + piece if rest else piece
@@ -55,7 +55,7 @@ def blocks(
 
 
 def last_row_end(data: bytes, delimiter: str) -> int:
-    r"""Length of the complete rows at the start of a text; 0 if no row is complete.
+    r"""Length of the complete rows at the start of a CSV text; 0 if no row is complete.
 
     >>> last_row_end(b'1,2\n3,"a\nb', ",")
     4
@@ -71,7 +71,7 @@ def last_row_end(data: bytes, delimiter: str) -> int:
 
 
 def row_ends(data: bytes, delimiter: str) -> Positions:
-    r"""Positions just after each row of a text.
+    r"""Positions just after each row of a CSV text.
 
     >>> row_ends(b'1,2\n3,"a\nb"\n', ",").tolist()
     [4, 12]
@@ -115,7 +115,7 @@ def _without_letters(quotes: Positions, begins: npt.NDArray[np.bool_]) -> Positi
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options for reading text files.
+    """Options for reading CSV text.
 
     >>> ReadOptions(delimiter=";").encoding
     'utf-8'
@@ -148,7 +148,7 @@ def read_text(
     on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    r"""Rows of text as a table of all or some columns; without `names` the first row is a header.
+    r"""CSV text as a table of all or some columns; without `names` the first row is a header.
 
     >>> read_text(b"1,a\n2,b\n", ",", ["x", "y"], None, [""]).to_pydict()
     {'x': [1, 2], 'y': ['a', 'b']}
@@ -169,7 +169,7 @@ def read_text(
 
 
 def reads_as_number(text: str) -> bool:
-    """Whether pyarrow reads a cell as a number.
+    """Whether a cell of CSV text is read as a number by pyarrow.
 
     >>> reads_as_number("1e3"), reads_as_number("abc")
     (True, False)

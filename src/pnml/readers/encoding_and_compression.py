@@ -35,7 +35,7 @@ def check_encoding(encoding: str) -> None:
 
 
 def pieces(path: Place, name: str, encoding: str) -> Generator[tuple[bytes, int], None, None]:
-    """Text of a file as UTF-8 in pieces, each with the number of file bytes read so far."""
+    """Decompressed text of a file as UTF-8 in pieces, with the file bytes read so far."""
     decoder = _decoder(encoding)
     with reading(name), path.open("rb", buffering=0) as raw:
         stream = _decompressed(raw)

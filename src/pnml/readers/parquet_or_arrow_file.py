@@ -25,7 +25,7 @@ _RUN_PIECES = 8  # row groups are read together in runs of so many pieces, so fe
 
 
 class Piece(NamedTuple):
-    """Some rows, and the number of file bytes up to their end."""
+    """Some rows of a Parquet or Arrow file, and the number of file bytes up to their end."""
 
     batch: pa.RecordBatch
     position: int

@@ -18,7 +18,7 @@ from pnml.tables.summary import Summary, Tally
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """The model in words and numbers."""
+    """Findings about the model, in words and numbers."""
 
     facts: tuple[tuple[str, str], ...]  # (name, value), in the order to be shown
     columns: tuple[tuple[str, str, str], ...]  # (column, role, remark), one per training column
@@ -33,7 +33,7 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the new table, as the report lists it."""
+    """Findings about one row of the new table, as the report lists it."""
 
     number: int  # 1 = the first row below the header
     id: str  # text of the --id columns, "" without any
@@ -47,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Results of the trusted, the untrusted, or all rows. NaN where not defined."""
+    """Findings about the trusted, the untrusted, or all rows. NaN where not defined."""
 
     name: str  # "trusted", "not trusted", "all rows"
     rows: int  # with a label
@@ -58,7 +58,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Findings:
-    """The new table as the model sees it."""
+    """Findings about the new table as the model sees it."""
 
     title: str  # names of the model file and of the table
     task: str  # "regression" or "classification"

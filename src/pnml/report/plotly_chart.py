@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure for Plotly, and its content in words."""
+    """One Plotly chart, and its content in words."""
 
     name: str  # an HTML id
     title: str
@@ -29,12 +29,12 @@ class Chart:
 
 
 def rounded(values: FloatArray) -> list[float | None]:
-    """Numbers of six digits for the page, None for those that are not finite."""
+    """Numbers of a Plotly chart in six digits, None for those that are not finite."""
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in values.tolist()]
 
 
 def axis_text(text: str) -> str:
-    """Text from the user, escaped so that Plotly reads no tags, entities or formulas in it."""
+    """Text in a Plotly chart, escaped so that no tags, entities or formulas are read in it."""
     shown = cut(printable(text), 40)
     for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("$", "&#36;")):
         shown = shown.replace(sign, entity)
@@ -42,14 +42,14 @@ def axis_text(text: str) -> str:
 
 
 def line(letter: str, place: float) -> dict[str, Any]:
-    """A line across the whole chart at one position of the axis with that letter."""
+    """A line across a whole Plotly chart at one position of the axis with that letter."""
     other = "x" if letter == "y" else "y"
     ends = {f"{other}ref": "paper", f"{other}0": 0, f"{other}1": 1}
     return {"role": "line", "type": "line", f"{letter}0": place, f"{letter}1": place, **ends}
 
 
 def note(letter: str, place: float, text: str, middle: float = 0.0) -> dict[str, Any]:
-    """A label for a line: at the top of a vertical one, at the right end of a level one.
+    """A label for a line of a Plotly chart: at the top, or at the right end.
 
     ``middle`` of the x axis, in its units, gives the side with more room; vertical lines only.
     """

@@ -20,7 +20,7 @@ _MOST_POINTS = 400
 
 
 def risk_chart(findings: Findings) -> Chart | None:
-    """Error of the rows kept, against the share kept, the smallest regrets first."""
+    """Chart of risk: error of the rows kept, against the share kept, small regrets first."""
     if findings.loss is None:
         return None
     known = np.isfinite(findings.loss) & ~np.isnan(findings.regret)
