@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Task(StrEnum):
-    """What is predicted: an amount or a class."""
+    """Option of ``pnml fit``: what is predicted, an amount or a class."""
 
     regression = "regression"
     classification = "classification"
 
 
 class LearnerName(StrEnum):
-    """Names of the learners; `auto` tries pnml and lpnml."""
+    """Option of ``pnml fit``: names of the learners; `auto` tries pnml and lpnml."""
 
     auto = "auto"
     pnml = "pnml"

@@ -14,7 +14,7 @@ from pnml.estimators.validation import refuse_nonfinite
 
 
 def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
-    """One label per row, of a kind that has classes."""
+    """Labels, checked: one per row, of a kind that has classes."""
     name = type(estimator).__name__
     if y is None:
         raise InputError(
@@ -36,7 +36,7 @@ def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
 
 
 def refuse_one_class(labels: npt.NDArray[Any]) -> None:
-    """Raise if there is only one class."""
+    """Raise if labels have only one class."""
     classes = np.unique(labels)
     if len(classes) == 1:
         raise InputError(

@@ -28,7 +28,7 @@ _FOLD_OPERATIONS, _FEWEST_FOLDS, _MOST_FOLDS = 1e11, 16, 200
 
 @dataclass(frozen=True)
 class NormBall:
-    """The pNML of the linear models inside a ball, fitted to rows."""
+    """Fitted norm-ball learner: the pNML of the linear models inside a ball."""
 
     spectrum: Spectrum
     ball: Ball
@@ -94,7 +94,7 @@ def solve_norm_ball(
     *,
     intercept: bool,
 ) -> NormBall:
-    """Fit; None for the radius is the norm of the least-squares fit of smallest norm.
+    """Fit the norm-ball learner; None for the radius is the norm of the least-norm fit.
 
     Pooled leave-one-out log-loss chooses the noise if it is None.
     """

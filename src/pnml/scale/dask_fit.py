@@ -72,7 +72,7 @@ def fit_dask(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
 
 @dataclass(frozen=True)
 class PenaltyChoice:
-    """The penalty that K-fold has chosen, and an estimator fitted to all rows with it."""
+    """The penalty that K-fold on Dask has chosen, and an estimator fitted to all rows."""
 
     estimator: Any
     alpha: float
@@ -89,7 +89,7 @@ def k_fold_dask(
     folds: int = 5,
     alphas: Any = None,
 ) -> PenaltyChoice:
-    """Choose the penalty by K-fold over partitions, and fit, in the same single pass.
+    """Choose the penalty by K-fold over Dask partitions, and fit, in the same single pass.
 
     Neighbouring partitions make a fold. Each fold keeps its own Gram; the fit without a fold
     comes from the sum of the others, Eq. (B21), and its squared errors on the fold from the

@@ -36,12 +36,12 @@ class Partitions:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether a Dask collection is a dataframe."""
+    """Whether a Dask collection, to be read in partitions, is a dataframe."""
     return hasattr(X, "map_partitions") and hasattr(X, "columns")
 
 
 def check_rows(X: Any) -> Any:
-    """A Dask dataframe, or an array of numbers with all columns in one chunk."""
+    """Rows in Dask partitions: a dataframe, or an array of numbers, all columns in a chunk."""
     if not hasattr(X, "__dask_graph__"):
         raise InputError(
             f"X is a {type(X).__name__}, but rows on a cluster come as a Dask array or dataframe; "
@@ -63,7 +63,7 @@ def check_rows(X: Any) -> Any:
 
 
 def partitions(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
-    """Rows with their targets and weights, which may be columns of a dataframe by name."""
+    """Dask partitions of rows, targets and weights, which may be columns of a dataframe."""
     by_name = isinstance(y, str) and (sample_weight is None or isinstance(sample_weight, str))
     features, target, weights = _named_columns(X, y, sample_weight)
     features = check_rows(features)
@@ -180,7 +180,7 @@ def _template(X: Any) -> Any:
 
 
 def refuse_odd_columns(template: Any) -> None:
-    """Raise where a column of a dataframe does not hold numbers."""
+    """Raise where a column of a Dask partition does not hold numbers."""
     dtypes = getattr(template, "dtypes", None)
     if dtypes is None:
         return

@@ -41,7 +41,7 @@ def partition_statistic(
     weights: Any = None,
     columns: list[int] | None = None,
 ) -> GramSum | None:
-    """The statistic of a partition, or None where it has no rows of positive weight.
+    """The statistic of a Dask partition, or None where it has no rows of positive weight.
 
     `number` counts the partitions from 0; `columns` are the positions of the features where X is
     a dataframe.

@@ -37,7 +37,7 @@ def fit_files(
     options: ReadOptions | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Fit an estimator to the numbers in files that need not fit in memory, in one pass.
+    """Fit an estimator to files of numbers that need not fit in memory, in one pass.
 
     The files are read piece by piece and only the columns asked for; pieces are always the same
     and are added up in the order of the files, so that the answer is the same to the last bit

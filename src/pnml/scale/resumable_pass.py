@@ -26,7 +26,7 @@ EVERY = 60.0  # seconds between two checkpoints
 
 
 class Accumulator(Protocol):
-    """A statistic that is built from a table, piece by piece."""
+    """A statistic that a resumable pass over a table builds, piece by piece."""
 
     def measured(self, batch: pa.RecordBatch, mark: Mark) -> Any:
         """The statistic of a piece; called in any thread, in any order."""
@@ -42,12 +42,12 @@ class Accumulator(Protocol):
 
 
 class LeftOutWarning(UserWarning):
-    """Rows or files were left out, and why."""
+    """Rows or files were left out of a resumable pass, and why."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings of a pass: checkpoints, threads and progress."""
+    """Settings of a resumable pass: checkpoints, threads and progress."""
 
     checkpoint: Path | None = None
     seconds: float = EVERY
@@ -82,7 +82,7 @@ def accumulate(
     *,
     numeric: Collection[str] = (),
 ) -> int:
-    """Number of rows that were added, from `stop` on where an earlier pass was interrupted.
+    """One resumable pass: number of rows that were added, from `stop` on if interrupted.
 
     The table is always cut into the same pieces, which are added in the order of the files. The
     sums are therefore the same to the last bit, however often the pass is interrupted and resumed.
@@ -125,7 +125,7 @@ def accumulate(
 
 
 def warn_of_bad(table: TableSource) -> None:
-    """Warn about the files that were left out."""
+    """Warn about the files that a resumable pass left out."""
     if table.bad:
         name, why = next(iter(table.bad.items()))
         others = f" (and {len(table.bad) - 1} more)" if len(table.bad) > 1 else ""

@@ -103,7 +103,7 @@ def as_words(column: Column, name: str) -> pa.DictionaryArray:
 
 
 def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
-    """Position in the dictionary of each cell (n,), −1 where it is missing."""
+    """Position in the dictionary of each cell's word (n,), −1 where it is missing."""
     codes: npt.NDArray[np.int64] = pc.fill_null(words.indices.cast(pa.int64()), -1).to_numpy(
         zero_copy_only=False
     )
@@ -111,7 +111,7 @@ def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
 
 
 def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which words (n,) could be read as a number."""
+    """Which cells (n,) of words could be read as a number."""
     pattern = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
     matches: npt.NDArray[np.bool_] = pc.fill_null(
         pc.match_substring_regex(values, pattern), False
@@ -120,7 +120,7 @@ def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def unread_format(words: pa.Array) -> str:
-    """How numbers or dates in an unread format are written, and should be; "" for words.
+    """How cells of numbers or dates in an unread format are written; "" for words.
 
     >>> unread_format(pa.array(["1,234.50", "950.00"]))
     "numbers written as '1,234.50', but only such as 1234.5 are read"

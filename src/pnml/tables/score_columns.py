@@ -13,7 +13,7 @@ REGRESSION = ("prediction", "lower", "upper", "regret", "trusted", "because")
 
 
 def added_columns(model: TableModel, prefix: str = "") -> list[str]:
-    """Names of the columns that scoring adds."""
+    """Names of the columns of scores that scoring adds."""
     if model.target.task == "regression":
         return [prefix + name for name in REGRESSION]
     probabilities = [f"{prefix}probability_{label}" for label in model.classes]
@@ -25,7 +25,7 @@ def added_columns(model: TableModel, prefix: str = "") -> list[str]:
 
 
 def check_names(model: TableModel, names: list[str], table: str, prefix: str) -> None:
-    """Raise where the table already has a column that scoring would add."""
+    """Raise where the table already has a column of scores that would be added."""
     taken = [name for name in added_columns(model, prefix) if name in names]
     if taken:
         raise InputError(
@@ -38,7 +38,7 @@ def check_names(model: TableModel, names: list[str], table: str, prefix: str) ->
 def with_scores(
     model: TableModel, batch: pa.RecordBatch, scores: Scores, prefix: str
 ) -> pa.RecordBatch:
-    """The batch with the added columns."""
+    """The batch with the columns of scores."""
     names = [*batch.schema.names, *added_columns(model, prefix)]
     return pa.RecordBatch.from_arrays([*batch.columns, *_columns(scores)], names=names)
 

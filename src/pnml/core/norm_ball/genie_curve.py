@@ -41,7 +41,7 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Curve:
-    """The genie of T rows along both sides, and the middle piece between them. Eq. (N7), (N8).
+    """Curve of the genie along both sides of T rows, and the middle piece. Eq. (N7), (N8).
 
     Sides run outwards, in P panels of n nodes; their ds and dp carry the quadrature weights.
     """
@@ -55,7 +55,7 @@ class Curve:
 def curves(
     ball: Ball, x: FloatArray, smallest: float, largest: float
 ) -> Iterator[tuple[IntArray, Curve]]:
-    """Curves of chunks of rows x (T, r+1), none of them 0, for noise from smallest to largest.
+    """Curves of genies of rows x (T, r+1), none of them 0, in chunks, for a range of noise.
 
     Each comes with the indices of its rows.
     """
@@ -86,7 +86,7 @@ def _chunks(rows: IntArray, step: int) -> Iterator[IntArray]:
 
 
 def find_fold(ball: Ball, x: FloatArray) -> FloatArray:
-    """Logit of λ_min/λ_R, where the sides of each row meet; −80 where λ_min = 0. Eq. (N10)."""
+    """Where a genie's curve folds: logit of λ_min/λ_R; −80 where λ_min = 0. Eq. (N10)."""
     low, high = np.full(len(x), _NOTHING), np.full(len(x), -_NOTHING)
     open_at_zero = _on_curve(ball, x, low)
     for _ in range(_BISECTIONS):

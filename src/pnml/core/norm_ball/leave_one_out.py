@@ -16,7 +16,7 @@ from pnml.core.norm_ball.regret import regret_path
 
 @dataclass(frozen=True)
 class Fold:
-    """The ball of the other rows, and the row left out in its coordinates."""
+    """A leave-one-out fold: the norm ball of the other rows, and the row in its coordinates."""
 
     ball: Ball
     a: FloatArray  # (1, r)
@@ -25,7 +25,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Folds:
-    """Leave-one-out of training rows by pNML. Eq. (N20)."""
+    """Leave-one-out of training rows by the pNML of a norm ball. Eq. (N20)."""
 
     folds: list[Fold]
     targets: FloatArray  # (n,)

@@ -25,7 +25,7 @@ _COARSE, _FINE = 24, 9
 def around_fit(
     ball: Ball, x: FloatArray, delta: FloatArray, low: FloatArray, high: FloatArray, noise: float
 ) -> BoolArray:
-    """Whether both residuals are negligible beside the noise, or still equal those at λ = 0."""
+    """Whether a window of multipliers may start: residuals negligible, or as at λ = 0."""
     small: BoolArray = np.maximum(low, high) <= 2 * NEAR * noise
     if ball.multiplier > 0:
         return small
@@ -36,7 +36,7 @@ def around_fit(
 def near_crossing(
     ball: Ball, x: FloatArray, delta: FloatArray, low: FloatArray, high: FloatArray, noise: float
 ) -> BoolArray:
-    """Whether the residual that vanishes at λ_R is within the noise."""
+    """Whether a window of multipliers is near λ_R: its residual within the noise."""
     out: BoolArray = np.minimum(low, high) <= _NEAR_SMOOTH * noise
     return out
 
@@ -48,7 +48,7 @@ def window(
     largest: float,
     not_yet: Callable[..., BoolArray],
 ) -> tuple[float, float]:
-    """First and last log(λ − λ_R) that matter to any of the rows x (T, r+1). Eq. (N9)."""
+    """Window of multipliers, log(λ − λ_R), that matter to rows x (T, r+1). Eq. (N9)."""
     grid = np.linspace(*_surely_enough(ball, x, smallest, largest), _COARSE)
     for _ in range(2):
         delta = np.exp(grid)

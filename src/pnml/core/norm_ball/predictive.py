@@ -23,7 +23,7 @@ _BLOCK_NUMBERS = 2**20
 
 @dataclass(frozen=True)
 class NormBallPredictive:
-    """Exact pNML distributions of the labels of T rows over models of bounded norm. Eq. (N12).
+    """Predictive distributions of labels by the exact pNML of a norm ball. Eq. (N12).
 
     The density is a normal one bent by the sphere: neither symmetric nor centred on its mode.
     Arguments broadcast against (T,).

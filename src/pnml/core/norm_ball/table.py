@@ -31,7 +31,7 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Table:
-    """Unnormalised pNML of T rows at the nodes of P panels, from low to high labels. Eq. (N12)."""
+    """Table of a norm ball's unnormalised pNML: T rows at nodes of P panels. Eq. (N12)."""
 
     deviation: FloatArray  # (T, P, n)  label minus the prediction of the constrained fit
     mass: FloatArray  # (T, P, n)  density times quadrature weight

@@ -21,7 +21,7 @@ from pnml.core.statistic.gram import Gram
 
 @dataclass(frozen=True)
 class KFold:
-    """Squared errors of each fold by the fits to the other folds. Eq. (B22)."""
+    """K-fold squared errors, of each fold by the fits to the other folds. Eq. (B22)."""
 
     alphas: FloatArray  # (L,)
     squares: FloatArray  # (K, L)  Σ w (y − prediction without the fold)²
@@ -49,7 +49,7 @@ class KFold:
 
 
 def without_each(folds: Sequence[Gram]) -> list[Gram]:
-    """Sum of all other folds, for each of two folds or more. Eq. (B21).
+    """Sum of all other folds of a K-fold, for each of two folds or more. Eq. (B21).
 
     Nothing is subtracted, so nothing cancels.
 
@@ -64,7 +64,7 @@ def without_each(folds: Sequence[Gram]) -> list[Gram]:
 
 
 def k_fold(folds: Sequence[Gram], alphas: FloatArray, *, intercept: bool) -> KFold:
-    """Errors on every fold by the ridge fits to the others, at penalties (L,). Eq. (B22).
+    """K-fold errors of ridge fits to the other folds, at penalties (L,). Eq. (B22).
 
     >>> X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 4.0, 8.0])
     >>> halves = [Gram.of(X[:3], y[:3]), Gram.of(X[3:], y[3:])]
@@ -81,7 +81,7 @@ def k_fold(folds: Sequence[Gram], alphas: FloatArray, *, intercept: bool) -> KFo
 
 
 def squared_errors(gram: Gram, spectrum: Spectrum, alphas: FloatArray) -> FloatArray:
-    """Σ w (y − prediction)² (L,) over the rows of a Gram, by the ridge fits of a spectrum.
+    """K-fold errors Σ w (y − prediction)² (L,) on a Gram, by ridge fits of a spectrum.
 
     The errors of the mean and about the mean add separately. Eq. (B22).
     """
