@@ -21,7 +21,7 @@ LogProbabilities = npt.NDArray[np.floating]  # (M, N, C)
 
 
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
-    """Floats, checked: an array, or a tensor on any device."""
+    """Values of candidates or targets as floats, checked: an array, or a tensor on any device."""
     if hasattr(values, "detach"):  # a tensor; torch itself is not needed here
         values = values.detach().cpu()
         values = values.float() if str(values.dtype).endswith("bfloat16") else values

@@ -18,7 +18,7 @@ _CONFIDENCE = 0.95
 
 
 class Band(NamedTuple):
-    """Means (R,) of learning curves over seeds, and the interval of each."""
+    """Results of learning curves over seeds: means (R,), and the interval of each."""
 
     mean: FloatArray
     low: FloatArray

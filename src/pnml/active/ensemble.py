@@ -99,7 +99,7 @@ def model_log_probs(models: Iterable[Any], rows: Any, temperature: float = 1.0) 
 def member_log_probs(
     ensemble: Any, rows: Any, classes: Any = None, temperature: float = 1.0
 ) -> FloatArray:
-    """Log-probabilities (M, N, C) by the members of a fitted forest, bag or vote. Eq. (I11).
+    """Log-probabilities (M, N, C) by an ensemble's members: forest, bag or vote. Eq. (I11).
 
     A member gives probability 0 to classes it has never seen. An ensemble without members, for
     instance one that could not be fitted for lack of labels, counts as one model.

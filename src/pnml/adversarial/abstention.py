@@ -26,7 +26,7 @@ SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class AbstentionCurve:
-    """Accuracy of a defence that rejects high regrets, at each threshold. Eq. (E12).
+    """Accuracy of a defence that abstains at high regrets, at each threshold. Eq. (E12).
 
     >>> from pnml.adversarial import AdversarialPNML
     >>> defence, x = AdversarialPNML(torch.nn.Identity(), 0.1), torch.eye(2)
@@ -92,7 +92,7 @@ def abstention_curve(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> AbstentionCurve:
-    """Accuracy of a defence that rejects high regrets, under an attacker who knows it. Eq. (E12).
+    """Accuracy of a defence that abstains, under an attacker who knows it. Eq. (E12).
 
     The strictest threshold is attacked first; a row that is misclassified and accepted there is
     so at all other thresholds, and only the other rows are attacked again. A rejected clean input

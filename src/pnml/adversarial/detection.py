@@ -49,7 +49,7 @@ def detection_by_regret(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> RegretDetection:
-    """How well the regret separates clean from attacked inputs; attacks should have a high regret.
+    """Detection of attacked inputs by their regret, which should be high; how well it works.
 
     Parameters
     ----------

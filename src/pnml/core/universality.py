@@ -81,7 +81,7 @@ def label_envelope(log_q: FloatArray) -> LabelEnvelope:
 
 
 def label_shares(log_q: FloatArray) -> FloatArray:
-    """Probability, by a universal classifier, of labels each class explains best. Eq. (U7).
+    """Universal envelope of labels: probability of those each class explains best. Eq. (U7).
 
     Of shape (n, m), each row with sum 1, from log-probabilities (m, n, C). Classes that give a
     label the same probability share it alike.

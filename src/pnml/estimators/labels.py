@@ -46,7 +46,7 @@ def refuse_one_class(labels: npt.NDArray[Any]) -> None:
 
 
 def positions(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Index of each label among the classes."""
+    """Position of each label among the classes of labels."""
     index = {label: i for i, label in enumerate(classes.tolist())}
     distinct, where = np.unique(labels, return_inverse=True)
     strange = [label for label in distinct.tolist() if label not in index]

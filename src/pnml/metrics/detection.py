@@ -93,7 +93,7 @@ def detection_metrics(
     resamples: int = 200,
     seed: int = 0,
 ) -> DetectionMetrics:
-    """AUROC, AUPR, FPR95, TNR at TPR 95 % and detection accuracy, with confidence intervals.
+    """Detection metrics with intervals: AUROC, AUPR, FPR95, TNR at TPR 95 %, accuracy.
 
     The interval of the AUROC is DeLong's on the logit scale, Eq. (O11); the others are percentiles
     of rows drawn again with replacement, each kind as often as it occurs, Eq. (O13). Where the

@@ -24,7 +24,7 @@ _MARGIN = 1.25
 
 @dataclass(frozen=True)
 class FeatureStatistic:
-    """All that is remembered of training features; statistics of two sets add. Eq. (F10)."""
+    """Statistic of training features, all that is remembered of them; they add. Eq. (F10)."""
 
     form: RowForm
     rows: int

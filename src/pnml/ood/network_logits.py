@@ -75,14 +75,14 @@ def logits_in(returned: Any) -> Array:
 
 
 def as_input(model: Any, x: Any) -> Any:
-    """A batch as input of a network: on its device, and an array in its dtype."""
+    """What a network takes to give logits: a batch on its device, an array in its dtype."""
     from pnml.nn.batches import device_of, input_of, moved
 
     return moved(input_of(x, model), device_of(model))
 
 
 def is_module(model: Any) -> bool:
-    """Whether this is a network of PyTorch; does not import PyTorch."""
+    """Whether something is a network that gives logits; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 

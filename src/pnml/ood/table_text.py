@@ -23,7 +23,7 @@ def markdown_table(cells: Cells, left: int) -> str:
 
 
 def aligned_table(cells: Cells, left: int) -> str:
-    """Columns of plain text, without marks of bold cells.
+    """A table as columns of plain text, without marks of bold cells.
 
     >>> print(aligned_table([["set", "AUROC"], ["noise", "**97.10**"]], left=1))
     set    AUROC

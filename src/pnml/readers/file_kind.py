@@ -131,7 +131,7 @@ def _archive(path: Place) -> str:
 
 
 def is_model_file(path: Any) -> bool:
-    """Whether a file begins as model files and other safetensors files do.
+    """Whether a file is of the kind of model files: safetensors, by its first bytes.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:

@@ -40,7 +40,7 @@ def fit_mixed_files(
     options: ReadOptions | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> TableModel:
-    r"""The model that ``pnml fit`` makes of files of numbers, words, dates and missing cells.
+    r"""Fit files of mixed columns as ``pnml fit``: numbers, words, dates, missing cells.
 
     Standardising, one-hot places and what stands for missing cells come from the same pass as
     the sums. Files up to 100,000 rows are learnt in memory, to full accuracy, as are, from a
@@ -80,7 +80,7 @@ def fit_mixed_files(
 
 
 def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Plan) -> TableModel:
-    """The model of a table: in memory where it is short, else from one resumable pass.
+    """Fit a table of mixed columns: in memory if short, else in one resumable pass.
 
     The caller removes the checkpoint, if there is one, once the model is saved.
     """

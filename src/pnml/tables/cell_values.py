@@ -28,18 +28,18 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def is_date(kind: pa.DataType) -> bool:
-    """Whether cells are points in time."""
+    """Whether the values of cells are points in time."""
     return bool(pt.is_timestamp(kind) or pt.is_date(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether cells are amounts; truth values are words."""
+    """Whether the values of cells are amounts; truth values are words."""
     numeric = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
     return bool(numeric or pt.is_time(kind) or pt.is_duration(kind))
 
 
 def is_words(kind: pa.DataType) -> bool:
-    """Whether cells are words; whole numbers kept as categories are."""
+    """Whether the values of cells are words; whole numbers kept as categories are."""
     if pt.is_dictionary(kind):
         return is_words(kind.value_type) or bool(pt.is_integer(kind.value_type))
     text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
@@ -47,7 +47,7 @@ def is_words(kind: pa.DataType) -> bool:
 
 
 def as_numbers(column: Column, name: str) -> FloatArray:
-    """Amounts (n,) in float64; seconds for times; NaN where a cell is missing."""
+    """Values of cells as amounts (n,) in float64; seconds for times; NaN where missing."""
     kind = column.type
     if pt.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
@@ -67,7 +67,7 @@ def as_numbers(column: Column, name: str) -> FloatArray:
 
 
 def as_dates(column: Column, name: str) -> FloatArray:
-    """Days since 1970 (n,); words are read as ISO 8601 dates."""
+    """Values of cells as days since 1970 (n,); words are read as ISO 8601 dates."""
     kind = column.type
     if is_date(kind):
         return _as_time(column)
@@ -83,7 +83,7 @@ def as_dates(column: Column, name: str) -> FloatArray:
 
 
 def as_words(column: Column, name: str) -> pa.DictionaryArray:
-    """Words as codes into a dictionary of strings, missing cells as null."""
+    """Values of cells as codes into a dictionary of strings, missing cells as null."""
     kind = column.type
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

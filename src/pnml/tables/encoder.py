@@ -28,7 +28,7 @@ _TRUTH = frozenset({"true", "false"})
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """Encoder of an amount or a date: centred, in units of its spread; the mean for gaps."""
+    """Number column of a table's encoder: centred, in units of its spread; gaps get the mean."""
 
     name: str
     is_date: bool
@@ -60,7 +60,7 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """Encoder of words: a place for each seen in training, and for missing if seen."""
+    """Category column of a table's encoder: a place for each word seen in training."""
 
     name: str
     levels: tuple[str, ...]
@@ -98,7 +98,7 @@ class CategoryColumn:
 
 @dataclass(frozen=True)
 class Patterns:
-    """Which columns of an encoder were missing together in training."""
+    """Which columns of a table's encoder were missing together in training."""
 
     seen: Annotated[BoolArray, "p c"] | None  # None where there were too many to keep
 
@@ -117,7 +117,7 @@ class Patterns:
 
 
 def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
-    """Distinct rows of an encoder's mask (n, k) as bytes, and which of them each row is."""
+    """Distinct rows of the encoder's mask of a table (n, k) as bytes, and which each row is."""
     packed = np.packbits(mask, axis=1)
     if not mask.any():
         return [packed[:1].tobytes()] if len(mask) else [], np.zeros(len(mask), dtype=np.intp)
@@ -128,7 +128,7 @@ def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows of a table from the encoder, and which of their cells training has never seen."""
+    """Rows of a table from its encoder, and which of their cells training has never seen."""
 
     X: FloatArray  # (n, width), columns contiguous
     missing: BoolArray  # (n, columns)
@@ -181,5 +181,5 @@ class Encoder:
 
 
 def read_numbers(cells: pa.Array, name: str, is_date: bool) -> FloatArray:
-    """Cells of a column of numbers or of dates, for the encoder."""
+    """Cells of a table's column of numbers or of dates, for the encoder."""
     return as_dates(cells, name) if is_date else as_numbers(cells, name)

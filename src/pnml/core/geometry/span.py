@@ -63,7 +63,7 @@ def leak(V: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def rounding_of(X: Array) -> float:
-    """Relative round-off of a row's dtype, for the span; 0 for float64."""
+    """Relative round-off of a row's dtype, as the span counts it; 0 for float64."""
     eps = float(array_namespace(X).finfo(X.dtype).eps)
     return eps if eps > EPS else 0.0
 

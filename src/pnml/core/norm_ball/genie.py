@@ -143,7 +143,7 @@ def own_sides(
 
 
 def genie_residual(ball: Ball, x: FloatArray, deviations: FloatArray) -> FloatArray:
-    """Residual (T, m) of the genie of rows x (T, r+1) at labels xᵀθ_R + deviations. Eq. (N11)."""
+    """Residual (T, m) of a norm ball's genie at labels xᵀθ_R + deviations. Eq. (N11)."""
     free, above, slope = _unconstrained(ball, x, deviations)
     R = ball.radius
     lam = newton_step(above, slope, R)

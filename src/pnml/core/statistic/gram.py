@@ -275,7 +275,7 @@ def joint_moments(gram: Gram) -> FloatArray:
 
 
 def with_moments(gram: Gram, mean: FloatArray, moments: FloatArray) -> Gram:
-    """The Gram with these means (d+k,) and moments (d+k, d+k) of features and targets."""
+    """The Gram with these joint means (d+k,) and moments (d+k, d+k)."""
     d = len(gram.x_mean)
     return replace(
         gram,
