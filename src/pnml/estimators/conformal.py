@@ -43,7 +43,7 @@ def _has_distribution(model: ConformalRegressor) -> bool:
 
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    """Conformal intervals: they cover at the stated rate for any noise, if exchangeable.
+    """Regressor with conformal intervals: they cover at the stated rate for any noise.
 
     Parameters
     ----------
