@@ -43,7 +43,7 @@ def _has_distribution(model: ConformalRegressor) -> bool:
 
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    """Regressor with conformal intervals: they cover at the stated rate for any noise.
+    """Conformal regressor: intervals of stated coverage for any noise, if rows are exchangeable.
 
     Parameters
     ----------
