@@ -19,7 +19,7 @@ _PENALTIES = 100
 
 @dataclass(frozen=True)
 class Choice:
-    """The penalty and the noise in use, and the leave-one-out results at them."""
+    """The selected penalty and noise, and the leave-one-out results at them."""
 
     alpha: float
     noise_variance: float
@@ -37,7 +37,7 @@ def select(
     floor: float,
     exact_noise: Callable[[float], float] | None = None,
 ) -> Choice:
-    """Choose each setting that is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
+    """Select each setting that is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
 
     The penalty has the smallest loss. If the class `interpolates` the rows, so that the loss hardly
     depends on small penalties, it is the cautious one.
@@ -89,7 +89,7 @@ def shared_penalty(
 
 
 def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:
-    """Grid of penalties from negligible to dominant, in the units of the spectrum."""
+    """Penalties to select from: negligible to dominant, in the units of the spectrum."""
     largest = float(h2.max(initial=0.0)) or 1.0
     smallest = min(float(h2.min(initial=np.inf)), largest)
     # interpolation goes on until the noise meets its floor, but below round-off folds are noise
@@ -98,7 +98,7 @@ def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:
 
 
 def some_rows(n: int, most: int) -> npt.NDArray[np.intp]:
-    """Up to `most` of n rows, drawn with a fixed seed: tables are often sorted."""
+    """Up to `most` of n rows to select by, drawn with a fixed seed: tables are often sorted."""
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, size=most, replace=False))

@@ -28,7 +28,7 @@ _TAME = 100.0
 
 @dataclass(frozen=True)
 class KernelRidge(Chosen):
-    """Fitted least squares on the features of a kernel."""
+    """Fitted kernel learner: least squares on the features of a kernel."""
 
     kernel: KernelFunction
     X: FloatArray  # (n, d)  training rows
@@ -131,7 +131,7 @@ def solve_kernel(
     *,
     intercept: bool,
 ) -> KernelRidge:
-    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
+    """Fit the kernel learner; leave-one-out chooses alpha and noise_variance if None."""
     matrix = KernelMatrix.of(kernel(X, X), intercept=intercept)
     y_mean = float(y.mean()) if intercept else 0.0
     z = matrix.U.T @ (y - y_mean)
