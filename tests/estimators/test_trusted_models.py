@@ -236,3 +236,24 @@ def test_long_tables_are_scored_in_parts(table, monkeypatch):
         np.testing.assert_array_equal(fitted.trusted(X), whole[1])
         np.testing.assert_allclose(fitted.explain(X), whole[2], rtol=1e-8, atol=1e-12)
         assert (fitted.score_frame(X)["because"] == whole[3]["because"]).all()
+
+
+def test_leverages_are_found_once_for_the_same_contents(table, monkeypatch):
+    X, y = table
+    model = TrustedRegressor(GradientBoostingRegressor(n_estimators=5), cv=3).fit(X, y)
+    reads = []
+    read = type(model.learner_.base.trust_map).read
+    monkeypatch.setattr(
+        type(model.learner_.base.trust_map),
+        "read",
+        lambda self, rows, encoded: reads.append(len(rows)) or read(self, rows, encoded),
+    )
+    new = X[:20].copy()
+    first = model.regret(new)
+    model.trusted(new)
+    model.regret(new.copy())
+    assert reads == [20]
+    new[:, 0] += 100  # in place: other contents, though the same array
+    assert (model.regret(new) > first).all()
+    assert not model.trusted(new).any()
+    assert reads == [20, 20]

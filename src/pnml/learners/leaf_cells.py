@@ -6,9 +6,9 @@ columns, under a ridge penalty. The prediction stays the ensemble's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from pnml.learners.row_parts import row_parts
 # Penalty of a leaf value; anything from 0.1 to 10 gives nearly the same order of rows.
 ALPHA = 0.3
 _EXPLAINED_ROWS = 256
+_MOST_KEPT = 2**24  # leaves of training rows that are kept between two passes, 128 MB
 
 
 @dataclass(frozen=True)
@@ -121,19 +122,20 @@ def count_cells(
 ) -> tuple[LeafCells, FloatArray]:
     """Cells of training rows, all of positive weight, and their left-out leverages (n,).
 
-    Two passes over parts of the rows, so that the leaves of all rows are never held at once.
+    Two passes over parts of the rows; the leaves of a long table are read again in the second.
     """
-    gram, cells = reduce(
-        lambda a, b: (a[0] + b[0], a[1] + b[1]),
-        (
-            _counted(leaves, rows, encoder.word_count, weights[part])
-            for part, rows in _parts(leaves, encoder, X)
-        ),
+    parts: Callable[[], Iterable[tuple[slice, CellRows]]] = partial(_parts, leaves, encoder, X)
+    if len(weights) * len(leaves.ends) <= _MOST_KEPT:
+        kept = list(parts())
+        parts = lambda: kept  # noqa: E731
+    counted_parts = (
+        _counted(leaves, rows, encoder.word_count, weights[part]) for part, rows in parts()
     )
+    gram, cells = reduce(lambda a, b: (a[0] + b[0], a[1] + b[1]), counted_parts)
     geometry = LeafGeometry.of(gram, ALPHA)
     groups = tuple(tuple(range(g.start, g.stop)) for g in encoder.groups)
     counted = LeafCells(leaves, geometry, cells, groups, encoder.places)
-    left_out = [counted.left_out(rows, weights[part]) for part, rows in _parts(leaves, encoder, X)]
+    left_out = [counted.left_out(rows, weights[part]) for part, rows in parts()]
     return counted, np.concatenate(left_out)
 
 
