@@ -132,6 +132,7 @@ def _followed(transformer: Any, labels: FloatArray, z: FloatArray, side: int) ->
     at_zero = _reached(transformer, np.zeros(1), spread)[0]
     if abs(last) <= 10 * _CLOSE * spread and np.isfinite(at_zero):
         last, good_label = 0.0, float(at_zero)  # an end at 0 is exact
+    last = float(one_column(transformer.transform, np.array([good_label]))[0])
     if abs(good_label) > _FAR * (np.abs(labels).max() + np.ptp(labels)):
         good_label = towards * np.inf
     return last, 0.0 if abs(good_label) < _TINY else good_label

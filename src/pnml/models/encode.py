@@ -189,6 +189,9 @@ class _Writer:
             )
         params = {name: self.value(getattr(value, name), name) for name in codec.params}
         held = codec.state_of(value) if codec.state else {}
+        for name in codec.state.keys() & held.keys():
+            if type(held[name]) in CODEC_OF and not codec.state[name].accepts(held[name]):
+                raise _refusal(held[name], name)
         state = {name: self.value(held[name], name) for name in codec.state if name in held}
         described = {"class": codec.name, "params": params} | ({"state": state} if state else {})
         self.objects.append(described)
@@ -216,5 +219,5 @@ def _refusal(value: Any, name: str) -> InputError:
     what = f"an array of {shorten(value.dtype)}" if is_array else f"a {kind}"
     if kind == "int":
         what = f"an integer of {value.bit_length()} bits"
-    advice = ADVICE.get(name, "pass numbers, text, or lists and float64 arrays of them")
+    advice = ADVICE.get(name.rstrip("_"), "pass numbers, text, or lists and float64 arrays of them")
     return InputError(f"{shorten(name)} holds {what}, which a model file cannot hold; {advice}.")

@@ -180,10 +180,11 @@ _PARTS: dict[str, Spec] = {
     "sparse_output_": _BOOL,
     "_transformer_to_input_indices": ManyOf(dict, Plain()),
 }
+_SET_BY_TRANSFORM = "_transformers_feature_names_out"  # of data frames, and set again by the next
 _COLUMN_PARTS = transformer(
     ColumnTransformer,
     _PARTS,
-    attributes=frozenset({"_columns", "_remainder", "output_indices_"}),
+    attributes=frozenset({"_columns", "_remainder", "output_indices_", _SET_BY_TRANSFORM}),
     store=_columns_state,
     restore=_columns,
     savable=_refuse_other_columns,

@@ -164,7 +164,7 @@ _IMPUTED: dict[str, Spec] = {
     "_fill_dtype": _TEXT,
 }
 _GAPS: dict[str, Spec] = {
-    "features_": Either(numbers("f")),
+    "features_": Either((array("f", dtype=np.int64), array("f", dtype=np.int32))),
     "_n_features": _WHOLE,
     "_precomputed": OneOf((bool,)),
 }

@@ -97,6 +97,6 @@ ADVICE: dict[str, str] = {
     "estimators": _USE_MODELS,
     "func": _USE_FUNCTIONS,
     "inverse_func": _USE_FUNCTIONS,
-    "classes_": "turn the labels into int64, float64, bool or text and fit again",
+    "classes": "turn the labels into int64, float64, bool or text and fit again",
     "random_state": "pass an integer and fit again",
 }
