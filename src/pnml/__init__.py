@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pnml.estimators.kernel import KernelPNMLRegressor
     from pnml.estimators.luckiness import LpNMLRegressor
     from pnml.estimators.norm_ball import NormBallRegressor
+    from pnml.estimators.pipeline import Pipeline, make_pipeline
     from pnml.estimators.regressor import PNMLRegressor
+    from pnml.estimators.transformed_target import TransformedTargetRegressor
     from pnml.estimators.tree_classifier import PNMLTreeClassifier
     from pnml.estimators.tree_regressor import PNMLTreeRegressor
     from pnml.estimators.trusted_classifier import TrustedClassifier
@@ -36,13 +38,16 @@ _HOMES = {
     "PNMLRegressor": "pnml.estimators.regressor",
     "PNMLTreeClassifier": "pnml.estimators.tree_classifier",
     "PNMLTreeRegressor": "pnml.estimators.tree_regressor",
+    "Pipeline": "pnml.estimators.pipeline",
     "RegretDifficulty": "pnml.estimators.difficulty",
+    "TransformedTargetRegressor": "pnml.estimators.transformed_target",
     "UniversalClassifier": "pnml.estimators.universal_classifier",
     "TrustedClassifier": "pnml.estimators.trusted_classifier",
     "TrustedRegressor": "pnml.estimators.trusted_regressor",
     "UniversalRegressor": "pnml.estimators.universal",
     "export_onnx": "pnml.onnx.export",
     "load": "pnml.models.model_file",
+    "make_pipeline": "pnml.estimators.pipeline",
     "save": "pnml.models.model_file",
 }
 
@@ -57,13 +62,16 @@ __all__ = [
     "PNMLRegressor",
     "PNMLTreeClassifier",
     "PNMLTreeRegressor",
+    "Pipeline",
     "RegretDifficulty",
+    "TransformedTargetRegressor",
     "TrustedClassifier",
     "TrustedRegressor",
     "UniversalClassifier",
     "UniversalRegressor",
     "export_onnx",
     "load",
+    "make_pipeline",
     "save",
 ]
 

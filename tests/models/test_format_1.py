@@ -134,7 +134,7 @@ def documented_fields():
 def test_every_class_that_a_file_may_hold_is_documented_with_its_fields(name):
     codec, documented = registry.CODECS[name], documented_fields()
     if codec.state:
-        general = {"n_features_in_", "feature_names_in_"}
+        general = {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
         assert set(codec.state) - general == documented[name] - {"fit"}
     elif codec.cls.__module__.startswith("pnml."):
         assert set(codec.params) == documented[name]

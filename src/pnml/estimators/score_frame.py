@@ -48,3 +48,13 @@ def score_frame(X: Any, columns: dict[str, Any]) -> Any:
         )
     pandas = import_module("pandas")
     return pandas.DataFrame(columns, index=X.index if hasattr(X, "iloc") else None)
+
+
+def with_rows_of(X: Any, frame: Any) -> Any:
+    """A data frame of scores of the kind and with the index of the rows X that were scored."""
+    same_kind = type(frame) is type(X)
+    if same_kind and (not hasattr(X, "iloc") or frame.index.equals(X.index)):
+        return frame
+    if not same_kind and not hasattr(X, "columns"):
+        return frame
+    return score_frame(X, {name: frame[name].to_list() for name in frame.columns})

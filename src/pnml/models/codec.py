@@ -14,15 +14,20 @@ from pnml.models.field_specs import Sums, field_hints, spec_of, sums_of
 from pnml.models.schema import Anything, Array, Count, Either, Names, OneOf, Spec, Texts
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
-_SOMETIMES = frozenset({"feature_names_in_", "_sample"})
+_SOMETIMES = frozenset({"feature_names_in_", "_sample", "_sklearn_output_config"})
 
 ANYTHING = Anything()
 # What scikit-learn itself keeps of the columns of rows.
 COLUMNS = frozenset({"n_features_in_", "feature_names_in_"})
+OUTPUT = "_sklearn_output_config"  # what scikit-learn's set_output keeps, fitted or not
 
 
 def no_check(values: Mapping[str, Any]) -> None:
     """Accept all values: kinds and sizes have been compared already."""
+
+
+def no_objection(model: Any) -> None:
+    """Accept an object as it is."""
 
 
 def as_stored(made: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -44,6 +49,9 @@ class Codec:
     state_of: Callable[[Any], Mapping[str, Any]] = vars  # fitted state of an object, as in a file
     restored: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] = as_stored  # and back
     attributes: frozenset[str] | None = None  # those of a fitted object; None: the state's
+    savable: Callable[[Any], None] = no_objection  # raises where an object cannot be saved
+    made: Callable[[Any], None] = no_objection  # raises where arguments from a file are wrong
+    fitted: Callable[[Any], bool] | None = None  # None: whether n_features_in_ is there
 
     @property
     def name(self) -> str:
@@ -80,7 +88,9 @@ class Codec:
 
     def make(self, params: dict[str, Any]) -> Any:
         """The object, before fitted attributes are set."""
-        return (self.build or self.cls)(**params)
+        new = (self.build or self.cls)(**params)
+        self.made(new)
+        return new
 
 
 def value(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError, shorten
-from pnml.models.codec import Codec
+from pnml.models.codec import OUTPUT, Codec
 from pnml.models.encode import SCALARS, Tensors, fits_texts, is_fitted
+from pnml.models.pipelines import last_of
 from pnml.models.registry import CODECS, MODEL_CLASSES, SHARED_SIZES, add_registered
-from pnml.models.schema import Sizes, Spec, agree, check_sum
+from pnml.models.schema import Sizes, Spec, agree, check_sum, is_words
 from pnml.models.values import NAMED
 
 
@@ -26,7 +28,7 @@ def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
     for item in objects:
         reader.add(item)
     model = reader.value(described.get("model"))
-    if type(model) not in MODEL_CLASSES or not is_fitted(model):
+    if not {type(model), type(last_of(model))} <= set(MODEL_CLASSES) or not is_fitted(model):
         raise InputError("what it holds is not a fitted model")
     spare = (set(tensors) | set(layouts)) - set(reader.arrays)
     if spare:
@@ -122,6 +124,20 @@ class _Reader:
             out[pair[0]] = self.value(pair[1])
         return out
 
+    def _slice(self, content: Any) -> slice:
+        ends = [self.value(end) for end in _list(content)]
+        if len(ends) != 3 or not all(_is_end(end) for end in ends):
+            raise InputError("a slice in it has no start, stop and step")
+        return slice(*ends)
+
+    def _cells(self, content: Any) -> npt.NDArray[Any]:
+        items = [self.value(item) for item in _list(content)]
+        cells = np.empty(len(items), dtype=object)
+        cells[:] = [item if type(item) in (str, float, NoneType) else 0 for item in items]
+        if not is_words(cells):
+            raise InputError("an array of cells in it holds other than texts and gaps")
+        return cells
+
     def _scalar(self, content: Any) -> np.generic:
         pair = _list(content)
         if len(pair) != 2 or type(pair[0]) is not str or pair[0] not in SCALARS:
@@ -172,7 +188,7 @@ def _shown(content: Any) -> str:
 
 def _refuse_missing(codec: Codec, params: dict[str, Any], state: dict[str, Any]) -> None:
     missing = set(codec.required - set(params))
-    if state:
+    if set(state) - {OUTPUT}:
         missing |= codec.needs - set(state)
     if missing:
         raise InputError(f"a {codec.name} lacks {min(missing)}")
@@ -182,6 +198,11 @@ def _list(content: Any) -> list[Any]:
     if type(content) is not list:
         raise InputError("a tag in it is not followed by a list")
     return content
+
+
+def _is_end(value: Any) -> bool:
+    """Whether a value may be the start, stop or step of a slice."""
+    return type(value) in (int, str, NoneType) or isinstance(value, np.integer)
 
 
 def _whole(content: Any) -> bool:
@@ -228,8 +249,10 @@ _PLAIN_TAGS: dict[str, Callable[[Any], Any]] = {
 # Tags whose content refers to other parts of the file.
 _TAGS: dict[str, Callable[[_Reader, Any], Any]] = {
     "array": _Reader._array,
+    "cells": _Reader._cells,
     "dict": _Reader._dict,
     "object": _Reader._object,
     "scalar": _Reader._scalar,
+    "slice": _Reader._slice,
     "tuple": _Reader._tuple,
 }

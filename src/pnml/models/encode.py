@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from pnml.errors import InputError, shorten
 from pnml.models.codec import Codec
+from pnml.models.pipelines import last_of
 from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES, add_registered
+from pnml.models.schema import is_words
 from pnml.models.values import NAMED
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -45,16 +47,26 @@ def fits_texts(width: int, count: int) -> bool:
 
 def is_fitted(model: Any) -> bool:
     """Whether the model is fitted; table models always are."""
-    return not CODEC_OF[type(model)].state or "n_features_in_" in vars(model)
+    codec = CODEC_OF[type(model)]
+    if codec.fitted is not None:
+        return codec.fitted(model)
+    return not codec.state or "n_features_in_" in vars(model)
 
 
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
     """Description and arrays of a fitted model; objects shared in memory are stored once."""
     add_registered()
     if type(model) not in MODEL_CLASSES:
+        _refuse_namesake(model)
         raise InputError(
             f"model is a {shorten(type(model).__name__)}, but a model file holds one of "
             f"{', '.join(MODEL_NAMES)}; pass one of these, or save the one inside."
+        )
+    last = last_of(model)
+    if type(last) not in MODEL_CLASSES:
+        raise InputError(
+            f"This Pipeline ends in a {shorten(type(last).__name__)}, but a model file holds those "
+            "that end in an estimator of this library; add one as the last step."
         )
     if not is_fitted(model):
         raise InputError(
@@ -71,6 +83,16 @@ def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
         ) from error
     described = {"model": root, "objects": writer.objects, "layouts": writer.layouts}
     return described, writer.tensors
+
+
+def _refuse_namesake(model: Any) -> None:
+    """Raise for a class of scikit-learn of which this library has its own."""
+    name = type(model).__name__
+    if name in MODEL_NAMES and type(model).__module__.startswith("sklearn."):
+        raise InputError(
+            f"model is scikit-learn's {name}, but a model file holds pnml.{name}; make one of the "
+            "same steps and fit it, or save the one inside."
+        )
 
 
 class _Writer:
@@ -109,6 +131,10 @@ class _Writer:
             raise _refusal(value, name)
         return {"dict": [[key, self.value(item, name)] for key, item in value.items()]}
 
+    def _slice(self, value: slice, name: str) -> dict[str, Any]:
+        ends = (value.start, value.stop, value.step)
+        return {"slice": [self.value(end, name) for end in ends]}
+
     def _scalar(self, value: np.generic, name: str) -> dict[str, Any]:
         dtype, plain = _SCALAR_NAMES[type(value)]
         return {"scalar": [dtype, self.value(plain(value), name)]}
@@ -132,6 +158,9 @@ class _Writer:
     def _array(self, array: npt.NDArray[Any], name: str) -> dict[str, Any]:
         if array.dtype == object and array.ndim == 1 and all(isinstance(x, str) for x in array):
             return {"names": [str(x) for x in array]}
+        if is_words(array):
+            gap: dict[str, Any] = {"float": "nan"}
+            return {"cells": [gap if x != x else None if x is None else str(x) for x in array]}
         if array.dtype.kind == "U" and array.ndim == 1 and array.dtype.isnative:
             texts: list[str] = array.tolist()
             if fits_texts(array.dtype.itemsize // 4, len(texts)):
@@ -151,6 +180,7 @@ class _Writer:
         return {"array": key}
 
     def _object(self, value: Any, codec: Codec) -> dict[str, Any]:
+        codec.savable(value)
         unknown = set(vars(value)) - codec.expected if codec.state else ()
         if unknown:
             raise InputError(
@@ -159,6 +189,9 @@ class _Writer:
             )
         params = {name: self.value(getattr(value, name), name) for name in codec.params}
         held = codec.state_of(value) if codec.state else {}
+        for name in codec.state.keys() & held.keys():
+            if type(held[name]) in CODEC_OF and not codec.state[name].accepts(held[name]):
+                raise _refusal(held[name], name)
         state = {name: self.value(held[name], name) for name in codec.state if name in held}
         described = {"class": codec.name, "params": params} | ({"state": state} if state else {})
         self.objects.append(described)
@@ -175,6 +208,7 @@ _WRITERS: dict[type, Callable[[_Writer, Any, str], Any]] = {
     list: _Writer._list,
     tuple: _Writer._tuple,
     dict: _Writer._dict,
+    slice: _Writer._slice,
     **dict.fromkeys(_SCALAR_NAMES, _Writer._scalar),
 }
 
@@ -185,5 +219,5 @@ def _refusal(value: Any, name: str) -> InputError:
     what = f"an array of {shorten(value.dtype)}" if is_array else f"a {kind}"
     if kind == "int":
         what = f"an integer of {value.bit_length()} bits"
-    advice = ADVICE.get(name, "pass numbers, text, or lists and float64 arrays of them")
+    advice = ADVICE.get(name.rstrip("_"), "pass numbers, text, or lists and float64 arrays of them")
     return InputError(f"{shorten(name)} holds {what}, which a model file cannot hold; {advice}.")

@@ -12,16 +12,17 @@ from pnml.estimators.registry import every_learner
 from pnml.models.classifiers import CLASSIFIER_PARTS, CLASSIFIERS
 from pnml.models.codec import Codec, derived
 from pnml.models.kernels import KERNELS
+from pnml.models.pipelines import PIPELINE_PARTS, PIPELINES
 from pnml.models.regressors import REGRESSORS
 from pnml.models.trees import GROWN_BY, TREE_PARTS, TREES
-from pnml.models.values import VALUES
+from pnml.models.values import FUNCTIONS_BY_NAME, VALUES
 
 # Sizes that an object shares with the one it is part of: features, targets, directions, and the
 # width of sampled rows. Other letters mean nothing outside the object that uses them.
 SHARED_SIZES = frozenset("dkrw")
 
 
-_ESTIMATORS = [*REGRESSORS, *CLASSIFIERS, *TREES]
+_ESTIMATORS = [*REGRESSORS, *CLASSIFIERS, *TREES, *PIPELINES]
 # Models of tables need pyarrow, which the rest does without.
 _TABLES = import_module("pnml.models.table_models") if find_spec("pyarrow") else None
 _TABLE_NAMES = {"NumberColumn", "CategoryColumn", "Encoder", "TableModel"}
@@ -34,6 +35,7 @@ CODECS: dict[str, Codec] = {
         *VALUES,
         *CLASSIFIER_PARTS,
         *TREE_PARTS,
+        *PIPELINE_PARTS,
         *_ESTIMATORS,
         *KERNELS,
         *_TABLE_PARTS,
@@ -84,6 +86,8 @@ _USE_MODELS = (
     + ", not frozen, inside the estimators of trees"
 )
 
+_USE_FUNCTIONS = f"use one of {', '.join(FUNCTIONS_BY_NAME)}, and fit again"
+
 # Advice for an argument that no file can hold, by the name of the parameter.
 ADVICE: dict[str, str] = {
     "kernel": _USE_KERNELS,
@@ -91,6 +95,8 @@ ADVICE: dict[str, str] = {
     "k2": _USE_KERNELS,
     "estimator": _USE_MODELS,
     "estimators": _USE_MODELS,
-    "classes_": "turn the labels into int64, float64, bool or text and fit again",
+    "func": _USE_FUNCTIONS,
+    "inverse_func": _USE_FUNCTIONS,
+    "classes": "turn the labels into int64, float64, bool or text and fit again",
     "random_state": "pass an integer and fit again",
 }

@@ -100,6 +100,14 @@ class Texts(_TextVector):
         return type(value) is np.ndarray and value.dtype.kind == "U" and value.ndim == 1
 
 
+class Cells(_TextVector):
+    """Words with gaps, as scikit-learn's encoders keep them: an array of objects."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it is a vector of strings and gaps with dtype object."""
+        return type(value) is np.ndarray and is_words(value)
+
+
 @dataclass(frozen=True)
 class Count:
     """A whole number that is the length of an axis."""
@@ -163,7 +171,7 @@ class Fitted(_Sizeless):
 
     def accepts(self, value: Any) -> bool:
         """Whether it knows how many features it was fitted to."""
-        return "n_features_in_" in getattr(value, "__dict__", ())
+        return looks_fitted(value)
 
 
 @dataclass(frozen=True)
@@ -234,6 +242,23 @@ class Anything(_Sizeless):
     def accepts(self, value: Any) -> bool:
         """True for every value."""
         return True
+
+
+def is_words(array: Any) -> bool:
+    """Whether an array is a vector of strings and gaps, None or NaN, not all of them gaps."""
+    if array.dtype != object or array.ndim != 1:
+        return False
+    gaps = [x is None or (isinstance(x, float) and x != x) for x in array]
+    texts = [isinstance(x, str) for x in array]
+    return any(texts) and all(map(any, zip(gaps, texts, strict=True)))
+
+
+def looks_fitted(value: Any) -> bool:
+    """Whether an object has fitted attributes; a Pipeline, whether its last step has."""
+    held = getattr(value, "__dict__", {})
+    if "steps" in held:
+        return looks_fitted(held["steps"][-1][1])
+    return "n_features_in_" in held or "regressor_" in held
 
 
 def agree(lengths: Iterable[tuple[str, str, int]], sizes: Sizes) -> None:

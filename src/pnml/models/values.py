@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
 from pnml.core.conformal import RidgeFolds
+from pnml.core.elementwise import ELEMENTWISE
 from pnml.core.geometry.span import Span
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.lasso.active_set import ActiveSet
@@ -49,8 +50,22 @@ def _check_start(values: Mapping[str, Any]) -> None:
         raise InputError(f"columns that depend on others are not among the {n_columns} there are")
 
 
+# Functions of one number and dtypes, which steps of a Pipeline take as parameters.
+FUNCTIONS_BY_NAME: dict[str, Any] = {name: known.function for name, known in ELEMENTWISE.items()}
+DTYPES_BY_NAME: dict[str, Any] = {
+    **{cls.__name__: cls for cls in (bool, float, int, object, str)},
+    **{f"numpy.{cls.__name__}": cls for cls in (np.number, np.integer, np.floating, np.object_)},
+    **{f"numpy.{name}": getattr(np, name) for name in ("bool_", "str_", "float16", "float32")},
+    **{f"numpy.{name}": getattr(np, name) for name in ("float64", "int8", "int16", "int32")},
+    **{f"numpy.{name}": getattr(np, name) for name in ("int64", "uint8")},
+}
 # Objects that hold functions are part of the library; a file only names them.
-NAMED: dict[str, Any] = {"ordinary": ORDINARY, "lucky": LUCKY}
+NAMED: dict[str, Any] = {
+    "ordinary": ORDINARY,
+    "lucky": LUCKY,
+    **FUNCTIONS_BY_NAME,
+    **DTYPES_BY_NAME,
+}
 
 VALUES = [
     value(RowSample),
@@ -61,7 +76,7 @@ VALUES = [
     value(Path),
     value(LeaveOneOut),
     value(Choice),
-    value(LeastSquares, stored_as="Solution", method=Same(tuple(NAMED.values()))),
+    value(LeastSquares, stored_as="Solution", method=Same((ORDINARY, LUCKY))),
     value(ActiveSet, build=_active_set),
     value(Start, check=_check_start),
     value(L1Fit),

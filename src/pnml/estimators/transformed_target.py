@@ -1,0 +1,185 @@
+"""Regression on a transformed label, with regrets, intervals and densities of the label itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import compose, get_config
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from pnml.core.arrays import FloatArray
+from pnml.core.distributions.transformed import Transformed, mapped_interval
+from pnml.core.trust import DEFAULT_LEVEL, Reference
+from pnml.errors import InputError
+from pnml.estimators.label_scale import LabelRange, LabelScale
+from pnml.estimators.regressor import PNMLRegressor
+from pnml.estimators.score_frame import score_frame
+from pnml.learners.finite import like_input
+
+
+def _regressor_has(name: str) -> Callable[[Any], bool]:
+    """Whether the regressor has an attribute; raises its AttributeError where not."""
+
+    def check(model: Any) -> bool:
+        fitted = getattr(model, "regressor_", None)
+        getattr(model._get_regressor() if fitted is None else fitted, name)
+        return True
+
+    return check
+
+
+class TransformedTargetRegressor(compose.TransformedTargetRegressor):
+    """A regressor of a transformed label, such as its logarithm, that also says whom to trust.
+
+    It is scikit-learn's ``TransformedTargetRegressor``, with the methods of the estimators of
+    this library besides, where the regressor has them. ``predict`` is unchanged: the prediction
+    of the regressor, transformed back, which is the median of a symmetric distribution and not
+    the mean of the label.
+
+    The regret is that of the regressor. It is exact for the models of the label ``y`` that those
+    of ``z = T(y)`` induce, with densities ``p(T(y)) |T′(y)|`` and the transform as it was fitted
+    (the genie does not fit it again): log-normal labels, for a logarithm. Where ``T`` does not
+    reach all of the line, as a square root does not, it is an upper bound. Eq. (C4).
+
+    Parameters
+    ----------
+    regressor : regressor, default=PNMLRegressor()
+        It is cloned. Also a `Pipeline`, or a `TrustedRegressor`.
+    transformer : transformer, optional
+        With ``transform`` and ``inverse_transform``, in place of the functions.
+    func, inverse_func : functions, optional
+        The transform of the label and its inverse; the identity by default.
+    check_inverse : bool, default=True
+        Warn where the inverse does not lead back to the labels.
+
+    Attributes
+    ----------
+    regressor_ : the fitted regressor
+    transformer_ : the fitted transformer
+    explain_names_, reference_ : those of the regressor, where it has them
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 2))
+    >>> y = np.exp(X[:, 0] + 0.1 * rng.normal(size=100))
+    >>> model = TransformedTargetRegressor(func=np.log, inverse_func=np.exp).fit(X, y)
+    >>> model.predict_interval([[1.0, 0.0]], coverage=0.9).round(1)
+    array([[2.3, 3.2]])
+    >>> model.trusted([[1.0, 0.0], [1.0, 9.0]])
+    array([ True, False])
+    """
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit the transformer to y (n,) and the regressor to rows X and transformed labels."""
+        super().fit(X, y, **fit_params)
+        labels = np.asarray(y, dtype=float)
+        single = labels.ndim == 1 or labels.shape[1:] == (1,)
+        self._labels = LabelRange.of(self.transformer_, labels) if single else None
+        return self
+
+    @available_if(_regressor_has("regret"))  # type: ignore[untyped-decorator]
+    def regret(self, X: Any) -> Any:
+        """Regret of each row in nats, by the regressor: it does not depend on the label's scale."""
+        return self._fitted.regret(X)
+
+    @available_if(_regressor_has("trusted"))  # type: ignore[untyped-decorator]
+    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+        """Whether each row is like the training rows, by the regressor's verdict."""
+        return self._fitted.trusted(X, level=level)
+
+    @available_if(_regressor_has("explain"))  # type: ignore[untyped-decorator]
+    def explain(self, X: Any) -> Any:
+        """Share of each column in the leverage of each row, by the regressor."""
+        return self._fitted.explain(X)
+
+    @available_if(_regressor_has("predict_interval"))  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+        """Interval (n, 2) of each label: that of the regressor, both ends transformed back.
+
+        Its coverage is that of the regressor's interval, guaranteed where that is.
+        """
+        ends = self._fitted.predict_interval(X, coverage=coverage)
+        return like_input(mapped_interval(ends, self._scale("predict_interval")), ends)
+
+    @available_if(_regressor_has("predict_dist"))  # type: ignore[untyped-decorator]
+    def predict_dist(self, X: Any) -> Transformed:
+        """Distribution of the label of each row, from that of the transformed label.
+
+        Its ``log_prob`` has the slope of the transform in it: a closed form for functions of
+        numpy, scalers, ``PowerTransformer`` and ``QuantileTransformer``, else central differences.
+        ``mean``, ``std`` and ``mode`` are found numerically; ``median`` is exact.
+        """
+        inner = self._fitted.predict_dist(X)
+        return Transformed(inner, self._scale("predict_dist"))
+
+    @available_if(_regressor_has("expected_error"))  # type: ignore[untyped-decorator]
+    def expected_error(self, X: Any) -> FloatArray:
+        """Absolute error to expect on each row, in units of y.
+
+        Half of what the labels within the regressor's expected error of its prediction span: the
+        size of the error to first order, not calibrated again on the scale of y.
+        """
+        model, scale = self._fitted, self._scale("expected_error")
+        error, z = model.expected_error(X), np.asarray(model.predict(X), dtype=float)
+        ends = mapped_interval(np.column_stack([z - error, z + error]), scale)
+        half: FloatArray = (ends[:, 1] - ends[:, 0]) / 2
+        return half
+
+    @available_if(_regressor_has("score_frame"))  # type: ignore[untyped-decorator]
+    def score_frame(self, X: Any, *, coverage: float = 0.9, level: float = DEFAULT_LEVEL) -> Any:
+        """All answers as one data frame: those of the regressor, in units of y.
+
+        Columns: prediction, lower, upper, expected_error, regret, trusted, because.
+        """
+        frame = self._fitted.score_frame(X, coverage=coverage, level=level)
+        columns = {name: frame[name].to_list() for name in frame.columns}
+        ends = mapped_interval(
+            np.column_stack([columns["lower"], columns["upper"]]), self._scale("score_frame")
+        )
+        own = {
+            "prediction": self.predict(X),
+            "lower": ends[:, 0],
+            "upper": ends[:, 1],
+            "expected_error": self.expected_error(X),
+        }
+        return score_frame(X, columns | own)
+
+    @property
+    def reference_(self) -> Reference:
+        """Regrets of training rows that ``trusted`` compares those of new rows with."""
+        reference: Reference = self._fitted.reference_
+        return reference
+
+    @property
+    def explain_names_(self) -> npt.NDArray[Any]:
+        """Names of the columns of ``explain``, by the regressor."""
+        names: npt.NDArray[Any] = self._fitted.explain_names_
+        return names
+
+    @property
+    def _fitted(self) -> Any:
+        check_is_fitted(self)
+        return self.regressor_
+
+    def _scale(self, asked: str) -> LabelScale:
+        """The map of labels; refuses a transform that is not monotone."""
+        if self._labels is None:
+            raise InputError(
+                f"{asked} needs a transform of the label that only rises or only falls, with its "
+                "inverse, but the training labels show none; pass such func and inverse_func, or "
+                "a transformer, and labels of more than one value."
+            )
+        return LabelScale(self.transformer_, self._labels)
+
+    def _get_regressor(self, get_clone: bool = False) -> Any:
+        if self.regressor is not None:
+            return super()._get_regressor(get_clone)
+        default = PNMLRegressor()
+        routed = get_config()["enable_metadata_routing"]
+        return default.set_fit_request(sample_weight=True) if routed else default

@@ -1,0 +1,146 @@
+"""Codecs of scikit-learn's transformers: what a step of a Pipeline may be made of."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from pnml.errors import InputError, shorten
+from pnml.models.codec import COLUMNS, OUTPUT, Codec, no_check, no_objection
+from pnml.models.schema import Count, Names, Spec, _Sizeless
+from pnml.models.values import DTYPES_BY_NAME
+
+_KEPT = COLUMNS | {OUTPUT}
+_CONTAINERS = ("default", "pandas", "polars")
+_SCALARS = (NoneType, bool, int, float, str)
+# Errors of scikit-learn where a changed file clashes with itself.
+_CLASHES = (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError)
+
+Store = Callable[[Any], dict[str, Any]]
+Restore = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
+
+
+class Plain(_Sizeless):
+    """Numbers, texts, arrays, dtypes, and lists, tuples and dicts of them."""
+
+    @property
+    def text(self) -> str:
+        """The kind of values."""
+        return "plain values"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether nothing in it is an object of another class."""
+        if type(value) in (list, tuple):
+            return all(map(self.accepts, value))
+        if type(value) is dict:
+            return all(map(self.accepts, value.values()))
+        plain = type(value) in (*_SCALARS, slice, np.ndarray) or isinstance(value, np.generic)
+        return plain or any(value is dtype for dtype in DTYPES_BY_NAME.values())
+
+
+class OutputContainer(_Sizeless):
+    """What ``set_output`` has asked for."""
+
+    @property
+    def text(self) -> str:
+        """The choices."""
+        return " or ".join(_CONTAINERS)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it names a container for ``transform``."""
+        right = type(value) is dict and set(value) == {"transform"}
+        return right and value["transform"] in _CONTAINERS
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    """Between the attributes of a fitted transformer and its state in a file."""
+
+    state: tuple[str, ...]
+    store: Store | None
+    restore: Restore | None
+
+    def state_of(self, model: Any) -> dict[str, Any]:
+        held: dict[str, Any] = vars(model)
+        kept = {name: held[name] for name in _KEPT if name in held}
+        if "n_features_in_" not in held:
+            return {name: held[name] for name in (OUTPUT,) if name in held}  # not fitted
+        own = {name: held[name] for name in self.state if name in held}
+        return kept | (own if self.store is None else self.store(model))
+
+    def restored(self, made: Any, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+        kept = {name: stored[name] for name in _KEPT if name in stored}
+        try:
+            if "n_features_in_" not in stored:
+                return kept
+            return kept | dict(stored if self.restore is None else self.restore(made, stored))
+        except _CLASHES as error:
+            name = type(made).__name__
+            raise InputError(f"the fields of a {name} clash: {shorten(error, 80)}") from error
+
+
+def transformer(
+    cls: type,
+    state: dict[str, Spec],
+    check: Callable[[Mapping[str, Any]], None] = no_check,
+    *,
+    attributes: frozenset[str] = frozenset(),
+    store: Store | None = None,
+    restore: Restore | None = None,
+    savable: Callable[[Any], None] = no_objection,
+    **special: Spec,
+) -> Codec:
+    """Codec of a transformer of scikit-learn, with plain or `special` parameters.
+
+    `attributes` are those of a fitted one that `state` does not name; `store` and `restore` convert
+    between the two where they differ.
+    """
+    names = inspect.signature(cls).parameters
+    params: dict[str, Spec] = {name: special.get(name, Plain()) for name in names}
+    general: dict[str, Spec] = {
+        "n_features_in_": Count("d"),
+        "feature_names_in_": Names("d"),
+        OUTPUT: OutputContainer(),
+    }
+    convert = _Conversion(tuple(state), store, restore)
+    return Codec(
+        cls,
+        params,
+        general | state,
+        check=check,
+        savable=savable,
+        state_of=convert.state_of,
+        restored=convert.restored,
+        made=checked_params,
+        attributes=frozenset(state) | attributes | {OUTPUT},
+    )
+
+
+def checked_params(made: Any) -> None:
+    """Raise where scikit-learn would refuse a parameter in ``fit``."""
+    try:
+        made._validate_params()
+    except _CLASHES as error:
+        raise InputError(f"a parameter is wrong: {shorten(error, 120)}") from error
+
+
+def refuse_infinite(values: Mapping[str, Any], *names: str, gaps: bool = False) -> None:
+    """Raise where an array holds infinite numbers, or NaN where it may have no gaps."""
+    for name in names:
+        array = values.get(name)
+        if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+            continue
+        if not np.all(np.isfinite(array) | (gaps & np.isnan(array))):
+            raise InputError(f"{name} of a step holds numbers that are not finite")
+
+
+def refuse_zero(values: Mapping[str, Any], name: str) -> None:
+    """Raise where an array of scales holds 0 or less."""
+    array = values.get(name)
+    if isinstance(array, np.ndarray) and np.any(array <= 0):
+        raise InputError(f"{name} of a step holds scales that are not above 0")
