@@ -14,10 +14,11 @@ from pnml.errors import InputError, shorten
 from pnml.models.codec import Codec
 from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES, add_registered
 from pnml.models.values import NAMED
+from pnml.models.wrapped import stored_form
 
 Tensors = dict[str, npt.NDArray[Any]]
 
-DTYPES = tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, np.bool_)))
+DTYPES = tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)))
 # Scalars of numpy keep their type: name in the file → type, and the Python type of its value.
 SCALARS: dict[str, tuple[type[np.generic], type]] = {
     "float64": (np.float64, float),
@@ -120,8 +121,11 @@ class _Writer:
                 return {"named": known}
         if id(value) in self._seen:
             return self._seen[id(value)][1]
+        stored = stored_form(value)
         if type(value) is np.ndarray:
             reference = self._array(value, name)
+        elif stored is not None:
+            reference = self._object(stored, CODEC_OF[type(stored)])
         elif type(value) in CODEC_OF:
             reference = self._object(value, CODEC_OF[type(value)])
         else:

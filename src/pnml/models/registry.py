@@ -15,6 +15,7 @@ from pnml.models.kernels import KERNELS
 from pnml.models.regressors import REGRESSORS
 from pnml.models.trees import GROWN_BY, TREE_PARTS, TREES
 from pnml.models.values import VALUES
+from pnml.models.wrapped import WRAPPED_CODECS
 
 # Sizes that an object shares with the one it is part of: features, targets, directions, and the
 # width of sampled rows. Other letters mean nothing outside the object that uses them.
@@ -36,6 +37,7 @@ CODECS: dict[str, Codec] = {
         *TREE_PARTS,
         *_ESTIMATORS,
         *KERNELS,
+        *WRAPPED_CODECS,
         *_TABLE_PARTS,
         *_TABLE_MODELS,
     ]

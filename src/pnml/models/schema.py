@@ -21,7 +21,7 @@ _WORDS: dict[type, str] = {
     str: "text",
     NoneType: "null",
 }
-_DTYPE_WORDS = {"f": "", "i": "; whole numbers", "b": "; true or false"}
+_DTYPE_WORDS = {"f": "", "i": "; whole numbers", "u": "; bytes", "b": "; true or false"}
 
 
 class Spec(Protocol):

@@ -1,0 +1,50 @@
+"""Fitted models of CatBoost, in and out of a file, by the bytes that CatBoost writes."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pnml.errors import InputError
+from pnml.models.wrapped.classes import library, version_of
+from pnml.models.wrapped.plain import said, unfitted_copy
+from pnml.models.wrapped.stored import Bytes, as_bytes, stored
+
+
+@dataclass(frozen=True)
+class StoredCatBoost:
+    """A fitted model of CatBoost."""
+
+    estimator: Any  # not fitted
+    version: str  # of CatBoost
+    cbm: Annotated[Bytes, "b"]
+
+
+def store_catboost(model: Any) -> StoredCatBoost:
+    """What a file holds of a fitted CatBoostRegressor or CatBoostClassifier."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.cbm"
+        model.save_model(str(path), format="cbm")
+        cbm = as_bytes(path.read_bytes())
+    return StoredCatBoost(unfitted_copy(model, (type(model),)), version_of("catboost"), cbm)
+
+
+def _model(held: StoredCatBoost) -> Any:
+    catboost = library("catboost")
+    classes = (catboost.CatBoostRegressor, catboost.CatBoostClassifier)
+    made = unfitted_copy(held.estimator, classes)
+    params = dict(made._init_params)
+    try:
+        made.load_model(blob=held.cbm.tobytes())
+    except Exception as error:
+        raise InputError(
+            f"CatBoost {version_of('catboost')} cannot read its model, written by CatBoost "
+            f"{held.version}: {said(error)}"
+        ) from error
+    made._init_params = params
+    return made
+
+
+CATBOOST_CODECS = [stored(StoredCatBoost, "CatBoostModel", _model)]
