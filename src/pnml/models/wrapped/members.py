@@ -64,6 +64,11 @@ def _ensemble(held: StoredMembers) -> Any:
             raise InputError("a member of a model was not fitted to its features")
         if is_classifier(member) and not is_classifier(made):
             raise InputError("a member of a regressor is a classifier")
+    if is_classifier(made):
+        labels = vars(made).get("classes_")
+        vector = type(labels) is np.ndarray and labels.ndim == 1 and len(labels) > 0
+        if not vector or vars(made).get("n_classes_") != len(labels):
+            raise InputError(f"a {type(made).__name__} counts other classes than it has")
     made.estimators_ = members
     return made
 

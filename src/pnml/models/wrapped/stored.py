@@ -14,6 +14,7 @@ from pnml.errors import InputError
 from pnml.models.codec import ANYTHING, Codec, value
 from pnml.models.field_specs import field_hints
 from pnml.models.schema import ManyOf, Spec
+from pnml.models.wrapped.plain import said
 
 Attributes = Mapping[str, Any]
 Bytes = npt.NDArray[np.uint8]
@@ -33,7 +34,12 @@ def stored(cls: type[Stored], name: str, model: Callable[[Stored], Any]) -> Code
     codec = value(cls, stored_as=name, **special)
 
     def build(**fields: Any) -> Any:
-        return model(cls(**fields))
+        try:
+            return model(cls(**fields))
+        except InputError:
+            raise
+        except Exception as error:  # whatever else is wrong with them
+            raise InputError(f"the parts of its {name} do not make one: {said(error)}") from error
 
     build.__signature__ = inspect.signature(cls)  # type: ignore[attr-defined]
     return replace(codec, build=build)
