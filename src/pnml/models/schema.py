@@ -176,7 +176,8 @@ class ManyOf(_Sizeless):
     @property
     def text(self) -> str:
         """The container and its items."""
-        return f"{self.container.__name__}, each {self.item.text}"
+        each = f", each {self.item.text}" if self.item.text else ""
+        return f"{self.container.__name__}{each}"
 
     def accepts(self, value: Any) -> bool:
         """Whether all its values are of the right kind."""

@@ -2,3 +2,5 @@
 
 from pnml.models.wrapped.dispatch import WRAPPED_CODECS as WRAPPED_CODECS
 from pnml.models.wrapped.dispatch import stored_form as stored_form
+from pnml.models.wrapped.fingerprint import Fingerprint as Fingerprint
+from pnml.models.wrapped.fingerprint import WrappedModel as WrappedModel

@@ -28,8 +28,10 @@ def store_catboost(model: Any) -> StoredCatBoost:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.cbm"
         model.save_model(str(path), format="cbm")
-        cbm = as_bytes(path.read_bytes())
-    return StoredCatBoost(unfitted_copy(model, (type(model),)), version_of("catboost"), cbm)
+        data = path.read_bytes()
+    check_bytes(data)
+    estimator = unfitted_copy(model, (type(model),))
+    return StoredCatBoost(estimator, version_of("catboost"), as_bytes(data))
 
 
 def _model(held: StoredCatBoost) -> Any:

@@ -16,7 +16,7 @@ from pnml.models.wrapped.flat_tables import BROKEN, FlatTable
 
 _MAGIC = b"CBM1"
 _FORMAT = "FlabuffersModel_v1"
-_PARTS = ([], ["static_provider_v1"])
+_PARTS: tuple[list[str], ...] = ([], ["static_provider_v1"])
 _STEP = [("left", "<u2"), ("right", "<u2")]
 _BIN = [("feature", "<u2"), ("mask", "u1"), ("split", "u1")]
 _MOST_DEPTH = 16
@@ -85,9 +85,7 @@ def _check_trees(trees: FlatTable, features: Features, width: int) -> None:
         raise InputError("the values in the leaves of a tree are not those of its outputs")
 
 
-def _grown_leaves(
-    steps: npt.NDArray[Any], leaf_of: Ints, sizes: Ints, width: int
-) -> int:
+def _grown_leaves(steps: npt.NDArray[Any], leaf_of: Ints, sizes: Ints, width: int) -> int:
     """Number of leaves of trees grown node by node; raises where a row would leave its tree."""
     nodes = int(sizes.sum())
     if len(steps) != nodes or len(leaf_of) != nodes or np.any(sizes < 1):

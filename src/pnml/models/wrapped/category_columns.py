@@ -35,9 +35,7 @@ def _stored(categories: npt.NDArray[Any]) -> Any:
     return values
 
 
-def check_categories(
-    categories: Any, columns: BoolArray | None, transformed: BoolArray
-) -> None:
+def check_categories(categories: Any, columns: BoolArray | None, transformed: BoolArray) -> None:
     """Raise where the categories are not those of the columns; they come first once encoded."""
     if columns is None:
         if categories is not None or np.any(transformed):

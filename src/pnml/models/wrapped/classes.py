@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from pnml.errors import InputError, shorten
+from pnml.models.refusals import UnmetNeedError
 
 # Public module → its classes. A file names a class as "module.Class"; no other name is looked up.
 _CLASSES: dict[str, tuple[str, ...]] = {
@@ -71,10 +72,6 @@ _CLASSES: dict[str, tuple[str, ...]] = {
 _EXTRAS = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}
 
 
-class MissingPackageError(InputError):
-    """A file needs a library that is not installed."""
-
-
 def name_of(cls: type) -> str | None:
     """The name of a class in a file; None where files hold no objects of it.
 
@@ -84,10 +81,10 @@ def name_of(cls: type) -> str | None:
     """
     package = cls.__module__.partition(".")[0]
     for module, names in _CLASSES.items():
-        known = sys.modules.get(module)
-        if module.partition(".")[0] == package and known is not None and cls.__name__ in names:
-            if getattr(known, cls.__name__, None) is cls:
-                return f"{module}.{cls.__name__}"
+        if module.partition(".")[0] != package or cls.__name__ not in names:
+            continue
+        if getattr(sys.modules.get(module), cls.__name__, None) is cls:
+            return f"{module}.{cls.__name__}"
     return None
 
 
@@ -109,7 +106,7 @@ def library(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module or module not in _EXTRAS:
             raise
-        raise MissingPackageError(
+        raise UnmetNeedError(
             f"it holds a model of {_EXTRAS[module]}, which is not installed; run "
             f'pip install "pnml[{module}]" and load it again.'
         ) from error

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.models.codec import Codec
 from pnml.models.wrapped.catboost import CATBOOST_CODECS, store_catboost
 from pnml.models.wrapped.classes import name_of
+from pnml.models.wrapped.fingerprint import FINGERPRINT_CODECS
 from pnml.models.wrapped.hist_gradient_boosting import (
     HIST_BOOSTING,
     HIST_CODECS,
@@ -59,6 +60,7 @@ WRAPPED_CODECS: list[Codec] = [
     *XGBOOST_CODECS,
     *CATBOOST_CODECS,
     *RECIPE_CODECS,
+    *FINGERPRINT_CODECS,
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -54,8 +55,8 @@ class HistNodes:
     is_categorical: Annotated[BoolArray, "m"]
     bitset_idx: Annotated[IntArray, "m"]  # set of categories, counted within the tree
     set_ends: Annotated[IntArray, "e"]
-    binned_sets: Annotated[IntArray, "s w"]  # words of the sets of categories that go left
-    raw_sets: Annotated[IntArray, "s w"]
+    binned_sets: Annotated[IntArray, "s u"]  # words of the sets of categories that go left
+    raw_sets: Annotated[IntArray, "s u"]
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class StoredHistBoosting:
     estimator: Any  # not fitted
     attributes: Attributes
     nodes: HistNodes
-    baseline: Annotated[FloatArray, "one k"]
+    baseline: Annotated[FloatArray, "one o"]
     bins: Any  # list of the bins' ends (b,), or of the categories, of every feature
-    bin_counts: Annotated[IntArray, "d"]
-    categorical: Annotated[BoolArray, "d"]  # in the order of the bins
+    bin_counts: Annotated[IntArray, "f"]
+    categorical: Annotated[BoolArray, "f"]  # in the order of the bins
     categories: Any  # list of the categories of every such column; None without any
-    is_categorical: Annotated[BoolArray, "d"] | None  # in the order of the columns
+    is_categorical: Annotated[BoolArray, "f"] | None  # in the order of the columns
 
 
 def store_hist_boosting(model: Any) -> StoredHistBoosting:
@@ -114,13 +115,8 @@ def _model(held: StoredHistBoosting) -> Any:
     set_attributes(made, held.attributes)
     features = made.n_features_in_
     width = vars(made).get("n_trees_per_iteration_")
-    labels = vars(made).get("classes_") if is_classifier(made) else None
-    if is_classifier(made):
-        right = type(labels) is np.ndarray and labels.ndim == 1 and len(labels) > 1
-        right = right and width == (1 if len(labels) == 2 else len(labels))
-    else:
-        right = width == 1
-    if not right or held.baseline.shape != (1, width):
+    labels = _labels(made)
+    if width != (1 if len(labels) <= 2 else len(labels)) or held.baseline.shape != (1, width):
         raise InputError("the trees of a model are not those of its outputs")
     _check_bins(held, features)
     trees = _trees(held.nodes, held.categorical)
@@ -136,22 +132,32 @@ def _model(held: StoredHistBoosting) -> Any:
     made._preprocessor = category_transformer(held.categories, held.is_categorical, names)
     made._loss = made._get_loss(sample_weight=None)
     made._in_fit = False
-    if labels is not None:
+    if len(labels):
         made._label_encoder = LabelEncoder()
         made._label_encoder.classes_ = labels
     return made
+
+
+def _labels(model: Any) -> npt.NDArray[Any]:
+    """The classes of a classifier; none of a regressor."""
+    if not is_classifier(model):
+        return np.zeros(0)
+    labels: Any = vars(model).get("classes_")
+    if type(labels) is not np.ndarray or labels.ndim != 1 or len(labels) < 2:
+        raise InputError("the classes of a model are not two or more")
+    return labels
 
 
 def _check_bins(held: StoredHistBoosting, features: int) -> None:
     """Raise where bins and categories are not those of the features."""
     bins, categorical = held.bins, held.categorical
     right = type(bins) is list and len(bins) == features == len(categorical)
-    right = right and np.all((held.bin_counts >= 0) & (held.bin_counts < _BINS))
+    right = right and bool(np.all((held.bin_counts >= 0) & (held.bin_counts < _BINS)))
     for ends in bins if right else ():
         array = type(ends) is np.ndarray and ends.dtype == np.float64 and ends.ndim == 1
         right = right and array and len(ends) < _BINS
     for ends in (bins[j] for j in np.flatnonzero(categorical)) if right else ():
-        right = right and np.all((ends >= 0) & (ends < _BINS) & (ends == np.floor(ends)))
+        right = right and bool(np.all((ends >= 0) & (ends < _BINS) & (ends == np.floor(ends))))
     if not right:
         raise InputError("the bins of a model are not those of its features")
     check_categories(held.categories, held.is_categorical, categorical)
@@ -164,10 +170,9 @@ def _trees(nodes: HistNodes, categorical: BoolArray) -> list[Any]:
     for name in PREDICTOR_RECORD_DTYPE.names:
         record[name] = getattr(nodes, name)
     binned, raw = nodes.binned_sets.astype(np.uint32), nodes.raw_sets.astype(np.uint32)
-    parts = zip(nodes.ends[:-1], nodes.ends[1:], nodes.set_ends[:-1], nodes.set_ends[1:])
     return [
         TreePredictor(record[a:b].copy(), binned[c:d].copy(), raw[c:d].copy())
-        for a, b, c, d in parts
+        for (a, b), (c, d) in zip(pairwise(nodes.ends), pairwise(nodes.set_ends), strict=True)
     ]
 
 

@@ -51,7 +51,9 @@ def store_lightgbm(model: Any) -> StoredLightGBM:
 
 
 def _text(booster: Any) -> Bytes:
-    return as_bytes(booster.model_to_string(num_iteration=-1).encode())
+    text = booster.model_to_string(num_iteration=-1)
+    check_text(text)
+    return as_bytes(text.encode())
 
 
 def _best(booster: Any) -> int:

@@ -67,8 +67,8 @@ def check_text(text: str) -> tuple[int, int]:
         raise InputError(_BROKEN)
     head, blank, rest = text.partition("\n\n")
     first, _, lines = head.partition("\n")
-    fields = _fields(lines, _HEADER, flags={"average_output"})
-    if first != "tree" or not blank or not _NEEDED_HEADER <= set(fields):
+    fields = _fields(lines, _HEADER, flags=frozenset({"average_output"}))
+    if first != "tree" or not blank or not set(fields) >= _NEEDED_HEADER:
         raise InputError(_BROKEN)
     features, outputs = _int(fields["max_feature_idx"]) + 1, _int(fields["num_class"])
     _check_header(fields, features, outputs)
@@ -143,7 +143,7 @@ def _check_splits(arrays: dict[str, npt.NDArray[Any]], leaves: int, features: in
         nodes = np.zeros(2 * leaves - 1, dtype=np.int64)
         nodes[: leaves - 1] = np.where(child < 0, leaves - 2 - child, child)
         sides.append(nodes)
-    if np.any(tree_depths(*sides, np.array([0]), inner) < 0):
+    if np.any(tree_depths(sides[0], sides[1], np.array([0]), inner) < 0):
         raise InputError("a tree has nodes that no row can reach")
     feature = arrays["split_feature"]
     if not np.all((feature >= 0) & (feature < features)):
@@ -201,7 +201,7 @@ def _are_categories(text: str) -> bool:
     return known is None or (type(known) is list and all(type(item) is list for item in known))
 
 
-def _fields(text: str, known: set[str], flags: set[str] = frozenset()) -> Fields:  # type: ignore[assignment]
+def _fields(text: str, known: set[str], flags: frozenset[str] = frozenset()) -> Fields:
     """Lines ``name=value`` by name, each given once; flags have no value."""
     fields: Fields = {}
     for line in text.split("\n"):

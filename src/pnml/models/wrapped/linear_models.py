@@ -65,11 +65,13 @@ class StoredAttributes:
 
 def store_attributes(model: Any) -> StoredAttributes:
     """What a file holds of a fitted linear or constant model."""
-    classes = model.classes_ if type(model) in _BINARIZED else None
-    left_out = ("sparse_coef_",)
-    return StoredAttributes(
-        unfitted_copy(model, (*LINEAR, *CONSTANT)), attributes_of(model, *left_out), classes
-    )
+    classes = None
+    if type(model) in _BINARIZED:
+        classes = model.classes_
+        if model._label_binarizer.y_type_.startswith("multilabel"):
+            raise InputError(f"a model file holds no {type(model).__name__} of several labels")
+    estimator = unfitted_copy(model, (*LINEAR, *CONSTANT))
+    return StoredAttributes(estimator, attributes_of(model), classes)
 
 
 def _model(held: StoredAttributes) -> Any:

@@ -103,7 +103,8 @@ def set_attributes(model: Any, attributes: Mapping[str, Any]) -> None:
 
 def check_columns(attributes: Mapping[str, Any], owner: str) -> int:
     """Number of features of a fitted model; raises where the names are not those of the columns."""
-    features, names = attributes.get("n_features_in_"), attributes.get("feature_names_in_")
+    features: Any = attributes.get("n_features_in_")
+    names: Any = attributes.get("feature_names_in_")
     if type(features) is not int or features < 1:
         raise InputError(f"a {owner} does not say how many features it takes")
     if "feature_names_in_" in attributes:

@@ -30,7 +30,7 @@ def stored(cls: type[Stored], name: str, model: Callable[[Stored], Any]) -> Code
     them.
     """
     hints = field_hints(cls)
-    special = {field: _OPEN[hint] for field, hint in hints.items() if hint in _OPEN}
+    special: dict[str, Any] = {field: _OPEN[hint] for field, hint in hints.items() if hint in _OPEN}
     codec = value(cls, stored_as=name, **special)
 
     def build(**fields: Any) -> Any:

@@ -53,7 +53,7 @@ class TreeNodes:
         nodes = np.concatenate([state["nodes"] for state in states])
         ends = np.cumsum([0, *(len(state["nodes"]) for state in states)])
         kinds = {"f": np.float64, "i": np.int64, "u": np.bool_}
-        fields = {
+        fields: dict[str, Any] = {
             ours: nodes[theirs].astype(kinds[nodes.dtype[theirs].kind])
             for theirs, ours in _FIELDS.items()
         }

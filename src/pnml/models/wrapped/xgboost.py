@@ -26,13 +26,19 @@ def store_xgboost(model: Any) -> StoredXGBoost:
     """What a file holds of a fitted estimator or Booster of XGBoost."""
     version = version_of("xgboost")
     if type(model) is library("xgboost").Booster:
-        return StoredXGBoost(None, version, as_bytes(model.save_raw("json")), None)
+        return StoredXGBoost(None, version, _json(model), None)
     return StoredXGBoost(
         unfitted_copy(model, (type(model),)),
         version,
-        as_bytes(model.get_booster().save_raw("json")),
+        _json(model.get_booster()),
         int(model.n_classes_) if hasattr(model, "n_classes_") else None,
     )
+
+
+def _json(booster: Any) -> Bytes:
+    raw = bytes(booster.save_raw("json"))
+    check_json(raw.decode())
+    return as_bytes(raw)
 
 
 def _model(held: StoredXGBoost) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,12 @@ Json = dict[str, Any]
 
 
 def check_json(text: str) -> tuple[int, int]:
-    """Features and classes (0 of a regressor) of a model, given its JSON; raises where it is wrong."""
+    """Features and classes, 0 of a regressor, of a model; raises where its JSON is wrong."""
     document = _parsed(text)
     try:
         return _check(document)
+    except InputError:
+        raise
     except (KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
         raise InputError(_BROKEN) from error
 
@@ -101,7 +104,7 @@ def _check_booster(booster: Json, features: int, outputs: int) -> int:
         _require(len(_floats(model["weights"])) == (features + 1) * outputs)
         rounds = model.get("boosted_rounds", 0)
         _require(type(rounds) is int and 0 <= rounds < 2**31)
-        return max(rounds, 1)
+        return max(int(rounds), 1)
     if name == "dart":
         _require(set(booster) == {"gbtree", "name", "weight_drop"})
         model = booster["gbtree"]["model"]
@@ -135,7 +138,7 @@ def _check_tree(tree: Json, features: int) -> None:
     n = _count(param["num_nodes"])
     _require(_count(param["size_leaf_vector"]) <= 1 and _count(param["num_feature"]) == features)
     _require(0 <= _count(param.get("num_deleted", "0")) < n)
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         name: (_ints if kind == "i" else _floats)(tree[name]) for name, kind in _TREE.items()
     }
     _require(all(len(array) == n for array in arrays.values()))
@@ -170,14 +173,18 @@ def _check_sets(tree: Json, n: int, chosen: IntArray) -> None:
 def _check_cats(cats: Json, features: int) -> None:
     """Raise where the categories of data frames are not those of the columns."""
     _require(set(cats) == {"enc", "feature_segments", "sorted_idx"})
-    columns, bounds, places = cats["enc"], _ints(cats["feature_segments"]), _ints(cats["sorted_idx"])
+    columns, bounds, places = (
+        cats["enc"],
+        _ints(cats["feature_segments"]),
+        _ints(cats["sorted_idx"]),
+    )
     if not columns:
         _require(not len(bounds) and not len(places))
         return
     _require(len(columns) == features == len(bounds) - 1 and bounds[0] == 0)
     counts = [_category_count(column) for column in columns]
     _require(np.array_equal(np.diff(bounds), counts) and bounds[-1] == len(places))
-    for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, end in pairwise(bounds):
         _require(np.array_equal(np.sort(places[start:end]), np.arange(end - start)))
 
 
@@ -189,7 +196,9 @@ def _category_count(column: Json) -> int:
         if not len(bounds):
             _require(not len(values))
             return 0
-        _require(bounds[0] == 0 and bounds[-1] == len(values) and bool(np.all(np.diff(bounds) >= 0)))
+        _require(
+            bounds[0] == 0 and bounds[-1] == len(values) and bool(np.all(np.diff(bounds) >= 0))
+        )
         return len(bounds) - 1
     _require(set(column) == {"type", "values"} and type(column["type"]) is int)
     _require(0 <= column["type"] < 64)
