@@ -82,6 +82,11 @@ _COLLINEAR = Meant(
     "2e-4 between rows explained together and one by one.",
     rounded(relative=1e-12, absolute=1e-9),
 )
+_RECALLS = Meant(
+    "A classifier that can recall its training rows, as nearest neighbours do, is asked for "
+    "out-of-fold probabilities of them; by its own, a tenth of ordinary rows could be distrusted.",
+    alike,
+)
 _JOURNAL = Meant(
     "The first line of a log is written whole or not at all, so the system's error behind the "
     "sentence names the temporary file.",
@@ -100,6 +105,9 @@ EXPECTED = {
     "ood/with_pnml*/decision_function*": _DETECTORS,
     "regressors/*universal*/float32/explain": _UNION,
     "degenerate/kernel/explain": _COLLINEAR,
+    "classifiers/neighbours/loo_/regrets": _RECALLS,
+    "classifiers/neighbours/loo_/log_loss*": _RECALLS,
+    "classifiers/neighbours/loo_/threshold@*": _RECALLS,
     "names/pnml.adversarial.*Attacked/warnings": _RENAMED,
     "sentences/*::test_a_log_that_is_something_else_is_refused 2": _JOURNAL,
     "command/help/reproduce/*": Meant("The experiments are a distribution of their own."),

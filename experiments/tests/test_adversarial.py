@@ -97,7 +97,7 @@ def test_attacks_stay_within_radius_and_range_and_raise_the_loss(network, points
 
 @pytest.mark.parametrize("strength", [0.0, 0.1])
 def test_what_training_attacks_lowers_the_lead(network, points, strength):
-    from pnml.adversarial.losses import label_margin
+    from pnml.adversarial.attack_losses import label_margin
     from pnml_experiments.ch6_adversarial.adversarial_training import seen_through
 
     model, y = seen_through(network, strength), network(points.x).argmax(dim=1)

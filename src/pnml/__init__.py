@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pnml.estimators.regressor import PNMLRegressor
     from pnml.estimators.tree_classifier import PNMLTreeClassifier
     from pnml.estimators.tree_regressor import PNMLTreeRegressor
+    from pnml.estimators.trusted_classifier import TrustedClassifier
     from pnml.estimators.trusted_regressor import TrustedRegressor
     from pnml.estimators.universal import UniversalRegressor
     from pnml.estimators.universal_classifier import UniversalClassifier
@@ -37,6 +38,7 @@ _HOMES = {
     "PNMLTreeRegressor": "pnml.estimators.tree_regressor",
     "RegretDifficulty": "pnml.estimators.difficulty",
     "UniversalClassifier": "pnml.estimators.universal_classifier",
+    "TrustedClassifier": "pnml.estimators.trusted_classifier",
     "TrustedRegressor": "pnml.estimators.trusted_regressor",
     "UniversalRegressor": "pnml.estimators.universal",
     "export_onnx": "pnml.onnx.export",
@@ -56,6 +58,7 @@ __all__ = [
     "PNMLTreeClassifier",
     "PNMLTreeRegressor",
     "RegretDifficulty",
+    "TrustedClassifier",
     "TrustedRegressor",
     "UniversalClassifier",
     "UniversalRegressor",

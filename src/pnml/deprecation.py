@@ -9,7 +9,7 @@ from typing import Any
 
 
 def moved(old: str, new: str) -> Callable[[str], Any]:
-    """Module-level ``__getattr__`` for the module `old`, whose names now live in `new`."""
+    """``__getattr__`` of a deprecated module `old`, whose names now live in `new`."""
 
     def find(name: str) -> Any:
         if name.startswith("__"):

@@ -6,15 +6,15 @@ MOST_PATH = 200  # characters of a file path in a message
 
 
 class InputError(ValueError):
-    """What came, what it clashes with, what to do: in one sentence."""
+    """Error on bad input: what came, what it clashes with, what to do, in one sentence."""
 
 
 class ConditionWarning(UserWarning):
-    """The numbers asked for are less accurate than usual, and why."""
+    """Warning that the numbers asked for are less accurate than usual, and why."""
 
 
 def shorten(name: object, most: int = 60) -> str:
-    """A name for a message: its head and its tail where it has more than `most` characters.
+    """A name for an error: its head and its tail where it has more than `most` characters.
 
     >>> shorten("age"), shorten("a" * 500 + "z", most=9)
     ('age', 'aaaaa…aaz')

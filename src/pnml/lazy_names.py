@@ -10,7 +10,7 @@ from typing import Any
 def found_on_first_use(
     namespace: dict[str, Any], homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package, from its globals and the module of each name.
+    """Lazy names of a package: its ``__getattr__`` and ``__dir__``, by the module of each.
 
     >>> find, names = found_on_first_use({"__name__": "tools"}, {"sqrt": "math"})
     >>> find("sqrt")(4.0), names()

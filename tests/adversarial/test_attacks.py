@@ -17,7 +17,7 @@ from pnml.adversarial import (
     targeted_apgd,
     worst_case,
 )
-from pnml.adversarial.losses import label_margin, logit_ratio, margin
+from pnml.adversarial.attack_losses import label_margin, logit_ratio, margin
 
 WIDE = (-10.0, 10.0)
 

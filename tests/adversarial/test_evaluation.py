@@ -16,9 +16,9 @@ from pnml.adversarial import (
     AttackBudget,
     AveragedPNML,
     evaluate_defence,
+    evaluation_protocol,
     paired_gain,
     pgd,
-    protocol,
     share_held,
     untargeted_apgd,
 )
@@ -369,7 +369,7 @@ def test_a_journal_of_the_first_release_is_resumed(tmp_path, monkeypatch):
     path = tmp_path / "attacks.jsonl"
     path.write_bytes(Path(__file__).with_name("attacks_0_1.jsonl").read_bytes())
     before = path.read_bytes()
-    monkeypatch.setattr(protocol, "version", lambda name: "0.1.0")
+    monkeypatch.setattr(evaluation_protocol, "version", lambda name: "0.1.0")
     network = nn.Linear(2, 2, bias=False).requires_grad_(False)
     network.weight.copy_(4 * torch.eye(2))
     x = torch.tensor([[0.875, 0.125], [0.625, 0.375], [0.25, 0.75]])

@@ -10,7 +10,7 @@ import torch
 from pnml import adversarial
 from pnml.adversarial import AdversarialPNML, AttackBudget, evaluate_defence
 from pnml.adversarial import evaluation as evaluation_module
-from pnml.adversarial.memory import MemoryProbe
+from pnml.adversarial.batch_memory import MemoryProbe
 from pnml.errors import InputError
 
 BUDGET = replace(

@@ -38,9 +38,9 @@ def test_a_bad_file_is_named_or_left_out(here, call):
 
 def test_a_fit_that_a_bad_file_has_ended_goes_on_without_it(here, call, monkeypatch):
     """Of its first pieces, which were counted before the bad one came, nothing stays."""
-    monkeypatch.setattr("pnml.scale.resume.EVERY", 0.0)
+    monkeypatch.setattr("pnml.scale.resumable_pass.EVERY", 0.0)
     monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 300)
-    monkeypatch.setattr("pnml.readers.typed_file._PARQUET_ROWS", 100)
+    monkeypatch.setattr("pnml.readers.parquet_or_arrow_file._PARQUET_ROWS", 100)
     table = mixed(4000, seed=3)
     (here / "t").mkdir()
     for part in range(4):
@@ -77,9 +77,9 @@ def test_addresses_are_tables_too(here, call):
 
 COMMAND = """
 import sys
-import pnml.scale.resume, pnml.tables.fitting
+import pnml.scale.resumable_pass, pnml.tables.fitting
 from pnml.cli import main
-pnml.scale.resume.EVERY = 0.0
+pnml.scale.resumable_pass.EVERY = 0.0
 pnml.tables.fitting.MOST_ROWS = 300
 sys.argv = ["pnml", *sys.argv[1:]]
 main()

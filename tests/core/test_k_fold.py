@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from pnml.core.statistic.folds import k_fold, without_each
 from pnml.core.statistic.gram import Gram
+from pnml.core.statistic.k_fold import k_fold, without_each
 
 CUTS = [0, 40, 55, 120, 200]
 ALPHAS = np.array([0.0, 0.3, 20.0, 1e5])

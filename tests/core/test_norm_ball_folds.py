@@ -7,7 +7,7 @@ import pytest
 
 import oracle
 from pnml.core.geometry.spectrum import Spectrum
-from pnml.core.norm_ball.folds import Folds
+from pnml.core.norm_ball.leave_one_out import Folds
 from pnml.core.statistic.factor import Factor
 
 SHAPES = [(5, 8), (8, 5), (6, 6)]

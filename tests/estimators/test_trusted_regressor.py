@@ -94,8 +94,10 @@ def test_the_mean_expected_error_of_left_out_rows_is_their_mean_error(table):
         part = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(X[train], y[train])
         errors[test] = np.abs(y[test] - part.predict(X[test]))
     kappa = np.expm1(model.reference_.regrets)
-    noise = model._errors.noise.left_out(model._leaves.leaf(X), errors, np.ones(len(y)))
-    expected = model._errors.factor * noise * np.sqrt(1 + np.minimum(kappa, 10))
+    noise = model.learner_.errors.noise.left_out(
+        model.learner_.base.read(X).mapped.leaf, errors, np.ones(len(y))
+    )
+    expected = model.learner_.errors.factor * noise * np.sqrt(1 + np.minimum(kappa, 10))
     assert expected.mean() == pytest.approx(errors.mean(), rel=1e-9)
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
 
-from pnml import PNMLTreeClassifier, PNMLTreeRegressor
+from pnml import PNMLClassifier, PNMLTreeClassifier, PNMLTreeRegressor
 from pnml.core.trust import Evidence, Reference
+from pnml.errors import ConditionWarning
 from pnml.estimators.registry import every_learner, table_learners
 from registry_laws import LEVELS, evidence, fitted, new_rows, training
 
@@ -100,6 +102,17 @@ def forest(task: str, *, asked_of_display: bool) -> Case:
     return replace(case, evidence=Evidence(model.regret(new), None, never_seen))
 
 
+def recalling(*, frozen: bool) -> Case:
+    """A classifier that is surer of its training rows than of others; a frozen one stays so."""
+    X, y = training("classification")
+    forest = RandomForestClassifier(8, random_state=0)
+    if not frozen:
+        return estimator_case(PNMLClassifier(forest).fit(X, y), new_rows())
+    with pytest.warns(ConditionWarning, match="leverage alone"):
+        model = PNMLClassifier(FrozenEstimator(forest.fit(X, y))).fit(X, y)
+    return estimator_case(model, new_rows())
+
+
 CASES: dict[str, Callable[[], Case]] = (
     {f"estimator {name}": lambda name=name: estimator(name) for name in every_learner()}
     | {f"display of {name}": lambda name=name: display(name) for name in every_learner()}
@@ -108,6 +121,12 @@ CASES: dict[str, Callable[[], Case]] = (
         f"{who} of a forest, {task}": lambda task=task, of=of: forest(task, asked_of_display=of)
         for task in ("regression", "classification")
         for who, of in (("estimator", False), ("display", True))
+    }
+    | {
+        f"classifier around a {kind} forest": lambda is_frozen=is_frozen: recalling(
+            frozen=is_frozen
+        )
+        for kind, is_frozen in (("cloned", False), ("frozen", True))
     }
 )
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pnml.nn import LastLayerPNML
-from pnml.nn.scorer import Scorer
+from pnml.nn.feature_regret import Scorer
 from pnml.ood import Gram, RegretDetector, with_pnml
 
 

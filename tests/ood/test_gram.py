@@ -8,7 +8,7 @@ import torch
 
 from pnml.errors import InputError
 from pnml.ood import Gram
-from pnml.ood.gram_features import row_sums
+from pnml.ood.gram_row_sums import row_sums
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import torch
 
 from pnml.errors import InputError
 from pnml.metrics import ccr_at_fpr, oscr_area, oscr_curve
-from pnml.metrics.open_set_estimates import _area_and_rates, _Places, open_set_metrics
+from pnml.metrics.open_set import _area_and_rates, _Places, open_set_metrics
 from pnml.ood import MSP, CosineSimilarity, Energy, evaluate_open_set
 
 FPR = (0.1, 0.2, 0.6, 0.8, 1.0)

@@ -27,9 +27,9 @@ from hypothesis import strategies as st
 import child
 from examples import examples
 from pnml import InputError
-from pnml.readers import ReadOptions, compression, open_table
+from pnml.readers import ReadOptions, encoding_and_compression, open_table
 from pnml.readers.batches import LEAST_ROWS, MOST_ROWS
-from pnml.readers.csv_rows import blocks, last_row_end, row_ends
+from pnml.readers.csv_text import blocks, last_row_end, row_ends
 from pnml.readers.prefetch import prefetch
 
 
@@ -42,7 +42,7 @@ def whole(source, options=None, **columns):
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Blocks of a few rows, so that a small file has many."""
-    monkeypatch.setattr(compression, "PIECE_BYTES", 64)
+    monkeypatch.setattr(encoding_and_compression, "PIECE_BYTES", 64)
 
 
 def sample(rows=500):

@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 import child
 from examples import examples
 from pnml import InputError, PNMLRegressor, save
-from pnml.readers import ReadOptions, compression, open_table
-from pnml.readers.csv_rows import blocks
+from pnml.readers import ReadOptions, encoding_and_compression, open_table
+from pnml.readers.csv_text import blocks
 
 
 def refused(source, options=None, **columns):
@@ -43,7 +43,7 @@ def refused(source, options=None, **columns):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(compression, "PIECE_BYTES", 64)
+    monkeypatch.setattr(encoding_and_compression, "PIECE_BYTES", 64)
 
 
 @pytest.fixture

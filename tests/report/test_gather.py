@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from made_tables import classes, in_batches, mixed, one_batch, replaced
-from pnml.report.gather import Gatherer
+from pnml.report.findings import Gatherer
 from pnml.tables.fitting import fit_table
 from pnml.tables.roles import Request
 

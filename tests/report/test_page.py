@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from pnml.report.figure import axis_text
 from pnml.report.findings import Group
 from pnml.report.page import render
+from pnml.report.plotly_chart import axis_text
 from pnml.report.regret_axis import RegretAxis
 from pnml.report.regret_charts import regret_chart, scatter_chart
 from pnml.report.risk_chart import risk_chart

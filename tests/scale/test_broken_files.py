@@ -20,15 +20,15 @@ from made_tables import mixed, numbers
 from pnml import InputError, PNMLRegressor
 from pnml.readers.csv_file import CsvFile
 from pnml.scale import fit_files, fit_mixed_files
-from pnml.scale.resume import LeftOutWarning
+from pnml.scale.resumable_pass import LeftOutWarning
 from written_files import WRITERS, same_statistic, write
 
 
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Files of some kilobytes come in several pieces, and tables of some hundred rows are long."""
-    monkeypatch.setattr("pnml.readers.typed_file._PARQUET_ROWS", 100)
-    monkeypatch.setattr("pnml.readers.compression.PIECE_BYTES", 2**11)
+    monkeypatch.setattr("pnml.readers.parquet_or_arrow_file._PARQUET_ROWS", 100)
+    monkeypatch.setattr("pnml.readers.encoding_and_compression.PIECE_BYTES", 2**11)
     monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 300)
 
 
@@ -116,10 +116,10 @@ def test_a_file_that_breaks_in_its_last_piece_costs_no_row_of_the_others(
 
 FIT = """
 import sys
-import pnml.readers.typed_file
+import pnml.readers.parquet_or_arrow_file
 from pnml import PNMLRegressor
 from pnml.scale import fit_files
-pnml.readers.typed_file._PARQUET_ROWS = 100
+pnml.readers.parquet_or_arrow_file._PARQUET_ROWS = 100
 fit_files(PNMLRegressor(), sys.argv[1], "y", checkpoint=sys.argv[2], checkpoint_seconds=0.0)
 """
 
@@ -185,7 +185,7 @@ def test_text_whose_later_pieces_are_wider_is_read_twice_at_most(
 MEASURED = """
 import re, sys
 from pathlib import Path
-import pnml.cli, pnml.scale.files, pnml.readers
+import pnml.cli, pnml.scale.number_files, pnml.readers
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 sys.argv = ["pnml", "fit", sys.argv[1], "--target", "y", "-o", sys.argv[2], "--learner", "pnml"]

@@ -51,7 +51,7 @@ def test_a_pass_broken_off_anywhere_ends_with_the_same_bits(ending, skip_bad, tm
 
 @pytest.mark.parametrize("group", [100, 700, 6000])
 def test_a_pass_broken_off_inside_a_file_goes_on_inside_it(group, tmp_path, monkeypatch):
-    monkeypatch.setattr("pnml.readers.typed_file._PARQUET_ROWS", 250)
+    monkeypatch.setattr("pnml.readers.parquet_or_arrow_file._PARQUET_ROWS", 250)
     path = tmp_path / "one.parquet"
     pyarrow.parquet.write_table(numbers(6000, 2), path, row_group_size=group)
     whole = fit_files(PNMLRegressor(), path, "y")

@@ -20,7 +20,7 @@ _BLOCK_NUMBERS = 2**21
 
 
 def entropy_scores(logp_candidates: Any) -> FloatArray:
-    """Entropy (N,) in nats of a candidate's label under the mean of the models. Eq. (I20).
+    """Acquisition score (N,): entropy in nats of a candidate's label by all models. Eq. (I20).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def entropy_scores(logp_candidates: Any) -> FloatArray:
 
 
 def margin_scores(logp_candidates: Any) -> FloatArray:
-    """Second largest minus largest probability of a candidate's labels, (N,). Eq. (I21).
+    """Acquisition score (N,): second largest minus largest probability of a label. Eq. (I21).
 
     >>> margin_scores(np.log([[[0.5, 0.4, 0.1], [0.9, 0.1, 0.0001]]])).round(2)
     array([-0.1, -0.8])
@@ -52,7 +52,7 @@ def margin_scores(logp_candidates: Any) -> FloatArray:
 
 
 def bald_scores(logp_candidates: Any) -> FloatArray:
-    """Information (N,) in nats of a candidate's label about the model. Eq. (I22).
+    """Acquisition score (N,): information in nats of a label about the model. Eq. (I22).
 
     >>> bald_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])).round(2)
     array([0.37, 0.  ])
@@ -66,7 +66,7 @@ def bald_scores(logp_candidates: Any) -> FloatArray:
 
 
 def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
-    """Mean information (N,) in nats of a candidate's label about a target's label. Eq. (I23).
+    """Acquisition score (N,): mean information in nats about a target's label. Eq. (I23).
 
     >>> targets = np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
     >>> epig_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]]), targets).round(2)
@@ -88,7 +88,7 @@ def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
 
 
 def k_center(candidates: Any, centers: Any, n: int = 1) -> IntArray:
-    """The n candidates (n,) farthest from all centers; each pick becomes a center. Eq. (I24).
+    """Acquisition by k-center: n candidates (n,) farthest from centers and picks. Eq. (I24).
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def k_center(candidates: Any, centers: Any, n: int = 1) -> IntArray:
 
 
 def best_of(scores: FloatArray, n: int) -> IntArray:
-    """The n rows with the largest scores, best first; ties go to the first.
+    """The n rows with the largest acquisition scores, best first; ties go to the first.
 
     >>> best_of(np.array([1.0, 3.0, 3.0, 2.0]), 3)
     array([1, 2, 3])

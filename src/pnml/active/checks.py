@@ -21,7 +21,7 @@ LogProbabilities = npt.NDArray[np.floating]  # (M, N, C)
 
 
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
-    """An array, or a tensor on any device, as an array of floats."""
+    """Values of candidates or targets as floats, checked: an array, or a tensor on any device."""
     if hasattr(values, "detach"):  # a tensor; torch itself is not needed here
         values = values.detach().cpu()
         values = values.float() if str(values.dtype).endswith("bfloat16") else values
@@ -41,7 +41,7 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
 
 
 def log_probabilities(values: Any, name: str) -> LogProbabilities:
-    """Log-probabilities (M, N, C), checked but not changed.
+    """Log-probabilities (M, N, C) of models, checked but not changed.
 
     >>> log_probabilities(np.log([[[0.3, 0.7]]]), "targets").shape
     (1, 1, 2)
@@ -93,7 +93,7 @@ def _refuse_unnormalised(
 
 
 def check_pair(candidates: Any, targets: Any) -> tuple[LogProbabilities, LogProbabilities]:
-    """Log-probabilities of candidates and targets by the same models for the same classes."""
+    """Log-probabilities of candidates and targets, checked: same models, same classes."""
     a = log_probabilities(candidates, "candidates")
     b = log_probabilities(targets, "targets")
     if len(a) != len(b):
@@ -110,7 +110,7 @@ def check_pair(candidates: Any, targets: Any) -> tuple[LogProbabilities, LogProb
 
 
 def logs_of(probabilities: Any) -> FloatArray:
-    """Log-probabilities (M, N, C) from the probabilities of M models, as an array or a list.
+    """Checked log-probabilities (M, N, C), from an array or a list of probabilities.
 
     >>> logs_of([[[0.5, 0.5]], [[0.0, 1.0]]])[1]
     array([[-inf,   0.]])

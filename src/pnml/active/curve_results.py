@@ -18,7 +18,7 @@ _CONFIDENCE = 0.95
 
 
 class Band(NamedTuple):
-    """Means (R,) over seeds, and the interval of each."""
+    """Results of learning curves over seeds: means (R,), and the interval of each."""
 
     mean: FloatArray
     low: FloatArray
@@ -27,7 +27,7 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class LearningCurves:
-    """Accuracy of every strategy after every round, for every seed.
+    """Results of learning curves: accuracy of every strategy, after every round, by seed.
 
     Intervals are Student's at 95 % over seeds; a single seed has none (NaN).
 
@@ -105,7 +105,7 @@ class LearningCurves:
 
 
 def band_of(values: FloatArray) -> Band:
-    """Means of values (S, R) over their rows, with Student's interval at 95 %.
+    """Means of curve results (S, R) over their seeds, with Student's interval at 95 %.
 
     >>> band_of(np.array([[1.0], [3.0]])).high.round(2)
     array([14.71])

@@ -20,7 +20,7 @@ def dial_scores(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> FloatArray:
-    """Sum of the targets' regrets in nats after each label of each candidate: (N, C). Eq. (I1).
+    """DIAL scores (N, C): regrets of the targets in nats after each candidate's label. Eq. (I1).
 
     For each label of a target, the genie is the one of the M models with the largest product of
     the probabilities of this label and of the candidate's label; ties go to the first. The regret
@@ -63,7 +63,7 @@ def dial_select(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> IntArray:
-    """The n candidates (n,) with the least worst-case scores, best first. Eq. (I3).
+    """The n candidates (n,) with the least worst-case DIAL scores, best first. Eq. (I3).
 
     They are those that `dial_scores` ranks first, with ties going to the first, but most labels of
     most candidates are not scored. The parameters are those of `dial_scores`.
@@ -90,7 +90,7 @@ def dial_select_batch(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> IntArray:
-    """The n candidates (n,) to label together, each chosen given the earlier picks. Eq. (I5).
+    """The n candidates (n,) DIAL labels together, each given the earlier picks. Eq. (I5).
 
     After a pick, the models are weighted as if they had seen it with its worst label, so the next
     pick covers what is still open. The search follows the `label_paths` worst label sequences of
@@ -121,7 +121,7 @@ def _ignore(rows: int) -> None:
 
 
 def all_scores(scorer: Scorer, candidates: Candidates, advance: Advance = _ignore) -> FloatArray:
-    """Scores (N, V) of all variants of all candidates."""
+    """DIAL scores (N, V) of all variants of all candidates."""
     scores = np.empty((candidates.count, candidates.variants))
     for index in candidates.blocks(scorer.rows):
         rows = candidates.all_rows(index).reshape(-1, len(candidates.logp))
@@ -130,7 +130,7 @@ def all_scores(scorer: Scorer, candidates: Candidates, advance: Advance = _ignor
 
 
 def after_pick(scorer: Scorer, candidates: Candidates, pick: IntArray, most: int) -> Candidates:
-    """The candidates after a pick with its worst labels, those of the largest scores. Eq. (I5)."""
+    """DIAL candidates after a pick with its worst labels, of the largest scores. Eq. (I5)."""
     rows = candidates.all_rows(pick)[0]
     worst = np.argsort(-scorer.scores(rows), kind="stable")[:most]
     return Candidates(candidates.logp, rows[worst])

@@ -19,7 +19,7 @@ _BLOCK_NUMBERS = 2**15
 
 
 class Kernel(Protocol):
-    """Adds the probabilities of the winning models for one class of the targets. Eq. (I1).
+    """Kernel of DIAL: adds the winning models' probabilities of one class of targets. Eq. (I1).
 
     Rows and blocks are prepared once and used often; a kernel accepts only its own.
     """
@@ -44,7 +44,7 @@ class Kernel(Protocol):
 
 
 def aligned(shape: tuple[int, ...]) -> FloatArray:
-    """An empty array that starts at a cache line, so that loads do not cross lines.
+    """An empty array for a kernel, at a cache line, so that loads do not cross lines.
 
     >>> aligned((3, 5)).ctypes.data % 64
     0
@@ -56,7 +56,7 @@ def aligned(shape: tuple[int, ...]) -> FloatArray:
 
 
 class NumpyKernel:
-    """The kernel in numpy, a few candidates at a time.
+    """The kernel of DIAL in numpy, a few candidates at a time.
 
     >>> kernel, out = NumpyKernel(), np.zeros((1, 1))
     >>> weights, block = kernel.rows(np.log([[0.2, 0.9]])), kernel.block(np.log([[0.8], [0.3]]))
@@ -89,7 +89,7 @@ class NumpyKernel:
 
 
 def fastest_kernel(sums: int) -> Kernel:
-    """The compiled kernel if numba is installed and the work is large; both agree exactly.
+    """The DIAL kernel of numba, if installed and worth it, or of numpy; both agree exactly.
 
     >>> type(fastest_kernel(1000)).__name__
     'NumpyKernel'

@@ -30,7 +30,7 @@ class _Keyed:
 
 
 class NumbaKernel:
-    """The kernel compiled; see `pnml.active.dial_kernels.Kernel`.
+    """The kernel of DIAL compiled by numba; see `pnml.active.dial_kernels.Kernel`.
 
     >>> kernel, out = NumbaKernel(), np.zeros((1, 1))
     >>> weights, block = kernel.rows(np.log([[0.2, 0.9]])), kernel.block(np.log([[0.8], [0.3]]))

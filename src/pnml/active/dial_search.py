@@ -25,7 +25,7 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Log-probabilities of candidates, and weights of the models after picks. Eqs. (I1), (I5).
+    """Candidates of a DIAL search, and weights of the models after picks. Eqs. (I1), (I5).
 
     A variant of a candidate is one of its labels after one label path of the earlier picks:
     variant v is label v % C after path v // C.
@@ -85,7 +85,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Scorer:
-    """Sums of the targets' regrets for any weights of the models; targets are split into blocks."""
+    """Scorer of a DIAL search: sums of the targets' regrets, in blocks of targets."""
 
     targets: LogProbabilities  # (M, K, C)
     kernel: Kernel
@@ -151,7 +151,7 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Selection:
-    """Candidates, best first, with their worst-case scores and the number of rows scored."""
+    """Result of a DIAL search: candidates, best first, their scores, and the rows scored."""
 
     index: IntArray  # (n,)
     scores: FloatArray  # (n,)  sums of regrets in nats
@@ -161,7 +161,7 @@ class Selection:
 def least_worst(
     scorer: Scorer, candidates: Candidates, n: int, allowed: IntArray, advance: Advance
 ) -> Selection:
-    """The n allowed candidates whose largest score is least; ties go to the first. Eq. (I3).
+    """Search for the n candidates whose largest score is least; ties go to the first. Eq. (I3).
 
     The score of any label is a lower bound of the worst case, Eq. (I4). The search scores the
     label of each candidate that separates the models least, then completes candidates in the
@@ -219,7 +219,7 @@ def _gap_to_mean(a: FloatArray) -> FloatArray:
 
 
 def factors_at_once(classes: int) -> int:
-    """How many normalisers can be multiplied before taking the logarithm. Eq. (I2).
+    """How many normalisers a DIAL search multiplies before taking the logarithm. Eq. (I2).
 
     Each is between 1 and the number of classes, so a product of this many cannot overflow.
 

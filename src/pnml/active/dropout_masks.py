@@ -21,7 +21,7 @@ _SATURATION = -1.0507009873554805 * 1.6732632423543772
 
 
 def dropouts_of(network: nn.Module) -> list[nn.Module]:
-    """The dropout modules of a network with p > 0, in the order of `network.modules()`.
+    """The modules that draw dropout masks (p > 0), in the order of `network.modules()`.
 
     >>> len(dropouts_of(nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.0), nn.Linear(2, 2))))
     1
@@ -34,7 +34,7 @@ def dropouts_of(network: nn.Module) -> list[nn.Module]:
 
 
 class Masks:
-    """Masks as a function of seed, model, module and call, but not of the batch."""
+    """Dropout masks as a function of seed, model, module and call, but not of the batch."""
 
     def __init__(self, dropouts: list[nn.Module], seed: int) -> None:
         self.dropouts = dropouts

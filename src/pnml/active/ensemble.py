@@ -1,27 +1,23 @@
-"""Log-probabilities by several models: an Ensemble, the members of a forest, a trained model."""
+"""Log-probabilities by several models: an Ensemble, or the members of a forest."""
 
 from __future__ import annotations
 
-import math
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pnml.active.checks import IntArray, as_array, logs_of
+from pnml.active.checks import IntArray, logs_of
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.runtime.checks import check_positive
 from pnml.runtime.progress import Progress
 
 _BATCH = 1024
-_PREDICTION_BATCH = 500  # inputs of one pass for labels and features
 
 
 class Ensemble:
-    """Log-probabilities by models that were trained separately. Eq. (I11).
+    """Log-probabilities by an ensemble: models that were trained separately. Eq. (I11).
 
     Parameters
     ----------
@@ -65,7 +61,7 @@ class Ensemble:
 
 
 def refuse_other_classes(models: Sequence[Any], remedy: str) -> None:
-    """Raise unless all models have the classes of the first; models without classes agree."""
+    """Raise unless all models of an ensemble have the same classes, or none."""
     first = getattr(models[0], "classes_", ())
     for number, model in enumerate(models):
         classes = getattr(model, "classes_", ())
@@ -76,7 +72,7 @@ def refuse_other_classes(models: Sequence[Any], remedy: str) -> None:
 
 
 def tempered(logs: FloatArray, temperature: float) -> FloatArray:
-    """Log-probabilities at another temperature; impossible classes stay impossible."""
+    """Log-probabilities of an ensemble at another temperature; impossible classes stay so."""
     scaled = logs / temperature
     highest = scaled.max(axis=-1, keepdims=True)
     total = np.log(np.exp(scaled - highest).sum(axis=-1, keepdims=True))
@@ -85,7 +81,7 @@ def tempered(logs: FloatArray, temperature: float) -> FloatArray:
 
 
 def as_logs(probabilities: Any, temperature: float = 1.0) -> FloatArray:
-    """Log-probabilities from probabilities (M, N, C), at a temperature. Eq. (I11).
+    """Log-probabilities of an ensemble from probabilities (M, N, C), at a temperature. Eq. (I11).
 
     >>> np.exp(as_logs([[[0.1, 0.9]]], temperature=2.0)).round(2)
     array([[[0.25, 0.75]]])
@@ -96,14 +92,14 @@ def as_logs(probabilities: Any, temperature: float = 1.0) -> FloatArray:
 
 
 def model_log_probs(models: Iterable[Any], rows: Any, temperature: float = 1.0) -> FloatArray:
-    """Log-probabilities (M, N, C) by classifiers of the same classes. Eq. (I11)."""
+    """Log-probabilities (M, N, C) by an ensemble of classifiers of the same classes. Eq. (I11)."""
     return as_logs(np.stack([model.predict_proba(rows) for model in models]), temperature)
 
 
 def member_log_probs(
     ensemble: Any, rows: Any, classes: Any = None, temperature: float = 1.0
 ) -> FloatArray:
-    """Log-probabilities (M, N, C) by the members of a fitted forest, bag or vote. Eq. (I11).
+    """Log-probabilities (M, N, C) by an ensemble's members: forest, bag or vote. Eq. (I11).
 
     A member gives probability 0 to classes it has never seen. An ensemble without members, for
     instance one that could not be fitted for lack of labels, counts as one model.
@@ -148,49 +144,3 @@ def _places(labels: Any, classes: Any) -> IntArray:
             f"{classes}; name all classes."
         )
     return places
-
-
-def predicted_labels(model: Any, inputs: Any) -> npt.NDArray[Any]:
-    """Labels (n,) of inputs: from ``predict``, or the largest logit of a network.
-
-    >>> from sklearn.dummy import DummyClassifier
-    >>> predicted_labels(DummyClassifier().fit([[0], [1]], [3, 3]), [[2]])
-    array([3])
-    """
-    if hasattr(model, "predict"):
-        return np.asarray(model.predict(inputs))
-    logs = Ensemble([model])(inputs, batch_size=_PREDICTION_BATCH)[0]
-    labels: npt.NDArray[Any] = logs.argmax(axis=1)
-    return labels
-
-
-def features_of(model: Any, inputs: Any) -> FloatArray:
-    """Features (n, d): the input of a network's last layer; for other models the inputs.
-
-    >>> features_of(None, np.zeros((3, 2, 2))).shape
-    (3, 4)
-    """
-    if len(inputs) and _is_network(model):
-        from pnml.active.network_ensemble import last_layer_features
-
-        return last_layer_features(model, inputs, _PREDICTION_BATCH)
-    rows = as_array(inputs, "inputs").astype(np.float64, copy=False)
-    return rows.reshape(len(rows), math.prod(rows.shape[1:]))
-
-
-def dropout_models(model: Any, temperature: float, seed: int) -> Any:
-    """The default models: a hundred dropout samples of a network. Eq. (I10)."""
-    if not _is_network(model):
-        raise InputError(
-            f"The trained model is a {type(model).__name__}, of which dropout makes no others; "
-            "pass models=, a function of (model, temperature, seed), for instance one that gives "
-            "Ensemble(model.estimators_, temperature)."
-        )
-    from pnml.active.dropout import MCDropout
-
-    return MCDropout(model, temperature=temperature, seed=seed)
-
-
-def _is_network(model: Any) -> bool:
-    torch = sys.modules.get("torch")  # if it is not loaded, the model is no network
-    return torch is not None and isinstance(model, torch.nn.Module)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from pnml.active.checks import IntArray, as_array
 from pnml.active.curve_results import LearningCurves
-from pnml.active.ensemble import dropout_models, features_of, predicted_labels
 from pnml.active.strategies import Round, Strategy, strategies_of
+from pnml.active.trained_model import dropout_models, features_of, predicted_labels
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.runtime.checks import check_count, check_seed
@@ -40,7 +40,7 @@ Models = Callable[[Any, float, int], Callable[[Any], FloatArray]]
 
 
 class Log(Protocol):
-    """A store of computed values under keys, such as a `Journal`."""
+    """Where a learning curve stores computed values under keys, such as a `Journal`."""
 
     def piece(self, key: str, compute: Callable[[], Any]) -> Any:
         """The value under this key, computed if it is not known; a plain JSON value."""
@@ -89,7 +89,7 @@ def active_learning_curve(
     stamp: str = "",
     progress: Progress = None,
 ) -> LearningCurves:
-    """Accuracy of a model after every round of labels that each strategy picks.
+    """Learning curve: accuracy of a model after every round of labels a strategy picks.
 
     In each round the model is trained from scratch on the labels so far and tested; then the
     strategy picks `step` rows from a sample of candidates. All random numbers depend on the seed

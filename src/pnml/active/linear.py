@@ -18,7 +18,7 @@ from pnml.runtime.checks import check_count, is_number
 def linear_scores(
     X: Any, pool: Any, targets: Any, *, alpha: float = 0.0, fit_intercept: bool = True
 ) -> FloatArray:
-    """Mean regret of the targets in nats after adding each row of the pool: (N,). Eq. (I7).
+    """Mean regret of targets (N,) in nats if a linear model adds a row of the pool. Eq. (I7).
 
     In least squares the regret does not depend on the labels. The smallest score is the best row.
 
@@ -55,7 +55,7 @@ def linear_select(
     alpha: float = 0.0,
     fit_intercept: bool = True,
 ) -> npt.NDArray[np.intp]:
-    """The n rows of the pool to label, each chosen given the earlier picks: (n,). Eq. (I7).
+    """The n rows of the pool to label for a linear model, given the earlier picks. Eq. (I7).
 
     If targets are outside the span at alpha = 0, rows that bring most of them into the span come
     first, which is the limit of a penalty that goes to 0, Eq. (I9). Ties go to the first. The other

@@ -16,7 +16,7 @@ from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.batches import batches_of, call, device_of, input_of, moved, tensors_in
 from pnml.nn.eval_mode import as_in_use, unwrapped
-from pnml.nn.find_head import found_by_running
+from pnml.nn.split_model import found_by_running
 from pnml.runtime.checks import check_count, check_positive, check_seed
 from pnml.runtime.progress import Progress, reporting
 
@@ -27,7 +27,7 @@ Pass = Callable[[int, Any], Any]
 
 
 class NetworkSamples(ABC):
-    """Log-probabilities by n random variants of one network."""
+    """Log-probabilities by an ensemble of n random variants of one network."""
 
     def __init__(self, model: nn.Module, n: int, temperature: float, seed: int) -> None:
         self.model = model
@@ -49,7 +49,7 @@ class NetworkSamples(ABC):
 
 
 def batches(inputs: Any, batch_size: int) -> Iterable[Any]:
-    """Inputs as batches: arrays and tensors are split, loaders give their own.
+    """Batches of inputs for networks: arrays and tensors are split, loaders give their own.
 
     >>> [len(batch) for batch in batches(torch.zeros(5, 2), 2)]
     [2, 2, 1]
@@ -67,7 +67,7 @@ def log_probs(
     temperature: float,
     progress: Progress,
 ) -> FloatArray:
-    """Log-probabilities (M, N, C) of inputs by models 0 … M−1, at a temperature. Eq. (I11)."""
+    """Log-probabilities (M, N, C) by networks 0 … M−1 of an ensemble, tempered. Eq. (I11)."""
     parts: list[FloatArray] = []
     known = length_hint(inputs)
     with reporting(progress, models * max(known, 1), "Running models") as advance, torch.no_grad():
@@ -86,7 +86,7 @@ def log_probs(
 def ensemble_log_probs(
     models: list[Any], inputs: Any, temperature: float, batch_size: int, progress: Progress
 ) -> FloatArray:
-    """Log-probabilities (M, N, C) of inputs by networks. Eq. (I11)."""
+    """Log-probabilities (M, N, C) of inputs by an ensemble of networks. Eq. (I11)."""
     for number, model in enumerate(models):
         if not isinstance(model, nn.Module):
             raise InputError(
@@ -109,7 +109,7 @@ def ensemble_log_probs(
 
 
 def last_layer_features(model: nn.Module, inputs: Any, batch_size: int) -> FloatArray:
-    """Inputs (n, d) of a network's last layer."""
+    """Inputs (n, d) of the last layer of a network of an ensemble."""
     network = unwrapped(model)
     parts, split = [], None
     with as_in_use([network]), torch.no_grad():

@@ -53,7 +53,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A name for tables, and a rule that picks positions (n,) among a round's candidates.
+    """A strategy: a name, and a rule that picks positions (n,) among a round's candidates.
 
     >>> last = Strategy("the last", lambda data, n: np.arange(len(data.candidates))[-n:])
     >>> last.pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
@@ -65,7 +65,7 @@ class Strategy:
 
 
 def at_random(name: str = "random") -> Strategy:
-    """Random candidates.
+    """Strategy that picks random candidates.
 
     >>> at_random().pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
     array([0, 1])
@@ -74,7 +74,7 @@ def at_random(name: str = "random") -> Strategy:
 
 
 def by_core_set(name: str = "core-set") -> Strategy:
-    """Candidates far from all labelled rows, in the features of the model. Eq. (I24).
+    """Strategy that picks candidates far from all labelled rows, by features. Eq. (I24).
 
     >>> rows = np.array([[0.0], [1.0], [5.0]])
     >>> data = Round(rows, rows, rows[:1], None, lambda x: x)
@@ -89,7 +89,7 @@ def by_core_set(name: str = "core-set") -> Strategy:
 
 
 def by_entropy(name: str = "entropy") -> Strategy:
-    """Candidates with the most uncertain label. Eq. (I20).
+    """Strategy that picks candidates with the most uncertain label. Eq. (I20).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -100,7 +100,7 @@ def by_entropy(name: str = "entropy") -> Strategy:
 
 
 def by_margin(name: str = "margin") -> Strategy:
-    """Candidates whose two most probable labels are closest. Eq. (I21).
+    """Strategy that picks candidates whose two most probable labels are closest. Eq. (I21).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -111,7 +111,7 @@ def by_margin(name: str = "margin") -> Strategy:
 
 
 def by_bald(name: str = "BALD") -> Strategy:
-    """Candidates whose label is most informative about the model. Eq. (I22).
+    """Strategy that picks candidates whose label tells most about the model. Eq. (I22).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -122,7 +122,7 @@ def by_bald(name: str = "BALD") -> Strategy:
 
 
 def by_epig(name: str = "EPIG") -> Strategy:
-    """Candidates whose label is most informative about the labels of the targets. Eq. (I23).
+    """Strategy that picks candidates whose label tells most about the targets. Eq. (I23).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -137,7 +137,7 @@ def by_epig(name: str = "EPIG") -> Strategy:
 
 
 def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strategy:
-    """Candidates whose worst label lowers the regret of the targets most. Eq. (I3).
+    """Strategy that picks candidates whose worst label lowers regrets most. Eq. (I3).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -148,7 +148,7 @@ def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strate
 
 
 def by_dial_batch(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL, batch") -> Strategy:
-    """The same, each pick given the earlier picks. Eq. (I5).
+    """Strategy that picks as `by_dial`, each pick given the earlier ones. Eq. (I5).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)

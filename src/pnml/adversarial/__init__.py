@@ -18,18 +18,18 @@ except ModuleNotFoundError as error:
     ) from error
 
 from pnml.adversarial.abstention import AbstentionCurve, abstention_curve
+from pnml.adversarial.attack_budget import AttackBudget
 from pnml.adversarial.attack_result import AttackResult, worst_case
 from pnml.adversarial.attack_sequence import AttackOutcome
-from pnml.adversarial.attacks import pgd, targeted_apgd, untargeted_apgd
 from pnml.adversarial.averaged import AveragedPNML
-from pnml.adversarial.budget import AttackBudget
 from pnml.adversarial.defence import AdversarialPNML
 from pnml.adversarial.detection import RegretDetection, detection_by_regret
 from pnml.adversarial.evaluation import evaluate_defence
+from pnml.adversarial.evaluation_result import DefenceEvaluation, SweepRow
 from pnml.adversarial.external_attacks import fab, hop_skip_jump, square
-from pnml.adversarial.intervals import paired_gain, share_held
-from pnml.adversarial.joint import JointAttackResult, joint_attack
-from pnml.adversarial.report import DefenceEvaluation, SweepRow
+from pnml.adversarial.gradient_attacks import pgd, targeted_apgd, untargeted_apgd
+from pnml.adversarial.joint_attacks import JointAttackResult, joint_attack
+from pnml.adversarial.robustness_intervals import paired_gain, share_held
 
 __all__ = [
     "AbstentionCurve",

@@ -14,8 +14,8 @@ from pnml.adversarial.attack_problem import AttackProblem, is_random, scores_of
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.checks import check_inputs
 from pnml.adversarial.defence import Defence
-from pnml.adversarial.intervals import BoolArray, share_held
-from pnml.adversarial.joint import run_joint_attack
+from pnml.adversarial.joint_attacks import run_joint_attack
+from pnml.adversarial.robustness_intervals import BoolArray, share_held
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.metrics.bootstrap import Estimate
@@ -26,7 +26,7 @@ SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class AbstentionCurve:
-    """Accuracy of a defence that rejects high regrets, at each threshold. Eq. (E12).
+    """Accuracy of a defence that abstains at high regrets, at each threshold. Eq. (E12).
 
     >>> from pnml.adversarial import AdversarialPNML
     >>> defence, x = AdversarialPNML(torch.nn.Identity(), 0.1), torch.eye(2)
@@ -92,7 +92,7 @@ def abstention_curve(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> AbstentionCurve:
-    """Accuracy of a defence that rejects high regrets, under an attacker who knows it. Eq. (E12).
+    """Accuracy of a defence that abstains, under an attacker who knows it. Eq. (E12).
 
     The strictest threshold is attacked first; a row that is misclassified and accepted there is
     so at all other thresholds, and only the other rows are attacked again. A rejected clean input
@@ -155,7 +155,7 @@ def curve_of(
     attack: Callable[[Tensor, float], Tensor],
     bootstrap: dict[str, Any],
 ) -> AbstentionCurve:
-    """The curve, given the scores (m, C) of ordinary inputs and an attack on rows (k,)."""
+    """The abstention curve, given scores (m, C) of ordinary inputs and an attack on rows (k,)."""
     clean, usual = _regrets(problem.scores), _regrets(ordinary_scores)
     limits = np.quantile(usual, 1 - shares)
     correct = (problem.scores.argmax(dim=1) == problem.labels).cpu().numpy()
@@ -200,7 +200,7 @@ def _regrets(scores: Tensor) -> FloatArray:
 
 
 def shares_of(abstain: Any) -> FloatArray:
-    """Checked shares of inputs to reject."""
+    """Shares of inputs to reject along an abstention curve, checked."""
     given: list[Any] = list(abstain) if isinstance(abstain, Sequence | np.ndarray) else [None]
     if not given or not all(is_number(share, 0.0) and share < 1 for share in given):
         raise InputError(

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pnml.adversarial.apgd import Ball, Evaluate, PointValues
+from pnml.adversarial.apgd_ascent import Ball, Evaluate, PointValues
+from pnml.adversarial.attack_losses import Loss, label_margin
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.checks import (
     check_bounds,
@@ -20,8 +21,7 @@ from pnml.adversarial.checks import (
     check_length,
     check_module,
 )
-from pnml.adversarial.losses import Loss, label_margin
-from pnml.adversarial.refiner import logits_of
+from pnml.adversarial.refinement import logits_of
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
 from pnml.nn.eval_mode import as_in_use
@@ -34,7 +34,7 @@ Margin = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class AttackProblem:
-    """A network and the rows to attack, checked."""
+    """The problem of an attack: a network and the rows to attack, checked."""
 
     model: nn.Module
     x: Tensor  # (n, ...)
@@ -117,12 +117,12 @@ class AttackProblem:
 
 
 def is_random(model: nn.Module) -> bool:
-    """Whether two passes of a defence over one input differ; a plain network is not random."""
+    """Whether an attacked network answers differently at each pass; a plain one does not."""
     return bool(getattr(model, "is_random", False))
 
 
 def scores_of(model: nn.Module, x: Tensor, batch_size: int) -> Tensor:
-    """Scores (n, C) of inputs by a network in eval mode, without gradients."""
+    """Scores (n, C) of a problem's inputs by the attacked network, without gradients."""
     with as_in_use([model]), torch.no_grad():
         return torch.cat([logits_of(model, rows) for rows in torch.split(x, batch_size)])
 
@@ -143,7 +143,7 @@ def _frozen(model: nn.Module) -> Iterator[None]:
 def evaluator(
     model: nn.Module, labels: Tensor, targets: Tensor, loss: Loss, margin: Margin
 ) -> Evaluate:
-    """Loss, gradient and margin at points, for a network, true labels and target labels."""
+    """What an attack problem evaluates at points: loss, gradient and margin of the network."""
 
     def evaluate(points: Tensor, rows: Tensor) -> PointValues:
         with torch.inference_mode(False), torch.enable_grad():

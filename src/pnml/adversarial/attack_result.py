@@ -12,16 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pnml.adversarial.attack_losses import label_margin
 from pnml.adversarial.checks import check_labels
-from pnml.adversarial.losses import label_margin
-from pnml.adversarial.refiner import logits_of
+from pnml.adversarial.refinement import logits_of
 from pnml.errors import InputError
 from pnml.nn.eval_mode import as_in_use
 
 
 @dataclass(frozen=True)
 class AttackResult:
-    """Inputs that an attack made, and how one network does on them.
+    """Result of an attack: the inputs it made, and how one network does on them.
 
     >>> result = AttackResult.of(nn.Identity(), torch.eye(2), [0, 0])
     >>> result.fooled, result.margin, result.accuracy
@@ -104,7 +104,7 @@ class AttackResult:
 
 
 def worst_case(*attacks: AttackResult) -> AttackResult:
-    """For each sample, the most harmful of several attacks on one network.
+    """The worst result of several attacks on one network, row by row.
 
     An input that fools the network comes before one that does not; then the lower margin counts.
 

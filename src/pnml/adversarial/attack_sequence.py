@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pnml.adversarial.attack_problem import AttackProblem, is_random
 from pnml.adversarial.attack_result import AttackResult
-from pnml.adversarial.intervals import BoolArray
+from pnml.adversarial.robustness_intervals import BoolArray
 from pnml.core.arrays import FloatArray
 from pnml.runtime.fingerprint import refit_fingerprint
 from pnml.runtime.journal import Journal
@@ -24,7 +24,7 @@ Attack = Callable[[Tensor], AttackResult]
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """Robustness of one network after one attack and all attacks before it.
+    """Robustness of one network after one attack of a sequence and all before it.
 
     >>> import numpy as np
     >>> tried, held = np.array([True, True, False]), np.array([True, False, False])
@@ -57,7 +57,7 @@ class AttackOutcome:
 
 @dataclass
 class AttackSequence:
-    """Which rows of one network are still correct, and the worst inputs so far. Eq. (E15).
+    """A sequence of attacks: rows still correct, and the worst inputs so far. Eq. (E15).
 
     Only rows that are still correct are attacked, which does not change the worst case.
     """
@@ -151,7 +151,7 @@ class AttackSequence:
 
 
 def weights_fingerprint(model: nn.Module) -> str:
-    """Fingerprint of the weights and the structure of a network."""
+    """Fingerprint of the network that a sequence of attacks is stored for."""
     state = model.state_dict()
     words = [repr(model), *(f"{name} {value.dtype}" for name, value in state.items())]
     flat = (value.detach().cpu().flatten().contiguous() for value in state.values())

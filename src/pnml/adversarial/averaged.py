@@ -15,7 +15,7 @@ from pnml.runtime.checks import is_number
 
 
 class AveragedPNML(nn.Module):
-    """A network whose genies are averages over random refinements of the input.
+    """Defence whose genies are averaged over random refinements of the input.
 
     Each draw moves the input at random by a share of the strength and refines it by the rest, so
     the total change is at most that of `AdversarialPNML`; the probabilities of a label are

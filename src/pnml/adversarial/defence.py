@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
+from pnml.adversarial.batch_memory import BatchPlan, MemoryProbe, Recomputed
 from pnml.adversarial.checks import (
     changed,
     check_count,
@@ -16,14 +17,15 @@ from pnml.adversarial.checks import (
     refinement_of,
 )
 from pnml.adversarial.genies import GENIES
-from pnml.adversarial.memory import BatchPlan, MemoryProbe, Recomputed
 from pnml.adversarial.refinement import (
     AutogradBackward,
     Backward,
     IdentityBackward,
+    InputRefiner,
     SoftBackward,
+    logits_of,
+    needs_graph,
 )
-from pnml.adversarial.refiner import InputRefiner, logits_of, needs_graph
 from pnml.errors import InputError
 from pnml.nn.batches import refuse_other_device
 from pnml.nn.eval_mode import as_in_use
@@ -31,7 +33,7 @@ from pnml.runtime.checks import check_choice, is_number
 
 
 class Defence(Protocol):
-    """A defended network, as attacks and evaluations use it."""
+    """What attacks and evaluations need of a defence: a defended network."""
 
     settings: dict[str, Any]
     is_random: bool  # whether two passes over one input differ
@@ -65,7 +67,7 @@ class Defence(Protocol):
 
 
 class AdversarialPNML(nn.Module):
-    """A trained network whose input is refined towards each label before it is scored.
+    """Defence of a trained network: its input is refined towards each label, then scored.
 
     The input is moved a little towards every label, Eq. (E1), and each label is scored at the
     input refined towards it, Eq. (E3); the scores over their sum are the pNML probabilities and

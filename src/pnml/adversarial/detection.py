@@ -11,12 +11,12 @@ from torch import Tensor
 from pnml.adversarial.defence import Defence
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics
+from pnml.metrics.detection import DetectionMetrics, detection_metrics
 
 
 @dataclass(frozen=True)
 class RegretDetection:
-    """Regrets of clean and attacked inputs, and how well they separate the two.
+    """Detection of attacks: regrets of clean and attacked inputs, and how well they differ.
 
     >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
@@ -49,7 +49,7 @@ def detection_by_regret(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> RegretDetection:
-    """How well the regret separates clean from attacked inputs; attacks should have a high regret.
+    """Detection of attacked inputs by their regret, which should be high; how well it works.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def detection_by_regret(
 
 
 def regrets_of(defence: Defence, x: Tensor, rows_at_once: int) -> FloatArray:
-    """Regrets (n,) of inputs, in nats."""
+    """Regrets (n,) of inputs in nats, for the detection of attacks."""
     with torch.no_grad():
         parts = [
             defence.regret(rows).double().cpu().numpy() for rows in torch.split(x, rows_at_once)

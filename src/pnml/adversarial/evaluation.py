@@ -11,18 +11,18 @@ import torch
 from torch import Tensor, nn
 
 from pnml.adversarial.abstention import AbstentionCurve, curve_of, shares_of
+from pnml.adversarial.attack_budget import AttackBudget
 from pnml.adversarial.attack_problem import AttackProblem, is_random, scores_of
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.attack_sequence import AttackSequence
 from pnml.adversarial.averaged import AveragedPNML
-from pnml.adversarial.budget import AttackBudget
 from pnml.adversarial.checks import check_count, check_length
 from pnml.adversarial.defence import AdversarialPNML
 from pnml.adversarial.detection import RegretDetection, regrets_of
-from pnml.adversarial.intervals import BoolArray
-from pnml.adversarial.joint import run_joint_attack
-from pnml.adversarial.protocol import EvaluationProtocol
-from pnml.adversarial.report import DefenceEvaluation, SweepRow
+from pnml.adversarial.evaluation_protocol import EvaluationProtocol
+from pnml.adversarial.evaluation_result import DefenceEvaluation, SweepRow
+from pnml.adversarial.joint_attacks import run_joint_attack
+from pnml.adversarial.robustness_intervals import BoolArray
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.eval_mode import as_in_use
@@ -58,7 +58,7 @@ def evaluate_defence(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> DefenceEvaluation:
-    """Worst-case accuracy of a defence under end-to-end attacks, next to the network alone.
+    """Evaluation of a defence: worst-case accuracy under attacks, beside the network alone.
 
     The network alone is attacked with Auto-PGD, FAB and Square; the attacked inputs are then
     given to the defence; last, the defence is attacked end to end with each derivative of the

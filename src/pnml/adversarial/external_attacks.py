@@ -36,7 +36,7 @@ def fab(
     seed: int = 0,
     rows_at_once: int = 256,
 ) -> AttackResult:
-    """Misclassified inputs within a radius, found by the boundary attack FAB-T.
+    """Attack of an external package: misclassified inputs within a radius, by FAB-T.
 
     It runs the attack of the package pyautoattack. Arguments are those of `targeted_apgd`; inputs
     lie between 0 and 1.
@@ -56,7 +56,7 @@ def fab(
 def run_fab(
     problem: AttackProblem, seed: int, *, steps: int, targets: int | None = None
 ) -> AttackResult:
-    """`fab` on a problem."""
+    """The external attack `fab` on a checked problem."""
     library = package("pyautoattack.fab_pt", "pyautoattack")
     count = check_count(steps, "steps")
     _refuse_other_range(problem, "FAB")
@@ -88,7 +88,7 @@ def square(
     seed: int = 0,
     rows_at_once: int = 256,
 ) -> AttackResult:
-    """Misclassified inputs within a radius, found from scores alone.
+    """Attack of an external package: misclassified inputs within a radius, from scores alone.
 
     The Square attack of the package pyautoattack changes random squares of an image. The result
     counts queries, so it has a `curve`. Inputs are images (n, c, h, w) between 0 and 1.
@@ -108,7 +108,7 @@ def square(
 
 
 def run_square(problem: AttackProblem, seed: int, *, queries: int) -> AttackResult:
-    """`square` on a problem."""
+    """The external attack `square` on a checked problem."""
     library = package("pyautoattack.square", "pyautoattack")
     most = check_count(queries, "queries")
     _refuse_other_range(problem, "Square")
@@ -141,7 +141,7 @@ def hop_skip_jump(
     seed: int = 0,
     rows_at_once: int = 256,
 ) -> AttackResult:
-    """Misclassified inputs within a radius, found from predicted labels alone.
+    """Attack of an external package: misclassified inputs, from predicted labels alone.
 
     It runs HopSkipJump of the package adversarial-robustness-toolbox, row by row. A row is fooled
     at its first misclassified query within the radius; the result has a `curve`.
@@ -178,7 +178,7 @@ def run_hop_skip_jump(
     queries: int,
     starts: tuple[Tensor, Tensor] | None = None,
 ) -> AttackResult:
-    """`hop_skip_jump` on a problem; `starts` are points and the labels predicted there."""
+    """The external attack `hop_skip_jump` on a problem; `starts` are points and their labels."""
     evasion = package("art.attacks.evasion", "art")
     most = check_count(queries, "queries")
     own = problem.x, problem.scores.argmax(dim=1)
@@ -206,11 +206,11 @@ def run_hop_skip_jump(
 
 
 class FinishedError(Exception):
-    """The row is misclassified, or no queries are left."""
+    """Ends an external attack: the row is misclassified, or no queries are left."""
 
 
 class QueryCounter(nn.Module):
-    """A network that counts the queries of one row and stops once it is misclassified."""
+    """A network that counts an external attack's queries and stops it once misclassified."""
 
     def __init__(self, problem: AttackProblem, row: int, most: int) -> None:
         super().__init__()
@@ -265,7 +265,7 @@ def _refuse_other_range(problem: AttackProblem, name: str) -> None:
 
 
 def package(name: str, package: str) -> Any:
-    """A module of an optional package."""
+    """A module of an optional package of attacks, imported when it is first used."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -280,7 +280,7 @@ def package(name: str, package: str) -> Any:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed the global generators that other packages use, and restore them afterwards."""
+    """Seed the global generators that external attacks use, and restore them afterwards."""
     state = np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(seed))

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 
 def log_odds(logits: Tensor, labels: Tensor) -> Tensor:
-    """Log-odds (n,) of one label (n,) for each row of logits (n, C), in float64. Eq. (E2).
+    """Log-odds (n,) that a genie gives its label (n,), from logits (n, C). Eq. (E2).
 
     The gradient of the loss is a negative multiple of this one, which does not round to zero
     even if the loss is 1e-20.
@@ -26,7 +26,7 @@ def log_odds(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def log_probs(logits: Tensor) -> Tensor:
-    """Log-probabilities (n, C) in float64; that of the most probable class to full accuracy.
+    """Log-probabilities (n, C) for genies in float64; the largest to full accuracy.
 
     >>> log_probs(torch.tensor([[50.0, 0.0]]))
     tensor([[-1.9287e-22, -5.0000e+01]], dtype=torch.float64)
@@ -38,7 +38,7 @@ def log_probs(logits: Tensor) -> Tensor:
 
 
 class Genie(Protocol):
-    """How the probability of a label is read off the refined inputs."""
+    """A genie: how the probability of a label is read off the refined inputs."""
 
     def scores(self, logits: Tensor, label: int) -> Tensor:
         """Log-probabilities (n, k) from the logits (n, C) at the inputs refined towards a label."""

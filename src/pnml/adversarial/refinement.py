@@ -1,4 +1,4 @@
-"""Steps of an input towards a label, and the derivatives that stand for them."""
+"""Steps that refine an input towards a label, and the refiner that takes them for all labels."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from pnml.adversarial.genies import log_odds
+from pnml.errors import InputError
+from pnml.nn.batches import tensors_in
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """Size and number of the steps, in the units of the input."""
+    """Settings of a refinement: size and number of its steps, in the units of the input."""
 
     strength: float
     steps: int
@@ -26,7 +30,7 @@ class Refinement:
 
 
 class Backward(Protocol):
-    """The derivative used for a step; the value of the step is always that of Eq. (E1)."""
+    """The derivative used for a refinement step; its value is always that of Eq. (E1)."""
 
     @property
     def through_gradient(self) -> bool:
@@ -40,7 +44,7 @@ class Backward(Protocol):
 
 @dataclass(frozen=True)
 class AutogradBackward:
-    """The derivative almost everywhere: the sign is constant, the clip is not."""
+    """Derivative of a refinement step almost everywhere: the sign is constant, the clip not."""
 
     through_gradient = False
 
@@ -51,7 +55,7 @@ class AutogradBackward:
 
 @dataclass(frozen=True)
 class IdentityBackward:
-    """The derivative of the identity, known as BPDA. Eq. (E6)."""
+    """Derivative of a refinement step as if it were the identity, known as BPDA. Eq. (E6)."""
 
     through_gradient = False
 
@@ -63,7 +67,7 @@ class IdentityBackward:
 
 @dataclass(frozen=True)
 class SoftBackward:
-    """The derivative of a tanh step, which includes the change of the inner gradient. Eq. (E7)."""
+    """Derivative of a tanh refinement step, with the change of the inner gradient. Eq. (E7)."""
 
     softness: float
     through_gradient = True
@@ -76,3 +80,72 @@ class SoftBackward:
         soft = refinement.moved(x, point, torch.tanh(unit / self.softness))
         hard = refinement.moved(x.detach(), point.detach(), gradient.detach().sign())
         return hard + (soft - soft.detach())
+
+
+def logits_of(model: nn.Module, x: Tensor) -> Tensor:
+    """Output of a network for inputs (n, ...) to refine, checked to be logits (n, C)."""
+    logits = next(tensors_in(model(x)), None)
+    if logits is None or logits.ndim != 2 or len(logits) != len(x) or logits.shape[1] < 2:
+        got = "no tensor" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
+        raise InputError(
+            f"The model makes {got} of {len(x)} inputs, but labels are compared; pass a network "
+            "with logits (n, C) of at least 2 classes."
+        )
+    return logits
+
+
+def needs_graph(model: nn.Module, x: Tensor) -> bool:
+    """Whether a refinement must keep the graph for a gradient by input or weights."""
+    trainable = any(weight.requires_grad for weight in model.parameters())
+    return torch.is_grad_enabled() and (x.requires_grad or trainable)
+
+
+class InputRefiner:
+    """Refines rows towards labels; the first step of all labels shares one forward pass."""
+
+    def __init__(
+        self, model: nn.Module, refinement: Refinement, backward: Backward, x: Tensor
+    ) -> None:
+        self.model, self.refinement, self.backward, self.x = model, refinement, backward, x
+        self._soft = backward.through_gradient and needs_graph(model, x)
+        self._shared = self._run(x)
+        logits = self._shared[1]
+        if not torch.isfinite(logits.detach()).all():
+            raise InputError(
+                "The network's logits are NaN or infinite for some of these inputs, so there is "
+                "no way up; look at its weights, or drop those rows."
+            )
+        self.classes = int(logits.shape[1])
+
+    def refined(self, label: int) -> Tensor:
+        """The inputs refined towards one label. Eq. (E1)."""
+        point = self.x
+        for step in range(self.refinement.steps):
+            leaf, logits = self._run(point) if step else self._shared
+            gradient = self._gradient(leaf, logits, label)
+            point = self.backward.step(self.refinement, self.x, point, gradient)
+        return point
+
+    def _run(self, point: Tensor) -> tuple[Tensor, Tensor]:
+        """Points and their logits; the points start a new graph unless gradients flow through."""
+        with torch.inference_mode(False), torch.enable_grad():
+            connected = self._soft and point.requires_grad
+            leaf = point if connected else point.detach().clone().requires_grad_()
+            return leaf, logits_of(self.model, leaf)
+
+    def _gradient(self, leaf: Tensor, logits: Tensor, label: int) -> Tensor:
+        """Gradient of the log-odds of the label; rows are independent, so their sum is enough."""
+        with torch.inference_mode(False), torch.enable_grad():
+            labels = torch.full((len(logits),), label, device=logits.device)
+            odds = log_odds(logits, labels).sum()
+            gradient = None
+            if odds.requires_grad:
+                (gradient,) = torch.autograd.grad(
+                    odds, leaf, retain_graph=True, create_graph=self._soft, allow_unused=True
+                )
+        if gradient is None:
+            raise InputError(
+                "The model's logits have no gradient by its input, along which it is refined; "
+                "pass a network without torch.no_grad, detach or integers inside."
+            )
+        return gradient

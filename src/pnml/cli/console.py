@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON object; NaN becomes null, infinity a word, since JSON has neither."""
+    """Print one JSON object on the console; NaN becomes null, infinity a word."""
     sys.stdout.write(json.dumps(_plain(document), ensure_ascii=False, indent=2) + "\n")
 
 
@@ -30,7 +30,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_words(*lines: Any) -> None:
-    """Print sentences and tables for people; markup in names is printed as it is."""
+    """Print sentences and tables on the console; markup in names is printed as it is."""
     from rich.console import Console
     from rich.text import Text
 
@@ -43,7 +43,7 @@ def print_words(*lines: Any) -> None:
 
 
 def pairs(rows: list[tuple[str, str]]) -> Table:
-    """Names and values, one pair a line."""
+    """Names and values on the console, one pair a line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -56,7 +56,7 @@ def pairs(rows: list[tuple[str, str]]) -> Table:
 
 
 def grid(headings: list[str], rows: list[list[str]], right: frozenset[int] = frozenset()) -> Table:
-    """A table with a heading; columns named in `right` are numbers."""
+    """A table on the console with a heading; columns named in `right` are numbers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -71,7 +71,7 @@ def grid(headings: list[str], rows: list[list[str]], right: frozenset[int] = fro
 
 
 def number(value: float, form: str = ".4g") -> str:
-    """A number, or a dash where there is none."""
+    """A number on the console, or a dash where there is none."""
     return "–" if math.isnan(value) else f"{value:{form}}"
 
 

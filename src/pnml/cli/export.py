@@ -12,7 +12,7 @@ from pnml.cli.options import Json, Model
 
 
 class Dtype(StrEnum):
-    """What numbers go in and come out as."""
+    """What numbers of an exported model go in and come out as."""
 
     FLOAT32 = "float32"
     FLOAT64 = "float64"

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Task(StrEnum):
-    """What is predicted: an amount or a class."""
+    """Option of ``pnml fit``: what is predicted, an amount or a class."""
 
     regression = "regression"
     classification = "classification"
 
 
 class LearnerName(StrEnum):
-    """Names of the learners; `auto` tries pnml and lpnml."""
+    """Option of ``pnml fit``: names of the learners; `auto` tries pnml and lpnml."""
 
     auto = "auto"
     pnml = "pnml"
@@ -111,8 +111,8 @@ def fit_file(
     """Read a table, learn, and write the model file whole."""
     from pnml.models import save
     from pnml.readers import check_output, open_table
-    from pnml.scale.resume import EVERY, Plan, warn_of_bad
-    from pnml.scale.table_files import fit_mixed_table
+    from pnml.scale.mixed_files import fit_mixed_table
+    from pnml.scale.resumable_pass import EVERY, Plan, warn_of_bad
 
     with open_table(train, options, skip_bad=skip_bad) as table:
         check_output(output, table.files, endings=(".pnml",))

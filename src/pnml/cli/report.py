@@ -60,7 +60,7 @@ def report_file(
     from pnml.cli.console import check_share
     from pnml.errors import InputError
     from pnml.readers import check_output, open_table
-    from pnml.report.gather import Gatherer
+    from pnml.report.findings import Gatherer
     from pnml.report.page import render
     from pnml.runtime.atomic import write_whole
     from pnml.runtime.progress import terminal_bar

@@ -78,9 +78,9 @@ def score_file(
     """Read a table once, and write it with the scores beside it."""
     from pnml.cli.console import check_share
     from pnml.readers import check_output, open_table, table_writer
-    from pnml.report.gather import Gatherer
+    from pnml.report.findings import Gatherer
     from pnml.runtime.progress import terminal_bar
-    from pnml.tables.scoring import check_names, with_scores
+    from pnml.tables.score_columns import check_names, with_scores
 
     check_share("--coverage", coverage, or_one=False)
     check_share("--level", level, or_one=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def table_model(path: str, new: str) -> TableModel:
-    """The model of a table in the file `path`; `new` is the table, to detect swapped arguments."""
+    """The model of a table to be scored, in the file `path`; `new` detects swapped arguments."""
     from pnml.errors import InputError
     from pnml.models.model_file import read
     from pnml.readers.file_kind import is_model_file
@@ -38,12 +38,12 @@ def table_model(path: str, new: str) -> TableModel:
 
 
 def title(model: str, table: str) -> str:
-    """Title of a report."""
+    """Title of what is said about a scored table."""
     return f"{Path(table).name} by {Path(model).name}"
 
 
 def words(findings: Findings) -> list[Any]:
-    """The findings in sentences, and a table of the groups."""
+    """What is said of a scored table: the findings in sentences, and a table of the groups."""
     from pnml.report.verdict import sentences
 
     table = _side_by_side(findings)
@@ -70,7 +70,7 @@ def _side_by_side(findings: Findings) -> Table | None:
 
 
 def document(findings: Findings) -> dict[str, Any]:
-    """The findings as JSON values."""
+    """The findings about a scored table as JSON values."""
     from pnml.report.verdict import sentences
 
     return {
@@ -88,12 +88,12 @@ def document(findings: Findings) -> dict[str, Any]:
 
 
 def timing(findings: Findings, seconds: float) -> dict[str, Any]:
-    """Seconds and rows per second, as JSON values."""
+    """Seconds and rows per second of a scored table, as JSON values."""
     return {"seconds": round(seconds, 3), "rows_per_second": round(findings.rows / seconds)}
 
 
 def speed(findings: Findings, seconds: float) -> str:
-    """Seconds and rows per second, in words."""
+    """Seconds and rows per second of a scored table, in words."""
     from pnml.report.formats import count
 
     rows = count(findings.rows, "row")

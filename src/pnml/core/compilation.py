@@ -7,7 +7,7 @@ from typing import Any
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function compiled, and cached on disk where numba may write.
+    """The function compiled by numba, and cached on disk where numba may write.
 
     The caller is imported only where numba is installed.
     """

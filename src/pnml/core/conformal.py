@@ -17,12 +17,12 @@ _BLOCK_PAIRS = 2**20
 
 
 def split_scores(residuals: FloatArray, regrets: FloatArray) -> FloatArray:
-    """Sorted scores |y − ŷ|/√K of rows held back, (n,). Eq. (C1)."""
+    """Conformal scores |y − ŷ|/√K of rows held back, sorted, (n,). Eq. (C1)."""
     return np.sort(np.abs(residuals) * np.exp(-regrets / 2))
 
 
 def split_distribution(mean: FloatArray, regrets: FloatArray, scores: FloatArray) -> Tabulated:
-    """Labels that scatter as the scores did; its intervals are ŷ ± q̂√K. Eqs. (C1) and (C3).
+    """Split-conformal labels: scattered as the scores; intervals ŷ ± q̂√K. Eqs. (C1) and (C3).
 
     >>> dist = split_distribution(np.zeros(1), np.zeros(1), np.arange(1.0, 20.0))
     >>> dist.interval(0.9)
@@ -39,7 +39,7 @@ def _rank(n: int, coverage: float) -> int:
 
 @dataclass(frozen=True)
 class RidgeFolds:
-    """Leave-one-out fits of ridge regression, as corrections of the fit to all rows. Eq. (C2)."""
+    """Leave-one-out fits of ridge for conformal intervals, from the fit to all rows. Eq. (C2)."""
 
     spectrum: Spectrum
     alpha: float

@@ -11,7 +11,7 @@ from pnml.core.geometry.spectrum import Spectrum
 
 
 def regret(leverage: Array) -> Array:
-    """Regret of each row, in nats. Eq. (R1).
+    """Regret of each row under Gaussian noise, in nats. Eq. (R1).
 
     Γ(x) = log ∫ p(y | x; θ̂(x, y)) dy = log(1 + κ), with κ the leverage of Eq. (S2).
 
@@ -22,7 +22,7 @@ def regret(leverage: Array) -> Array:
 
 
 def spread(leverage: Array) -> Array:
-    """Standard deviation of the pNML prediction, in units of the noise's. Eq. (R2).
+    """Standard deviation of the pNML prediction under Gaussian noise, in its units. Eq. (R2).
 
     The genie's residual is the learner's divided by K = 1 + κ, so the density of the label is
     K times as wide: the standard deviation, not the variance, is multiplied by K.
@@ -31,7 +31,7 @@ def spread(leverage: Array) -> Array:
 
 
 def bayes_spread(leverage: Array) -> Array:
-    """Standard deviation of the Bayesian prediction under the ridge prior. Eq. (R3)."""
+    """Standard deviation of Bayes under Gaussian noise and a ridge prior. Eq. (R3)."""
     return array_namespace(leverage).sqrt(1.0 + leverage)
 
 
@@ -42,7 +42,7 @@ def kernel_leverage(prior: Array, explained: Array, alpha: float) -> Array:
 
 
 def predictive(spectrum: Spectrum, X: FloatArray, alpha: float, noise_variance: float) -> Normal:
-    """Distribution of the labels of rows: the ridge fit, K times the noise. Eq. (R2)."""
+    """Gaussian distribution of the labels of rows: the ridge fit, K times the noise. Eq. (R2)."""
     leverage = spectrum.leverage(X, alpha)
     std = np.sqrt(noise_variance) * spread(leverage)
     return Normal(spectrum.fitted(X, alpha), std, regret(leverage))

@@ -70,7 +70,7 @@ class KernelMatrix:
 
 
 def explained_by_root(R: FloatArray, k: FloatArray) -> FloatArray:
-    """kᵀRᵀRk of centred kernels k (m, n). It equals `KernelMatrix.explained`."""
+    """Part kᵀRᵀRk that a kernel matrix explains of k (m, n), as `KernelMatrix.explained`."""
     product: FloatArray = blas.dtrmm(1.0, R, k.T)
     explained: FloatArray = np.einsum("ij,ij->j", product, product)
     return explained

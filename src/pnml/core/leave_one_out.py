@@ -26,7 +26,7 @@ _BLOCK_NUMBERS = 2**17
 
 @dataclass(frozen=True)
 class Folds:
-    """One fold per row and penalty, (n, L) arrays. Eq. (V1).
+    """Leave-one-out folds, one per row and penalty, (n, L) arrays. Eq. (V1).
 
     Of a row of weight w ≥ 1 one copy is left out; of a lighter row, all of it.
     """
@@ -114,7 +114,7 @@ FoldBlocks = Iterable[Folds]
 
 @dataclass(frozen=True)
 class Learner:
-    """Quantities of one learner on its folds; every function returns (n, L) arrays. Eq. (V2)."""
+    """Leave-one-out of one learner; every function returns (n, L) arrays. Eq. (V2)."""
 
     residual: Callable[[Folds], FloatArray]  # y − mean
     square: Callable[[Folds], FloatArray]  # residual² / ratio, ratio = variance / noise variance
@@ -218,7 +218,7 @@ class Path:
 def pooled(
     blocks: FoldBlocks, learner: Learner, noise_variance: float | None, floor: float
 ) -> Path:
-    """Loss of one learner pooled over all rows; the noise is the same for every row. Eq. (V2).
+    """Leave-one-out loss of one learner pooled over all rows, with one noise. Eq. (V2).
 
     Where `noise_variance` is None it is the pooled optimum at each penalty, but at least `floor`.
     The optimum of each row alone would be no estimate: most of those sit at the ends of the grid.
@@ -271,7 +271,7 @@ class LeaveOneOut:
 def leave_one_out(
     blocks: FoldBlocks, learner: Learner, noise_variance: float, path: Path | None = None
 ) -> LeaveOneOut:
-    """Residual, spread, regret and log-loss of every row at one penalty (L = 1)."""
+    """Leave-one-out residual, spread, regret and log-loss of rows at one penalty (L = 1)."""
     parts = []
     for folds in blocks:
         log_variance = np.log(noise_variance) + learner.log_ratio(folds)[:, 0]
@@ -294,7 +294,7 @@ def leave_one_out(
 def folds_of(
     spectrum: Spectrum, X: FloatArray, y: FloatArray, weights: FloatArray, alphas: FloatArray
 ) -> FoldBlocks:
-    """Folds of training rows X (n, d), y (n,), weights (n,), in blocks of bounded size."""
+    """Leave-one-out folds of rows X (n, d), y (n,), weights (n,), in bounded blocks."""
     step = max(64, _BLOCK_NUMBERS // max(len(alphas), X.shape[1]))
     h, z = np.sqrt(spectrum.h2), spectrum.z[:, 0]
     for start in range(0, len(X), step):

@@ -13,7 +13,7 @@ from pnml.core.geometry.spectrum import Spectrum
 
 @dataclass(frozen=True)
 class RidgeTerms:
-    """The scalars of each row that define the luckiness learner. Eq. (L1)."""
+    """Terms of luckiness under ridge: the scalars of each row that define it. Eq. (L1)."""
 
     fit: FloatArray  # (n,)  xᵀθ_λ
     leverage: FloatArray  # (n,)  K − 1
@@ -41,7 +41,7 @@ class RidgeTerms:
 
 
 def regret(terms: RidgeTerms, noise_variance: float) -> FloatArray:
-    """Regret relative to the weight of the ridge fit, in nats, never negative. Eq. (L3)."""
+    """Regret by luckiness, relative to the ridge fit's weight, in nats, at least 0. Eq. (L3)."""
     with np.errstate(invalid="ignore", over="ignore"):
         shift = terms.pull**2 / (2 * noise_variance * (1 + terms.spread))
         gain = np.log1p(terms.leverage) - 0.5 * np.log1p(terms.spread)
@@ -49,7 +49,7 @@ def regret(terms: RidgeTerms, noise_variance: float) -> FloatArray:
 
 
 def predictive(spectrum: Spectrum, X: FloatArray, alpha: float, noise_variance: float) -> Normal:
-    """Distribution of the labels: shifted, and between Bayes and pNML in width. Eq. (L2)."""
+    """Distribution of labels by luckiness: shifted, between Bayes and pNML in width. Eq. (L2)."""
     terms = RidgeTerms.of(spectrum, X, alpha)
     K, thin = 1 + terms.leverage, 1 + terms.spread
     lost = np.isinf(K)  # outside the span at alpha = 0

@@ -14,7 +14,7 @@ _EXPONENTS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 
 
 class Ranking:
-    """Conformal p-value of each new score among the earlier ones. Eq. (W1).
+    """Ranks that feed a martingale: conformal p-value of each new score. Eq. (W1).
 
     While the scores are exchangeable, the numbers are independent and uniform for any distribution
     of scores; this also holds if a full pool discards a random score, Eq. (W2).
@@ -45,7 +45,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Wealth:
-    """Wealth of bets on small ranks, for every possible row of the change.
+    """Wealth of a martingale that bets on small ranks, for every row of the change.
 
     >>> start = Wealth.at_start()
     >>> calm = start.after(np.linspace(0.05, 0.95, 40))

@@ -11,7 +11,7 @@ from pnml.core.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Ranges:
-    """The two smallest and the two largest training values of each column. They add. Eq. (T17)."""
+    """Ranges of columns: the two smallest and largest training values. They add. Eq. (T17)."""
 
     lowest: FloatArray  # (2, q)  +inf where there are fewer values
     highest: FloatArray  # (2, q)  −inf where there are fewer values

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pnml.core import leave_one_out
 from pnml.core.arrays import FloatArray
-from pnml.core.leave_one_out import FoldBlocks, Learner, LeaveOneOut
+from pnml.core.leave_one_out import FoldBlocks, Learner, LeaveOneOut, Path
+
+FoldsAt = Callable[[FloatArray], FoldBlocks]  # the folds of a target at some penalties
 
 _PENALTIES = 100
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The penalty and the noise in use, and the leave-one-out results at them."""
+    """The selected penalty and noise, and the leave-one-out results at them."""
 
     alpha: float
     noise_variance: float
@@ -25,7 +27,7 @@ class Choice:
 
 
 def select(
-    folds: Callable[[FloatArray], FoldBlocks],
+    folds: FoldsAt,
     learner: Learner,
     alpha: float | None,
     noise_variance: float | None,
@@ -35,7 +37,7 @@ def select(
     floor: float,
     exact_noise: Callable[[float], float] | None = None,
 ) -> Choice:
-    """Choose each setting that is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
+    """Select each setting that is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
 
     The penalty has the smallest loss. If the class `interpolates` the rows, so that the loss hardly
     depends on small penalties, it is the cautious one.
@@ -45,14 +47,8 @@ def select(
     """
     path = None
     if alpha is None:
-        path = leave_one_out.pooled(
-            folds(penalties(h2, interpolates)), learner, noise_variance, floor
-        )
-        best = path.best()
-        if interpolates:
-            at = folds(path.alphas[[best]])
-            loo = leave_one_out.leave_one_out(at, learner, float(path.noise_variance[best]))
-            best = path.cautious(loo.standard_error)
+        settings = [(folds, noise_variance, floor)]
+        path, best = shared_penalty(settings, learner, penalties(h2, interpolates), interpolates)
         alpha = float(path.alphas[best])
     if noise_variance is None and exact_noise is not None:
         noise_variance = max(exact_noise(alpha), floor)
@@ -63,8 +59,37 @@ def select(
     return Choice(alpha, noise_variance, loo)
 
 
+def shared_penalty(
+    targets: Sequence[tuple[FoldsAt, float | None, float]],
+    learner: Learner,
+    alphas: FloatArray,
+    interpolates: bool,
+) -> tuple[Path, int]:
+    """The mean loss of some targets along a path of penalties, and the place of the best. Eq. (V3).
+
+    Each target has its folds, its noise variance (None: the pooled optimum) and the least of those.
+    """
+    paths = [
+        leave_one_out.pooled(folds(alphas), learner, noise, floor)
+        for folds, noise, floor in targets
+    ]
+    loss = np.mean([path.log_loss for path in paths], axis=0)
+    path = replace(paths[0], log_loss=loss)
+    best = path.best()
+    if interpolates:
+        left_out = [
+            leave_one_out.leave_one_out(
+                folds(alphas[[best]]), learner, float(own.noise_variance[best])
+            )
+            for (folds, _, _), own in zip(targets, paths, strict=True)
+        ]
+        losses = np.mean([loo.log_losses for loo in left_out], axis=0)
+        best = path.cautious(replace(left_out[0], log_losses=losses).standard_error)
+    return path, best
+
+
 def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:
-    """Grid of penalties from negligible to dominant, in the units of the spectrum."""
+    """Penalties to select from: negligible to dominant, in the units of the spectrum."""
     largest = float(h2.max(initial=0.0)) or 1.0
     smallest = min(float(h2.min(initial=np.inf)), largest)
     # interpolation goes on until the noise meets its floor, but below round-off folds are noise
@@ -73,7 +98,7 @@ def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:
 
 
 def some_rows(n: int, most: int) -> npt.NDArray[np.intp]:
-    """Up to `most` of n rows, drawn with a fixed seed: tables are often sorted."""
+    """Up to `most` of n rows to select by, drawn with a fixed seed: tables are often sorted."""
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, size=most, replace=False))

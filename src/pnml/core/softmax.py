@@ -27,7 +27,7 @@ _BLOCK_NUMBERS = 2**14
 
 @dataclass(frozen=True)
 class Categorical:
-    """pNML probabilities of the label of each row, and its regret."""
+    """Softmax pNML probabilities of the label of each row, and its regret."""
 
     log_prob: Array  # (n, C)  nats; the exponentials of a row sum to one
     regret: Array  # (n,)  nats
@@ -39,7 +39,7 @@ class Categorical:
 
 
 def log_softmax(logits: Array) -> Array:
-    """Log-probabilities of the classes, in float64, from logits of any float dtype.
+    """Softmax: log-probabilities of the classes, in float64, from logits of any dtype.
 
     >>> log_softmax(np.array([[1e4, 0.0]]))
     array([[     0., -10000.]])
@@ -51,7 +51,7 @@ def log_softmax(logits: Array) -> Array:
 
 
 def sigmoid_log_probs(logits: Array) -> Array:
-    """Log-probabilities (n, L, 2) of no and yes for each of L labels, from logits (n, L)."""
+    """Softmax of no and yes: log-probabilities (n, L, 2) of L labels, from logits (n, L)."""
     z = _float64(logits)
     xp = array_namespace(z)
     tail = xp.log1p(xp.exp(-xp.abs(z)))
@@ -61,7 +61,7 @@ def sigmoid_log_probs(logits: Array) -> Array:
 
 
 def pull(leverage: Array) -> Array:
-    """Share κ/(1 + κ) of the genie's step towards its label; 1 for infinite leverage. Eq. (F1).
+    """Share κ/(1 + κ) of the softmax genie's step; 1 for infinite leverage. Eq. (F1).
 
     >>> pull(np.array([0.0, 1.0, np.inf]))
     array([0. , 0.5, 1. ])
@@ -74,7 +74,7 @@ def pull(leverage: Array) -> Array:
 
 
 def regret(log_p: Array, leverage: Array) -> Array:
-    """Regret of each row in nats: 0 ≤ Γ ≤ log((C+1)/2). Eq. (F3).
+    """Regret of each row of softmax probabilities, in nats: 0 ≤ Γ ≤ log((C+1)/2). Eq. (F3).
 
     Γ = log Σ_i genie_i, computed from the gain of each genie: a Γ of 1e-15 keeps all its digits.
 
@@ -91,12 +91,12 @@ def regret(log_p: Array, leverage: Array) -> Array:
 
 
 def genie_log_probs(log_p: Array, leverage: Array) -> Array:
-    """Log-probability of each class by the genie that is given this label. Eq. (F2)."""
+    """Log-probability of each class by the softmax genie given this label. Eq. (F2)."""
     return _Genies.of(_float64(log_p), _float64(leverage)).log_probs
 
 
 def predictive(log_p: Array, leverage: Array) -> Categorical:
-    """The pNML probabilities of the classes, and the regret. Eq. (F4).
+    """The pNML probabilities of softmax classes, and the regret. Eq. (F4).
 
     >>> predictive(np.log([[0.9, 0.1]]), np.array([np.inf])).prob.round(3)
     array([[0.633, 0.367]])
@@ -112,7 +112,7 @@ def predictive(log_p: Array, leverage: Array) -> Categorical:
 
 
 def sigmoid_regret(logits: Array, leverage: Array) -> Array:
-    """Regret (n,) of rows with L independent yes-or-no labels, from logits (n, L). Eq. (F5).
+    """Regret (n,) of L yes-or-no labels, each a softmax of two, from logits (n, L). Eq. (F5).
 
     The labels share the leverage of their row, and their regrets add up.
     """

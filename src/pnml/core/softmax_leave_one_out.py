@@ -17,7 +17,7 @@ from pnml.core.trust import DEFAULT_LEVEL, Reference
 
 @dataclass(frozen=True)
 class LabelsLeftOut:
-    """Training rows, each scored by the other rows. All arrays are (n,). Eq. (F6)."""
+    """Leave-one-out of a softmax classifier: rows scored by the others, (n,). Eq. (F6)."""
 
     # Without a penalty, infinite for a row that alone determines a direction.
     leverages: Annotated[FloatArray, "n"]
@@ -28,7 +28,8 @@ class LabelsLeftOut:
     @property
     def log_loss(self) -> float:
         """Mean log-loss over the rows, in nats."""
-        return float(self.weights @ self.log_losses / self.weights.sum())
+        losses = np.where(self.weights > 0, self.log_losses, 0.0)  # an infinite one may not count
+        return float(self.weights @ losses / self.weights.sum())
 
     @property
     def reference(self) -> Reference:
@@ -50,7 +51,7 @@ def leave_labels_out(
     leverages: FloatArray,
     weights: FloatArray,
 ) -> LabelsLeftOut:
-    """Regret and log-loss of rows with log-probabilities (n, C) and labels (n,) counted from 0."""
+    """Leave-one-out regret and log-loss by softmax of log-probabilities (n, C) and labels."""
     dist = softmax.predictive(log_p, leverages)
     losses = -dist.log_prob[np.arange(len(labels)), labels]
     return LabelsLeftOut(leverages, dist.regret, losses, weights)
@@ -59,7 +60,7 @@ def leave_labels_out(
 def left_out_leverages(
     spectrum: Spectrum, X: FloatArray, weights: FloatArray, alpha: float
 ) -> FloatArray:
-    """Leave-one-out leverage (n,) of each training row. Eq. (F6)."""
+    """Leave-one-out leverage (n,) of each training row of a softmax classifier. Eq. (F6)."""
     out = np.empty(len(X))
     kept = spectrum.h2 / (spectrum.h2 + alpha)
     no_target = np.zeros(len(kept))

@@ -107,13 +107,17 @@ class Reference:
         )
 
     def _shared(self, level: float, excesses: FloatArray) -> Thresholds:
-        """Thresholds at one quantile, chosen so that a share `level` of the rows passes both."""
+        """Thresholds at one quantile, chosen so that a share `level` of the rows passes all."""
         weights = np.ones(len(self.regrets)) if self.weights is None else self.weights
-        counts = np.isfinite(self.regrets) & np.isfinite(excesses) & (weights > 0)
-        regrets, beyond, w = self.regrets[counts], excesses[counts], weights[counts]
-        ranks = np.maximum(_ranks(regrets, w), _ranks(beyond, w))
-        at = _quantile(ranks, level, w)
-        return Thresholds(_largest(regrets[ranks <= at]), excess=_largest(beyond[ranks <= at]))
+        tests = [self.regrets, excesses]
+        if self.leverages is not None:
+            tests.append(self.leverages)
+        counts = np.all(np.isfinite(tests), axis=0) & (weights > 0)
+        values, w = [test[counts] for test in tests], weights[counts]
+        ranks = np.max([_ranks(test, w) for test in values], axis=0)
+        passes = ranks <= _quantile(ranks, level, w)
+        regret, excess, *leverage = (_largest(test[passes]) for test in values)
+        return Thresholds(regret, leverage[0] if leverage else np.inf, excess)
 
     def trusted_share(self, level: float = DEFAULT_LEVEL) -> float:
         """Share of the training rows that are trusted themselves, each left out."""
@@ -130,10 +134,10 @@ def _quantile(values: FloatArray, level: float, weights: FloatArray) -> float:
 
 
 def _ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Share of the weight of values that are not larger, for each value."""
+    """Share of the weight of values that are smaller, for each value; equal values share it."""
     order, place = np.unique(values, return_inverse=True)
-    below = np.cumsum(np.bincount(place, weights, len(order)))
-    out: FloatArray = (below / weights.sum())[place]
+    mass = np.bincount(place, weights, len(order))
+    out: FloatArray = ((np.cumsum(mass) - mass) / weights.sum())[place]
     return out
 
 

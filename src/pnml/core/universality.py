@@ -19,14 +19,14 @@ _LOG_ROOT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 class LabelEnvelope(NamedTuple):
-    """Class probabilities of the envelope of several model classes, and its log-normaliser."""
+    """Universal class probabilities: envelope of several model classes, and its normaliser."""
 
     log_prob: FloatArray  # (n, C)
     log_mass: FloatArray  # (n,)  log Z in nats
 
 
 def envelope(means: FloatArray, stds: FloatArray, regrets: FloatArray) -> PiecewiseLogQuadratic:
-    """Distribution proportional to the largest of m normal densities, row by row. Eq. (U1).
+    """Universal distribution, proportional to the largest of m normal densities. Eq. (U1).
 
     All arguments are (T, m). A class with an infinite std has no density and takes no part. The
     regret is the expected one to the genie of the class that explains the label best, Eq. (U4).
@@ -52,7 +52,7 @@ def envelope(means: FloatArray, stds: FloatArray, regrets: FloatArray) -> Piecew
 
 
 def class_shares(means: FloatArray, stds: FloatArray) -> FloatArray:
-    """Probability, under the envelope, of the labels that each class explains best. Eq. (U5).
+    """Probability, by the universal envelope, of labels each class explains best. Eq. (U5).
 
     Of shape (T, m), each row with sum 1. Equal classes share alike, and so do all where no class
     has a density.
@@ -65,7 +65,7 @@ def class_shares(means: FloatArray, stds: FloatArray) -> FloatArray:
 
 
 def label_envelope(log_q: FloatArray) -> LabelEnvelope:
-    """Probabilities proportional to the largest that any of m classes gives a label. Eq. (U6).
+    """Universal probabilities, proportional to the largest m classes give a label. Eq. (U6).
 
     Log-probabilities (m, n, C) of m model classes, for n rows and C labels. The price log Z lies
     between 0, where the classes agree, and log min(m, C).
@@ -81,7 +81,7 @@ def label_envelope(log_q: FloatArray) -> LabelEnvelope:
 
 
 def label_shares(log_q: FloatArray) -> FloatArray:
-    """Probability, under the envelope, of the labels that each class explains best. Eq. (U7).
+    """Universal envelope of labels: probability of those each class explains best. Eq. (U7).
 
     Of shape (n, m), each row with sum 1, from log-probabilities (m, n, C). Classes that give a
     label the same probability share it alike.
@@ -135,7 +135,7 @@ def _close(values: FloatArray, stds: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def crossings(means: FloatArray, stds: FloatArray) -> FloatArray:
-    """Labels at which two of a row's normal densities are equal, (T, m(m−1)). Eq. (U3).
+    """Labels (T, m(m−1)) where densities of a universal envelope are equal. Eq. (U3).
 
     NaN where a pair crosses once only, or is equal, or one of it has no density.
     """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,8 +18,10 @@ from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram
-from pnml.errors import InputError
+from pnml.errors import ConditionWarning, InputError
 from pnml.estimators.base import ClassifierBase
+from pnml.estimators.cross_fitting import out_of_fold_log_probabilities
+from pnml.estimators.fit_params import FitParams
 from pnml.estimators.gram_classifier import fitted_inside, sampled_step, without_targets
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
 from pnml.estimators.registry import register
@@ -28,9 +33,10 @@ from pnml.estimators.validation import (
 )
 from pnml.estimators.wrapped import check_table, feature_names, fit_wrapped
 from pnml.learners.feature_geometry import FeatureGeometry, to_unit_norm
-from pnml.learners.last_step import LastStep, unfrozen
+from pnml.learners.last_step import LastStep, is_frozen, unfrozen
 from pnml.learners.logistic_refit import LogisticRefit
 from pnml.learners.one_step import OneStep, Training
+from pnml.runtime.checks import is_whole
 
 # Penalty if the classifier has none: a millionth of the squared column norms. Eq. (F7).
 _SMALL = 1e-6
@@ -67,6 +73,16 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
     tol : float, default=1e-4
         Largest error of a regret in nats that ``method="refit"`` may leave. Rows where it cannot
         be reached are counted in a warning.
+    cv : int, cross-validation splitter or "prefit", default=5
+        Folds by which ``method="analytic"`` learns how sure the classifier is of rows that it has
+        not seen, for the threshold of ``trusted``: five more fits. A number means that many
+        shuffled folds, with a share of each class. Linear classifiers (with a ``coef_``) and naive
+        Bayes are as sure of training rows as of others and are fitted once, whatever `cv`. A frozen
+        classifier cannot be fitted again: unless it is one of these, rows are trusted by their
+        leverage alone, with a warning; ``"prefit"`` says that it was *not* trained on the rows of
+        ``fit``, so that its probabilities of them may be used as they are.
+    random_state : int, RandomState or None, default=0
+        Seed of the folds.
 
     Attributes
     ----------
@@ -74,8 +90,10 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
     classes_ : labels (C,), in the order of the columns of ``predict_proba``
     alpha_ : the penalty in use, in the units of ``spectrum_``
     spectrum_ : the geometry of the training rows
-    loo_ : leave-one-out leverages, regrets and log-losses; with ``method="refit"`` a `LogisticPNML`
-        of at most 200 rows, computed on first use
+    loo_ : left-out leverages, regrets and log-losses of the training rows, the last two by the
+        probabilities of the folds, where there are any; with ``method="refit"`` a `LogisticPNML` of
+        at most 200 rows, computed on first use. Where a frozen classifier may recall the rows, the
+        regrets are ``log C``, which no regret passes
     explain_names_ : names of the columns of ``explain``, the features that the last step sees
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -108,14 +126,18 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         alpha: Any = "auto",
         normalize: bool = False,
         tol: float = 1e-4,
+        cv: Any = 5,
+        random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.alpha = alpha
         self.normalize = normalize
         self.tol = tol
+        self.cv = cv
+        self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the classifier and learn the geometry of its rows.
 
         Parameters
@@ -125,6 +147,8 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
             Labels of at least two classes: numbers, text or booleans.
         sample_weight : array-like of shape (n,), optional
             How many copies of each row to count, where the classifier can count them.
+        groups : array-like of shape (n,), optional
+            Passed to the splitter `cv`.
         """
         kind = self._check_settings()
         estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
@@ -135,16 +159,17 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         refuse_one_class(labels if weights is None else labels[weights > 0])
         self.estimator_ = fit_wrapped(estimator, given, labels, weights)
         step = LastStep.of(self.estimator_, given, rows)
-        features = to_unit_norm(step.values) if self.normalize else step.values
-        alpha, unit_columns = self._penalty(step)
-        factor = Factor.of(features, np.zeros((len(features), 0)), weights)
-        spectrum = Spectrum.of_factor(
-            factor, intercept=not self.normalize, unit_columns=unit_columns
-        )
-        geometry = FeatureGeometry(spectrum, alpha, bool(self.normalize))
-        counts = np.ones(len(features)) if weights is None else weights
+        geometry = self._geometry(step, weights)
+        counts = np.ones(len(labels)) if weights is None else weights
         at = positions(labels, self.classes_)
         training = Training(self.estimator_, geometry, step, at, counts, float(self.tol))
+        if is_frozen(self.estimator_):
+            training = self._frozen(training)
+        elif self.method == "analytic" and not step.is_rigid:
+            params = FitParams.plain(weights, groups)
+            folds = (params, self.cv, self.random_state, self.classes_)
+            log_prob = out_of_fold_log_probabilities(self.estimator, given, labels, *folds)
+            training = replace(training, log_prob=log_prob)
         self.learner_ = kind.of(training)
         return self
 
@@ -173,7 +198,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         spectrum.warn_if_lossy(alpha, step.values)
         geometry = FeatureGeometry(spectrum, alpha, normalize=False)
         training = Training(inside, geometry, step, places, counts, float(self.tol))
-        self.learner_ = kind.of(training)
+        self.learner_ = kind.of(self._frozen(training))
         return self
 
     @property
@@ -216,6 +241,28 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
             )
         return X, None
 
+    def _geometry(self, step: LastStep, weights: FloatArray | None) -> FeatureGeometry:
+        features = to_unit_norm(step.values) if self.normalize else step.values
+        alpha, unit_columns = self._penalty(step)
+        factor = Factor.of(features, np.zeros((len(features), 0)), weights)
+        spectrum = Spectrum.of_factor(
+            factor, intercept=not self.normalize, unit_columns=unit_columns
+        )
+        return FeatureGeometry(spectrum, alpha, bool(self.normalize))
+
+    def _frozen(self, training: Training) -> Training:
+        """Rows of a frozen classifier, which says too little of rows that it may recall."""
+        if self.cv == "prefit" or self.method == "refit" or training.step.is_rigid:
+            return training
+        warnings.warn(
+            f"The frozen {type(training.step.classifier).__name__} may recall the rows of fit, so "
+            "their regrets are no measure for others and rows are trusted by their leverage alone; "
+            'pass rows that it was not trained on and cv="prefit", or the classifier unfrozen.',
+            ConditionWarning,
+            stacklevel=3,
+        )
+        return replace(training, recalled=True)
+
     def _penalty(self, step: LastStep) -> tuple[float, bool]:
         """The penalty, and whether it applies to columns scaled to unit norm. Eq. (F7)."""
         own = None if self.normalize else step.ridge()
@@ -240,6 +287,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
                 "above 0, for instance tol=1e-4."
             )
         check_flag("normalize", self.normalize)
+        self._check_folds()
         automatic = isinstance(self.alpha, str) and self.alpha == "auto"
         if not automatic and (not is_number(self.alpha) or self.alpha < 0):
             raise InputError(
@@ -247,6 +295,21 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
                 '"auto"; pass alpha="auto" to have it follow the classifier.'
             )
         return kind
+
+    def _check_folds(self) -> None:
+        number = isinstance(self.cv, Real) and not is_whole(self.cv, 2)
+        if number or (isinstance(self.cv, str) and self.cv != "prefit"):
+            raise InputError(
+                f"cv is {self.cv!r}, but it must be a number of folds from 2 on, a splitter of "
+                'scikit-learn or "prefit"; pass one of them.'
+            )
+        if isinstance(self.cv, str) and not is_frozen(self.estimator):
+            kind = LogisticRegression if self.estimator is None else type(self.estimator)
+            raise InputError(
+                'cv="prefit" says that the classifier was trained on other rows, but '
+                f"{kind.__name__} will be trained on these; put the fitted one in "
+                "a sklearn.frozen.FrozenEstimator, or pass a number of folds."
+            )
 
 
 register(

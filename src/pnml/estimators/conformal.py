@@ -43,7 +43,7 @@ def _has_distribution(model: ConformalRegressor) -> bool:
 
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    """Intervals that cover at the stated rate for any noise, if the rows are exchangeable.
+    """Conformal regressor: intervals of stated coverage for any noise, if rows are exchangeable.
 
     Parameters
     ----------

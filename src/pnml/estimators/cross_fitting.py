@@ -1,51 +1,163 @@
-"""Errors of a model on rows that it was not trained on."""
+"""What a model says of rows that it was not trained on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import KFold, PredefinedSplit, check_cv
+from sklearn.utils import _safe_indexing, check_random_state
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.estimators.wrapped import fit_wrapped
+from pnml.estimators.fit_params import FitParams
+from pnml.estimators.labels import positions
+from pnml.learners.last_step import last_of, log_probabilities
 from pnml.runtime.checks import is_whole
+
+Indices = npt.NDArray[np.intp]
+Split = tuple[Indices, Indices]  # rows to fit, and rows to ask about
 
 
 def out_of_fold_errors(
     model: Any,
     X: Any,
     y: FloatArray,
-    weights: FloatArray | None,
+    params: FitParams,
     cv: Any,
-    groups: Any,
     random_state: Any,
 ) -> FloatArray:
     """Absolute errors (n,), each of a clone of the model fitted without the row's fold."""
+    if _is_number_of_folds(cv, len(y)):
+        cv = KFold(int(cv), shuffle=True, random_state=random_state)
     predictions = np.full(len(y), np.nan)
-    for train, test in _splitter(cv, len(y), random_state).split(X, y, groups):
-        train_weights = None if weights is None else weights[train]
-        part = fit_wrapped(clone(model), _safe_indexing(X, train), y[train], train_weights)
-        predicted = part.predict(_safe_indexing(X, test))
+    splits = check_cv(cv).split(X, y, **params.to_splitter)
+    for train, test in _every_row_tested(splits, len(y)):
+        with _told_of_fold(model):
+            part = params.fit_at(clone(model), X, y, train)
+            predicted = part.predict(_safe_indexing(X, test))
         predictions[test] = np.asarray(predicted, dtype=float).ravel()
-    if np.isnan(predictions).any():
-        raise InputError(
-            "The splitter cv leaves some rows out of every test fold, so their errors are not "
-            "known; pass one that tests every row, such as KFold."
-        )
     errors: FloatArray = np.abs(y - predictions)
     return errors
 
 
-def _splitter(cv: Any, rows: int, random_state: Any) -> Any:
+def out_of_fold_log_probabilities(
+    model: Any,
+    X: Any,
+    labels: npt.NDArray[Any],
+    params: FitParams,
+    cv: Any,
+    random_state: Any,
+    classes: npt.NDArray[Any],
+) -> FloatArray:
+    """Log-probabilities (n, C), each row's by a clone of the model fitted without the row's fold.
+
+    A number of folds deals out the rows of each class in turn, so that a class with fewer rows than
+    folds has at most one in each; rows of weight 0 are dealt out by themselves and change nothing
+    for the others. A class that no row of positive weight is left of in a fit has probability 0
+    there.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, labels = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]), np.array(list("aaabbb"))
+    >>> folds = FitParams.plain(), 3, 0, np.unique(labels)
+    >>> out_of_fold_log_probabilities(GaussianNB(), X, labels, *folds).argmax(axis=1)
+    array([0, 0, 0, 1, 1, 1])
+    """
+    out = np.full((len(labels), len(classes)), -np.inf)
+    folds = _class_folds(X, labels, params, cv, random_state)
+    for cells, log_p in _answers(model, X, labels, params, folds, classes):
+        out[cells] = log_p
+    return out
+
+
+def _answers(
+    model: Any,
+    X: Any,
+    labels: npt.NDArray[Any],
+    params: FitParams,
+    folds: Iterable[Split],
+    classes: npt.NDArray[Any],
+) -> Iterator[tuple[Any, FloatArray]]:
+    """Answers of a clone fitted without each fold, and the rows and classes that they are of."""
+    for train, test in folds:
+        alone = len(np.unique(labels[train][params.counts(len(labels))[train]])) == 1
+        inside = DummyClassifier() if alone else clone(model)  # which may want two classes
+        with _told_of_fold(model):
+            part = params.fit_at(inside, X, labels, train)
+            answer = log_probabilities(part, _safe_indexing(X, test))
+        yield np.ix_(test, positions(part.classes_, classes)), answer
+
+
+def _class_folds(
+    X: Any,
+    labels: npt.NDArray[Any],
+    params: FitParams,
+    cv: Any,
+    random_state: Any,
+) -> Iterator[Split]:
+    """Splits of rows; a number of folds gives each its share of every class."""
+    counted = params.counts(len(labels))
+    if _is_number_of_folds(cv, int(counted.sum())):
+        cv = PredefinedSplit(_dealt_out(labels, counted, int(cv), random_state))
+    splits = check_cv(cv, labels, classifier=True).split(X, labels, **params.to_splitter)
+    return _every_row_tested(splits, len(labels))
+
+
+def _dealt_out(
+    labels: npt.NDArray[Any], counted: npt.NDArray[np.bool_], folds: int, random_state: Any
+) -> Indices:
+    """The fold of each row: shuffled, sorted by class, and dealt out one by one."""
+    fold = np.empty(len(labels), dtype=np.intp)
+    random = check_random_state(random_state)
+    for rows in (np.flatnonzero(counted), np.flatnonzero(~counted)):
+        order = random.permutation(rows)
+        order = order[np.argsort(labels[order], kind="stable")]
+        fold[order] = np.arange(len(order)) % folds
+    return fold
+
+
+@contextmanager
+def _told_of_fold(model: Any) -> Iterator[None]:
+    """Turn a model's error on a fold into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        text = str(error).split("\n")[0].rstrip(".")
+        raise InputError(
+            f"{type(last_of(model)).__name__} cannot be fitted without the rows of one fold and "
+            f"then asked about them: {text}; pass another cv, steps that take values unseen in "
+            "training, or the fitted model in a FrozenEstimator."
+        ) from error
+
+
+def _every_row_tested(splits: Iterable[Split], rows: int) -> Iterator[Split]:
+    """The splits; raises after the last one if a row was in none of their test folds."""
+    tested = np.zeros(rows, dtype=bool)
+    for train, test in splits:
+        tested[test] = True
+        yield train, test
+    if not tested.all():
+        raise InputError(
+            "The splitter cv leaves some rows out of every test fold, so what the model says of "
+            "them without having seen them is not known; pass one that tests every row, such as "
+            "KFold."
+        )
+
+
+def _is_number_of_folds(cv: Any, rows: int) -> bool:
+    """Whether `cv` is a number and not a splitter; refuses one that `rows` do not allow."""
     if not is_whole(cv, least=-(10**9)):
-        return check_cv(cv)
+        return False
     if not 2 <= cv <= rows:
         raise InputError(
             f"cv is {cv}, but X has {rows} rows (n_samples={rows}); pass a number of folds from 2 "
             "to the number of rows."
         )
-    return KFold(int(cv), shuffle=True, random_state=random_state)
+    return True

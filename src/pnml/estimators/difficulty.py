@@ -13,7 +13,7 @@ from pnml.estimators.regressor import PNMLRegressor
 
 
 class RegretDifficulty(BaseEstimator):
-    """How hard each row is to predict: exp(regret / 2), the spread of a Bayesian prediction.
+    """Difficulty of each row: exp(regret / 2), the spread of a Bayesian prediction.
 
     crepes takes it as ``de``, MAPIE as the ``residual_estimator`` of a ``ResidualNormalisedScore``
     with ``prefit=True``. The model whose residuals are scaled may be any other.

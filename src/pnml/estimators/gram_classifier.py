@@ -19,7 +19,7 @@ from pnml.learners.last_step import LastStep, last_of, unfrozen
 
 
 def fitted_inside(model: Any) -> Any:
-    """The fitted classifier of a PNMLClassifier whose leverage can be accumulated row by row.
+    """The fitted classifier of a PNMLClassifier that a Gram of rows can stand for.
 
     The Gram of the rows adds up; the training of a classifier does not, nor do the refits of
     ``method="refit"``, and rows scaled to unit norm no longer tell their probabilities.
@@ -55,7 +55,7 @@ def fitted_inside(model: Any) -> Any:
 def rows_to_count(
     model: Any, X: Any, y: npt.NDArray[Any]
 ) -> tuple[FloatArray, npt.NDArray[np.float64]]:
-    """Rows (n, d) at the last step of the classifier, and the indices of their labels."""
+    """Rows (n, d) of a classifier for its Gram, at its last step, and label indices."""
     inside = fitted_inside(model)
     step = LastStep.of(inside, _named(inside, X))
     at = positions(check_labels(model, y), inside.classes_)
@@ -63,13 +63,13 @@ def rows_to_count(
 
 
 def sampled_step(inside: Any, gram: Gram) -> LastStep:
-    """The last step of the classifier with the sampled rows of a statistic."""
+    """The last step of the classifier with the sampled rows of its Gram."""
     classifier, values = last_of(inside), gram.sample.rows[:, :-2]
     return LastStep(classifier, _named(classifier, values), values)
 
 
 def without_targets(gram: Gram) -> Gram:
-    """The same rows without the label indices, whose moments have no meaning."""
+    """A classifier's Gram without label indices, whose moments have no meaning."""
     d = len(gram.x_mean)
     rows = np.delete(gram.sample.rows, np.arange(d, d + len(gram.y_mean)), axis=1)
     return replace(

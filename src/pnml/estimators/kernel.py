@@ -24,7 +24,7 @@ from pnml.learners.kernel_function import KernelFunction
 
 
 class KernelPNMLRegressor(RegressorBase):
-    """Least squares on a kernel's features: regret grows away from the training rows.
+    """Kernel regressor with a regret that grows away from the training rows.
 
     Fitting costs O(n³) in the number of rows n, scoring O(n²) a row.
 

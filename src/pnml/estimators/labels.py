@@ -14,7 +14,7 @@ from pnml.estimators.validation import refuse_nonfinite
 
 
 def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
-    """One label per row, of a kind that has classes."""
+    """Labels, checked: one per row, of a kind that has classes."""
     name = type(estimator).__name__
     if y is None:
         raise InputError(
@@ -36,7 +36,7 @@ def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
 
 
 def refuse_one_class(labels: npt.NDArray[Any]) -> None:
-    """Raise if there is only one class."""
+    """Raise if labels have only one class."""
     classes = np.unique(labels)
     if len(classes) == 1:
         raise InputError(
@@ -46,7 +46,7 @@ def refuse_one_class(labels: npt.NDArray[Any]) -> None:
 
 
 def positions(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Index of each label among the classes."""
+    """Position of each label among the classes of labels."""
     index = {label: i for i, label in enumerate(classes.tolist())}
     distinct, where = np.unique(labels, return_inverse=True)
     strange = [label for label in distinct.tolist() if label not in index]

@@ -27,7 +27,7 @@ def _streams(estimator: LpNMLRegressor) -> bool:
 
 
 class LpNMLRegressor(StreamingRegressor):
-    """Luckiness regression: between Bayes and pNML in width, and at home with many features.
+    """Luckiness regressor: between Bayes and pNML in width, and at home with many features.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from pnml.errors import InputError
 
 
 class NamedMembers(_BaseComposition):
-    """An estimator whose one parameter is the list of its members."""
+    """Base of an estimator whose one parameter is the list of its named members."""
 
     def __init__(self, estimators: list[tuple[str, Any]] | None = None) -> None:
         self.estimators = estimators

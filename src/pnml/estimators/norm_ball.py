@@ -23,7 +23,7 @@ from pnml.learners.norm_ball import NormBall, solve_norm_ball
 
 
 class NormBallRegressor(RegressorBase):
-    """Least squares with more features than rows: exact regret, and a proven bound on it.
+    """Norm-ball regressor for more features than rows: exact regret, and a proven bound.
 
     The class is all linear models whose slopes have at most a given norm. Its fit is the
     minimum-norm interpolator when the radius is that fit's own norm. The distribution of a label

@@ -21,7 +21,7 @@ MOST_ROWS = 100_000  # rows in memory; longer tables are streamed, or sampled
 
 @dataclass(frozen=True)
 class Registered:
-    """Constructor and capabilities of a learner."""
+    """Entry of the registry of learners: constructor and capabilities."""
 
     name: str
     make: Callable[[], Any]  # the estimator, not fitted
@@ -58,12 +58,12 @@ def register(
 
 
 def every_learner() -> dict[str, Registered]:
-    """All learners by name: those for tables in their order, then the others in theirs."""
+    """All registered learners by name: those for tables in their order, then the others."""
     return table_learners() | dict(sorted(_EVERY.items()))
 
 
 def table_learners() -> dict[str, Registered]:
-    """The learners for tables, by name and in their order.
+    """The registered learners for tables, by name and in their order.
 
     Returns the registry itself: a learner registered later appears at its end.
     """

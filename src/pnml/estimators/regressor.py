@@ -28,7 +28,7 @@ from pnml.learners.least_squares import ORDINARY, LeastSquares, Method, Rows, so
 
 
 class StreamingRegressor(RegressorBase):
-    """Base of estimators with one penalty, one noise and one spectrum, fitted row by row."""
+    """Base of regressors with one penalty, one noise and one spectrum, fitted by rows."""
 
     _method: ClassVar[Method]
     alpha: Any
@@ -155,7 +155,7 @@ class StreamingRegressor(RegressorBase):
 
 
 class PNMLRegressor(StreamingRegressor):
-    """Least squares that says, row by row, how far hindsight could beat it.
+    """Least-squares regressor that says, row by row, how far hindsight could beat it.
 
     Parameters
     ----------

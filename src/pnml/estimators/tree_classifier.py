@@ -33,7 +33,7 @@ _KNOWN = (
 
 
 class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
-    """A tree or forest that says, row by row, how far hindsight could beat its counts.
+    """A tree or forest classifier that says, row by row, how hindsight could beat it.
 
     The splits stay fixed; adding a row with its label would change only the leaf of the row. A
     tree's probabilities are those of Laplace's rule, ``(n_c + 1)/(n + C)``, and the regret is

@@ -27,7 +27,7 @@ _LEAF_WEIGHT = 4.5
 
 
 def check_trees(model: Any, known: Sequence[type]) -> None:
-    """Raise if the estimator is not one of the supported trees and forests."""
+    """Raise if the estimator to grow is not one of the supported trees and forests."""
     trees = unfrozen(model.estimator)
     name, own = type(trees).__name__, type(model).__name__
     names = [cls.__name__ for cls in known]
@@ -61,7 +61,7 @@ def check_training_values(model: Any, X: Any, targets: int) -> FloatArray:
 
 
 class TreeEstimator(MetaEstimatorMixin):
-    """What the tree estimators say of the trees inside them."""
+    """What the tree estimators say of the trees that they grow inside them."""
 
     estimator: Any
     learner_: TreeClasses | TreeValues
@@ -118,7 +118,7 @@ def check_frozen(model: Any, X: Any) -> None:
 
 
 def partition_of(trees: Any) -> Partition:
-    """The splits of a fitted tree, or of all trees of a fitted forest, one after the other."""
+    """The splits of trees that were grown, those of a forest one after the other."""
     structures = [tree.tree_ for tree in getattr(trees, "estimators_", [trees])]
     starts = np.cumsum([0] + [tree.node_count for tree in structures])
     feature = np.concatenate([tree.feature for tree in structures])

@@ -31,7 +31,7 @@ _KNOWN = (DecisionTreeRegressor, ExtraTreeRegressor, RandomForestRegressor, Extr
 
 
 class PNMLTreeRegressor(TreeEstimator, RegressorBase):
-    """A tree or forest that says, row by row, how far hindsight could beat its means.
+    """A tree or forest regressor that says, row by row, how hindsight could beat it.
 
     The splits stay fixed; adding a row with its label would change only the leaf of the row. With n
     rows in that leaf the regret of a tree is ``log(1 + 1/n)``, and the distribution is Gaussian

@@ -5,41 +5,45 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from pnml.columns.encoder import ColumnEncoder, Encoded
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.tabulated import Tabulated
-from pnml.core.trust import DEFAULT_LEVEL, Reference, check_level
+from pnml.core.trust import DEFAULT_LEVEL, check_level
 from pnml.errors import InputError
 from pnml.estimators.cross_fitting import out_of_fold_errors
-from pnml.estimators.score_frame import reasons, score_frame
-from pnml.estimators.validation import as_targets, check_flag, check_weights, refuse_extreme
-from pnml.estimators.wrapped import check_table, fit_wrapped
+from pnml.estimators.fit_model import is_kind
+from pnml.estimators.score_frame import score_frame
+from pnml.estimators.trusted_base import TrustedBase
+from pnml.estimators.validation import as_targets, check_weights, refuse_extreme
+from pnml.estimators.wrapped import check_table
 from pnml.learners.expected_error import ExpectedError
-from pnml.learners.leaf_cells import CellRows, LeafCells, count_cells
-from pnml.learners.model_leaves import ModelLeaves
+from pnml.learners.trusted_model import ReadRows
+from pnml.learners.trusted_values import TrustedValues, expected_errors
 
 
-class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class TrustedRegressor(RegressorMixin, TrustedBase):
     """The regressor that you have, which also says which of its predictions not to trust.
 
-    The predictions are the model's own. The regret is that of all models made of the leaves of
-    the fitted trees, each cut to the cell of its training rows, and of linear columns, under a
-    ridge penalty: exact for that class, with the splits as they are. For a model without trees
-    the class is linear in the columns, inside one cell.
+    The predictions are the model's own. The regret is exact for a class of models that the
+    regressor belongs to: for trees, all values of the fitted leaves, each cut to the cell of its
+    training rows, plus a linear part, under a ridge penalty and with the splits as they are; for
+    linear models, all slopes under the model's own ridge penalty; for any other model, all linear
+    functions of the columns and of Fourier features of them.
 
     Parameters
     ----------
     estimator : regressor or Pipeline, optional
-        It is cloned and fitted. Tree ensembles of scikit-learn, LightGBM, XGBoost and CatBoost,
-        also as the last step of a Pipeline, are scored by their leaves; any other regressor by
-        the columns alone. By default scikit-learn's ``HistGradientBoostingRegressor``.
+        It is cloned and fitted. Tree ensembles of scikit-learn, LightGBM, XGBoost and CatBoost are
+        scored by their leaves, linear models by their columns, also as the last step of a
+        Pipeline, and any other regressor by Fourier features. Trees that cannot read the words of
+        a data frame get codes of them. By default scikit-learn's
+        ``HistGradientBoostingRegressor``.
     prefit : bool, default=False
         Whether `estimator` is fitted already and is to be used as it is. ``fit`` then wants its
-        training rows; ``expected_error`` and intervals are not available.
+        training rows, and ``calibrate`` other rows before errors and intervals are available.
     cv : int or cross-validation splitter, default=5
         Folds whose left-out errors calibrate ``expected_error`` and intervals. A number means
         that many shuffled folds.
@@ -49,7 +53,7 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     estimator_ : the fitted model
-    learner_ : the cells of its leaves, a frozen value
+    learner_ : the model with its training rows left out, a frozen value
     reference_ : left-out regrets and excesses of the training rows
     explain_names_ : names of the columns of ``explain``
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -65,125 +69,78 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     np.int64(2)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        prefit: bool = False,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.prefit = prefit
-        self.cv = cv
-        self.random_state = random_state
+    learner_: TrustedValues
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit the model, its folds and the cells of its leaves.
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+    ) -> Self:
+        """Fit the model, its folds, and what its predictions are made of.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            Any input that the model takes.
+            Any input that the model takes; for a prefit model, the rows that it was trained on.
+            Whether they are those cannot be known.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
             How many copies of each row to count, where the model can count them.
         groups : array-like of shape (n,), optional
             Passed to the splitter `cv`.
+        **params : other parameters of the model's ``fit``
         """
-        check_flag("prefit", self.prefit)
-        model = self._unfitted()
-        check_table(self, X, reset=True)
-        X = _indexable(X)
+        X = self._check_arguments(X)
+        if is_kind("classifier", self.estimator):
+            raise InputError(
+                f"estimator is a classifier ({type(self.estimator).__name__}); pass a regressor, "
+                "or use TrustedClassifier."
+            )
         y = as_targets(self, y)
         refuse_extreme("y", y)
-        weights = check_weights(sample_weight, y)
-        self.encoder_ = ColumnEncoder.of(X, weights)
-        rows = self.encoder_.encode(X)
-        if len(rows.Z) != len(y):
-            raise InputError(
-                f"X has {len(rows.Z)} rows but y has {len(y)} values; pass exactly one target per "
-                "row."
-            )
-        if self.prefit:
-            check_is_fitted(model)
-            self.estimator_ = model
-        else:
-            self.estimator_ = fit_wrapped(clone(model), X, y, weights)
-        counts = np.ones(len(y)) if weights is None else weights
-        self._leaves = ModelLeaves.of(self.estimator_, X, counts)
-        self._count(X, y, rows, counts)
+        fit_params = self._params(X, y, sample_weight, groups, params)
+        kind = HistGradientBoostingRegressor
+        model, base = self._fit_inside(kind, X, y, y[:, None], fit_params)
+        errors = None
         if not self.prefit:
-            self._calibrate(model, X, y, weights, counts, groups)
+            left_out = out_of_fold_errors(model, X, y, fit_params, self.cv, self.random_state)
+            used = slice(None) if fit_params.weights is None else fit_params.weights > 0
+            errors = expected_errors(
+                base, fit_params.counted(X), base.leverages, left_out[used], base.weights
+            )
+        self.learner_ = TrustedValues(base, errors)
         return self
 
-    def _unfitted(self) -> Any:
-        if self.estimator is None:
-            return HistGradientBoostingRegressor(random_state=self.random_state)
-        if not hasattr(self.estimator, "fit") or not hasattr(self.estimator, "predict"):
-            raise InputError(
-                f"estimator is a {type(self.estimator).__name__}, which lacks fit or predict; pass "
-                "a regressor of scikit-learn's kind."
-            )
-        if is_classifier(self.estimator):
-            raise InputError(
-                f"estimator is a classifier ({type(self.estimator).__name__}); pass a regressor."
-            )
-        return self.estimator
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take the errors on rows that the model has not seen for ``expected_error`` and intervals.
 
-    def _count(self, X: Any, y: FloatArray, rows: Encoded, counts: FloatArray) -> None:
-        used = counts > 0
-        leaf = self._leaves.leaf(X)
-        seen = rows.never_seen[used]
-        cells = CellRows(leaf[used], rows.columns[used], rows.Z[used], seen)
-        encoder = self.encoder_
-        self.learner_: LeafCells = count_cells(
-            self._leaves.ends,
-            cells,
-            counts[used],
-            encoder.word_count,
-            [tuple(range(g.start, g.stop)) for g in encoder.groups],
-            encoder.places,
-            self._leaves.kept,
-        )
+        For prefit models, which cannot be fitted again to folds; of others it replaces the folds.
 
-    def _calibrate(
-        self, model: Any, X: Any, y: FloatArray, weights: Any, counts: FloatArray, groups: Any
-    ) -> None:
-        errors = out_of_fold_errors(model, X, y, weights, self.cv, groups, self.random_state)
-        used = counts > 0
-        leaf = self._leaves.leaf(X)[used]
-        kappa = np.expm1(self.learner_.reference.regrets)
-        self._errors = ExpectedError.of(
-            leaf, kappa, errors[used], counts[used], int(self._leaves.ends[-1])
-        )
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Ordinary rows that the model was not trained on, some fifty at least.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+        """
+        check_is_fitted(self)
+        check_table(self, X, reset=False)
+        y = as_targets(self, y)
+        weights = check_weights(sample_weight, y)
+        counts = np.ones(len(y)) if weights is None else weights
+        base = self.learner_.base
+        leverages = base.each(X, base.leverage)
+        if len(leverages) != len(y):
+            raise InputError(
+                f"X has {len(leverages)} rows but y has {len(y)} values; pass exactly one target "
+                "per row."
+            )
+        errors = np.abs(y - np.asarray(self.predict(X), dtype=float).ravel())
+        self.learner_ = TrustedValues(base, expected_errors(base, X, leverages, errors, counts))
+        return self
 
     def predict(self, X: Any) -> Any:
         """The model's own prediction of each row, unchanged."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
-
-    def regret(self, X: Any) -> FloatArray:
-        """Regret of each row in nats: how unlike the training rows it is to the model. ≥ 0."""
-        return self.learner_.regret(self._rows(X)[0])
-
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
-        """Whether each row is as ordinary as this share of the training rows.
-
-        The regret and the largest excess beyond the training range of a column must be as small as
-        those of left-out training rows; the two tests share one level of false alarms. A row with
-        a word, a gap or a value of a constant column unseen in training is never trusted.
-        """
-        level = check_level(level)
-        evidence = self.learner_.evidence(self._rows(X)[0])
-        return self.learner_.reference.thresholds(level).trusts(*evidence)
-
-    def explain(self, X: Any) -> FloatArray:
-        """Share of each column in the leverage of each row: (n, n_features), ≥ 0.
-
-        The rows sum to ``exp(regret) − 1`` less the intercept's ``1/n``.
-        """
-        return self.learner_.explain(self._rows(X)[0])
 
     def expected_error(self, X: Any) -> FloatArray:
         """Absolute error to expect on each row, in units of y.
@@ -191,16 +148,22 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Computed from the errors of left-out rows in the same leaves and from the regret, calibrated
         so that its mean over ordinary rows is the mean error of the models of the folds.
         """
-        rows, _ = self._rows(X)
-        return self._calibrated("expected_error").at(rows.leaf, self.learner_.leverage(rows))
+        known = self._errors("expected_error")
+        errors: FloatArray = self._each(X, lambda rows: self.learner_.expected_error(known, rows))
+        return errors
 
     def predict_dist(self, X: Any) -> Tabulated:
         """Distribution of the label of each row, about the model's own prediction."""
-        errors = self._calibrated("predict_dist")
-        rows, _ = self._rows(X)
-        kappa = self.learner_.leverage(rows)
-        mean = np.asarray(self.estimator_.predict(X), dtype=float).ravel()
-        return errors.distribution(mean, errors.at(rows.leaf, kappa), np.log1p(kappa))
+        known = self._errors("predict_dist")
+        check_table(self, X, reset=False)
+        base = self.learner_.base
+        parts = [self.learner_.predictive(known, rows) for rows in base.in_parts(X)]
+        return Tabulated(
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.scale for part in parts]),
+            np.concatenate([part.regret for part in parts]),
+            known.scores,
+        )
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
         """Interval (n, 2) about each prediction, wider where larger errors are expected.
@@ -213,61 +176,40 @@ class TrustedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def score_frame(self, X: Any, *, coverage: float = 0.9, level: float = DEFAULT_LEVEL) -> Any:
         """All answers as one data frame, of polars where X is, else of pandas.
 
-        Columns: prediction, lower, upper, expected_error, regret, trusted, because.
+        Columns: prediction, lower, upper, expected_error, regret, trusted, because. A prefit model
+        that is not calibrated leaves out lower, upper and expected_error.
         """
-        rows, encoded = self._rows(X)
-        dist = self.predict_dist(X)
-        ends = dist.interval(coverage)
-        because = reasons(self.learner_.explain(rows), encoded, self.learner_.outside(rows))
+        limits = self.reference_.thresholds(check_level(level))
+        check_table(self, X, reset=False)
+        parts = [self._scored(rows, coverage, limits) for rows in self.learner_.base.in_parts(X)]
         return score_frame(
-            X,
-            {
-                "prediction": dist.mean,
-                "lower": ends[:, 0],
-                "upper": ends[:, 1],
-                "expected_error": dist.scale,
-                "regret": dist.regret,
-                "trusted": self.trusted(X, level),
-                "because": because,
-            },
+            X, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         )
 
-    @property
-    def reference_(self) -> Reference:
-        """Left-out regrets and excesses of the training rows."""
-        check_is_fitted(self)
-        return self.learner_.reference
-
-    @property
-    def explain_names_(self) -> Any:
-        """Names of the columns of ``explain``."""
-        check_is_fitted(self)
-        return np.array(self.encoder_.names, dtype=object)
-
-    def _rows(self, X: Any) -> tuple[CellRows, Encoded]:
-        check_is_fitted(self)
-        check_table(self, X, reset=False)
-        encoded = self.encoder_.encode(X)
-        leaf = self._leaves.leaf(X)
-        return CellRows(leaf, encoded.columns, encoded.Z, encoded.never_seen), encoded
-
-    def _calibrated(self, name: str) -> ExpectedError:
-        check_is_fitted(self)
-        errors: ExpectedError | None = getattr(self, "_errors", None)
+    def _scored(self, rows: ReadRows, coverage: float, limits: Any) -> dict[str, Any]:
+        errors = self.learner_.errors
+        evidence = self.learner_.evidence(rows)
+        scored: dict[str, Any] = {}
         if errors is None:
+            scored["prediction"] = np.asarray(self.estimator_.predict(rows.X)).ravel()
+        else:
+            dist = self.learner_.predictive(errors, rows)
+            ends = dist.interval(coverage)
+            scored["prediction"] = dist.mean
+            scored |= {"lower": ends[:, 0], "upper": ends[:, 1], "expected_error": dist.scale}
+        because = np.array(self._because(rows), dtype=object)
+        return scored | {
+            "regret": evidence.regret,
+            "trusted": limits.trusts(*evidence),
+            "because": because,
+        }
+
+    def _errors(self, name: str) -> ExpectedError:
+        check_is_fitted(self)
+        if self.learner_.errors is None:
             raise InputError(
                 f"{name} needs errors on rows that the model was not trained on, which a prefit "
-                "model does not give; pass prefit=False with a model that can be cloned."
+                "model does not give; pass such rows to calibrate(X, y), or prefit=False with a "
+                "model that can be cloned."
             )
-        return errors
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        return tags
-
-
-def _indexable(X: Any) -> Any:
-    """Rows that can be indexed for folds: data frames, arrays and lists stay unchanged."""
-    return X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
+        return self.learner_.errors

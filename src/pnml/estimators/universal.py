@@ -19,7 +19,7 @@ from pnml.learners.union import Union, unite
 
 
 class UniversalRegressor(RegressorBase, NamedMembers):
-    """One distribution that follows whichever of several classes explains the label best.
+    """Universal regressor: follows whichever of several classes explains the label best.
 
     Its density is the largest of the classes' densities, normalised. Whatever the label turns out
     to be, its log-loss is at most that of the best class plus the log of the normaliser, which is

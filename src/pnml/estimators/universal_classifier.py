@@ -27,7 +27,7 @@ _TOL = 1e-6
 
 
 class UniversalClassifier(ClassifierBase, NamedMembers):
-    """One answer that follows whichever of several classifiers explains the label best.
+    """Universal classifier: follows whichever of several explains the label best.
 
     Its probability of a label is the largest that any of them gives it, normalised. Whatever the
     label turns out to be, its log-loss is at most that of the best of them plus the log of the

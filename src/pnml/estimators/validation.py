@@ -25,7 +25,7 @@ _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 def check_training_rows(
     estimator: Any, X: Any, y: Any, *, reset: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows (n, d), float64 or float32, and targets (n,) to learn from; all of them finite.
+    """Validated training rows (n, d), float64 or float32, and targets (n,); all finite.
 
     Their squares must be finite too, or every sum of squares would overflow.
     """
@@ -42,7 +42,7 @@ def check_training_rows(
 
 
 def check_rows(estimator: Any, X: Any) -> Any:
-    """Rows (n, d) to score, float64 or float32.
+    """Validated rows (n, d) to score, float64 or float32.
 
     Finiteness is left to `refuse_nonfinite` on the result, which a NaN or inf in a row always
     reaches: looking at n results is cheaper than looking at n·d inputs.
@@ -51,7 +51,7 @@ def check_rows(estimator: Any, X: Any) -> Any:
 
 
 def check_values(estimator: Any, X: Any, inputs: Inputs) -> None:
-    """Raise if rows hold values that a learner cannot use and its results would hide."""
+    """Validate rows: raise on values a learner cannot use and its results would hide."""
     if inputs.shows_nonfinite:
         return
     filled = np.where(np.isnan(X), 0.0, X) if inputs.gaps else X
@@ -69,7 +69,7 @@ def check_values(estimator: Any, X: Any, inputs: Inputs) -> None:
 
 
 def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
-    """Row weights (n,), at least one of them positive; None stays None."""
+    """Validated row weights (n,), at least one of them positive; None stays None."""
     if sample_weight is None:
         return None
     nothing = "sample_weight is zero for every row; give some row a positive weight."
@@ -92,7 +92,7 @@ def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
 def refuse_too_little(
     y: FloatArray, wanted: dict[str, float | None], weights: FloatArray | None = None
 ) -> None:
-    """Raise if one row or constant targets cannot determine a setting that is None."""
+    """Validate that rows determine a setting that is None: not one, nor constant targets."""
     used = y if weights is None else y[weights > 0]
     refuse_unspread(len(used), bool(np.all(used == used[0])), float(used[0]), wanted)
 
@@ -100,7 +100,7 @@ def refuse_too_little(
 def refuse_unspread(
     rows: int, constant: bool, value: float, wanted: dict[str, float | None]
 ) -> None:
-    """The same check for a stream, from the moments of its targets."""
+    """Validate the same for a stream, from the moments of its targets."""
     for name in (name for name, given in wanted.items() if given is None):
         if rows == 1:
             raise InputError(
@@ -115,7 +115,7 @@ def refuse_unspread(
 
 
 def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Rows (n, d), float64 or float32, with any values."""
+    """Validated rows (n, d), float64 or float32, with any values."""
     refuse_dask("X", X)
     try:
         return validate_data(
@@ -126,7 +126,7 @@ def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def refuse_dask(name: str, values: Any) -> None:
-    """Raise if rows are on a Dask cluster, since all of them would be fetched."""
+    """Refuse rows on a Dask cluster at validation, since all of them would be fetched."""
     if hasattr(values, "__dask_graph__"):
         raise InputError(
             f"{name} is a Dask {type(values).__name__}, whose rows may not fit in memory; use "
@@ -136,7 +136,7 @@ def refuse_dask(name: str, values: Any) -> None:
 
 
 def as_targets(estimator: Any, y: Any) -> FloatArray:
-    """Finite targets (n,)."""
+    """Validated targets (n,), all finite."""
     refuse_dask("y", y)
     if y is None:
         raise InputError(

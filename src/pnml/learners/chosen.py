@@ -8,7 +8,7 @@ from pnml.core.trust import Reference
 
 
 class Chosen:
-    """A learner with a `choice`, which holds the training rows that it was judged by."""
+    """A learner whose settings were chosen, with the training rows that it was judged by."""
 
     choice: Choice
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.leaves.cells import IntArray
-from pnml.core.leaves.local_noise import LocalNoise
+from pnml.core.leaves.local_noise import LeafParts, LocalNoise
 
 # Leverages are capped here: otherwise a wrong unit would make intervals useless.
 _MOST_LEVERAGE = 10.0
@@ -27,15 +28,19 @@ class ExpectedError:
     @classmethod
     def of(
         cls,
-        leaf: IntArray,
+        parts: Callable[[], LeafParts],
         leverage: FloatArray,
         errors: FloatArray,
         weights: FloatArray,
         leaves: int,
     ) -> ExpectedError:
-        """From absolute out-of-fold errors (n,) of training rows and their left-out leverages."""
-        noise = LocalNoise.of(leaf, errors, weights, leaves)
-        typical = noise.left_out(leaf, errors, weights) * _widening(leverage)
+        """From absolute errors (n,) of rows that the model has not seen, and their leverages.
+
+        `parts` starts a pass over the leaves of the rows; there are two passes.
+        """
+        noise = LocalNoise.of(parts(), errors, weights, leaves)
+        local = [noise.left_out(leaf, errors[part], weights[part]) for part, leaf in parts()]
+        typical = np.concatenate(local) * _widening(leverage)
         mean = float(np.average(typical, weights=weights))
         factor = float(np.average(errors, weights=weights)) / mean if mean > 0 else 1.0
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -16,7 +16,7 @@ from pnml.learners.finite import like_input
 
 @dataclass(frozen=True)
 class FeatureGeometry:
-    """Leverage of features at one penalty, with rows scaled to unit norm on request."""
+    """Geometry of a classifier's features: leverage at one penalty, unit norm on request."""
 
     spectrum: Spectrum
     alpha: float
@@ -48,7 +48,7 @@ class FeatureGeometry:
 
 
 def to_unit_norm(rows: FloatArray) -> FloatArray:
-    """Rows scaled to norm 1; a row of zeros stays."""
+    """Feature rows scaled to norm 1 for their geometry; a row of zeros stays."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: FloatArray = rows / np.where(norms > 0, norms, 1.0).astype(rows.dtype)
     return scaled

@@ -13,7 +13,7 @@ _LARGEST = 1e100
 
 
 def refuse_extreme(name: str, values: Any) -> None:
-    """Raise if squares of the values would overflow, or all of them underflow."""
+    """Raise if values are finite, but their squares would overflow or all underflow."""
     largest = max(float(values.max()), -float(values.min()))
     if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
         raise InputError(
@@ -23,7 +23,7 @@ def refuse_extreme(name: str, values: Any) -> None:
 
 
 def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X") -> None:
-    """Raise if the input holds NaN or inf; skipped if the result computed from it is finite."""
+    """Raise if the input is not finite; skipped if the result computed from it is."""
     with np.errstate(invalid="ignore", over="ignore"):
         if np.all(np.isfinite(X.sum() if result is None else result)):
             return

@@ -28,7 +28,7 @@ _TAME = 100.0
 
 @dataclass(frozen=True)
 class KernelRidge(Chosen):
-    """Fitted least squares on the features of a kernel."""
+    """Fitted kernel learner: least squares on the features of a kernel."""
 
     kernel: KernelFunction
     X: FloatArray  # (n, d)  training rows
@@ -73,16 +73,16 @@ class KernelRidge(Chosen):
         root = self._root if 2 * d * n >= len(self.X) else None
         leverage = self.leverage(rows)
         at_mean = self.leverage(means[None])
-        drops = np.empty((n, d))
+        without, by_itself = np.empty((n, d)), np.empty((n, d))
         for j in range(d):
-            without = rows.copy()
-            without[:, j] = means[j]
+            others = rows.copy()
+            others[:, j] = means[j]
             values, inverse = np.unique(rows[:, j], return_inverse=True)  # few in columns of words
             alone = np.tile(means, (len(values), 1))
             alone[:, j] = values
-            beside_others = leverage - self._leverage(without, root)
-            by_itself = self._leverage(alone, root)[inverse] - at_mean
-            drops[:, j] = np.maximum(beside_others + by_itself, 0.0)
+            without[:, j] = self._leverage(others, root)
+            by_itself[:, j] = self._leverage(alone, root)[inverse]
+        drops = attribution.replacement_drops(leverage, without, by_itself, float(at_mean[0]))
         return attribution.shares(drops, leverage - self.matrix.intercept_share)
 
     @cached_property
@@ -131,7 +131,7 @@ def solve_kernel(
     *,
     intercept: bool,
 ) -> KernelRidge:
-    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
+    """Fit the kernel learner; leave-one-out chooses alpha and noise_variance if None."""
     matrix = KernelMatrix.of(kernel(X, X), intercept=intercept)
     y_mean = float(y.mean()) if intercept else 0.0
     z = matrix.U.T @ (y - y_mean)

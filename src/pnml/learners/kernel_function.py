@@ -15,7 +15,7 @@ from pnml.core.arrays import FloatArray
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """k(x, x') of rows."""
+    """Kernel function k(x, x') between rows."""
 
     kernel: Any  # a name, a function of two rows, or a kernel of Gaussian processes
     gamma: float

@@ -29,7 +29,7 @@ class _Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelUnion:
-    """Envelope of classifiers: follows the member that explains the label best.
+    """Union of classifiers over labels: follows the member that explains a label best.
 
     It takes a list with the rows of each member.
     """

@@ -33,7 +33,7 @@ _PATH_ROWS, _SUMMARY_ROWS = 40, 200
 
 @dataclass(frozen=True)
 class Lasso(Chosen):
-    """Fitted ℓ1 luckiness."""
+    """Fitted lasso learner: ℓ1 luckiness."""
 
     spectrum: Spectrum
     fit: L1Fit
@@ -102,7 +102,7 @@ def solve_lasso(
     *,
     intercept: bool,
 ) -> Lasso:
-    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
+    """Fit the lasso learner; leave-one-out chooses alpha and noise_variance if None."""
     if alpha == 0:
         raise InputError(
             'alpha is 0, but penalty="l1" weighs models by their norm and needs alpha > 0; '

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -16,6 +17,9 @@ from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.learners.finite import refuse_extreme, refuse_nonfinite
 from pnml.learners.protocol import Inputs
+
+# Where fitted classifiers keep one number for each class and feature, (C, d).
+_PER_FEATURE = ("coef_", "theta_", "feature_log_prob_")
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,20 @@ class LastStep:
         """The ℓ2 penalty of a logistic regression, in the units of ridge regression's."""
         return ridge_of(self.classifier)
 
+    @property
+    def is_rigid(self) -> bool:
+        """Whether the step has one number per class and feature, too few to recall single rows.
+
+        So have linear models (``coef_``) and naive Bayes (``theta_``, ``feature_log_prob_``), also
+        as the best of a search: their probabilities of training rows are like those of new rows.
+        Any other model may recall the rows that it was trained on.
+        """
+        model = self.classifier
+        while hasattr(model, "best_estimator_"):
+            model = last_of(model.best_estimator_)
+        shapes = [getattr(getattr(model, name, None), "shape", ()) for name in _PER_FEATURE]
+        return any(len(shape) == 2 for shape in shapes)
+
 
 def ridge_of(model: Any) -> float | None:
     """The ℓ2 penalty 1/C of a logistic regression; None for other models and penalties."""
@@ -93,6 +111,34 @@ def last_of(estimator: Any) -> Any:
     while isinstance(step, Pipeline):
         step = unfrozen(step.steps[-1][1])
     return step
+
+
+def is_frozen(estimator: Any) -> bool:
+    """Whether an estimator, or the last step of a Pipeline, is never fitted again."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return isinstance(estimator, FrozenEstimator)
+
+
+def at_last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """Rows transformed for the last step of a fitted model, and that step."""
+    step = unfrozen(model)
+    while isinstance(step, Pipeline):
+        if len(step.steps) > 1:
+            X = step[:-1].transform(X)
+        step = unfrozen(step.steps[-1][1])
+    return X, step
+
+
+def log_probabilities(model: Any, X: Any) -> FloatArray:
+    """Log-probabilities (n, C) of rows by a fitted classifier or Pipeline, normalised.
+
+    −inf for a class of probability 0.
+    """
+    rows, step = at_last_step(model, X)
+    log_p = LastStep(step, rows, np.empty((0, 0))).log_probabilities()
+    normalised: FloatArray = log_p - logsumexp(log_p, axis=1, keepdims=True)  # float32 models
+    return normalised
 
 
 def _numbers(rows: Any) -> FloatArray:

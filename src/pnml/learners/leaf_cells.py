@@ -6,25 +6,26 @@ columns, under a ridge penalty. The prediction stays the ensemble's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated
+from functools import cached_property, partial, reduce
+from typing import Annotated, Any
 
 import numpy as np
 
-from pnml.core import gaussian
+from pnml.columns.encoder import ColumnEncoder, Encoded
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import BoolArray, Cells, Columns, IntArray
 from pnml.core.leaves.leaf_attribution import LeafAttribution
 from pnml.core.leaves.leaf_gram import LeafGram, chunks
 from pnml.core.leaves.leaf_leverage import LeafGeometry
-from pnml.core.ranges import Ranges
-from pnml.core.trust import Evidence, Reference
+from pnml.learners.model_leaves import ModelLeaves
+from pnml.learners.row_parts import row_parts
 
 # Penalty of a leaf value; anything from 0.1 to 10 gives nearly the same order of rows.
 ALPHA = 0.3
 _EXPLAINED_ROWS = 256
+_MOST_KEPT = 2**24  # leaves of training rows that are kept between two passes, 128 MB
 
 
 @dataclass(frozen=True)
@@ -34,53 +35,48 @@ class CellRows:
     leaf: IntArray  # (n, T)  leaf of each tree, counted over all trees
     columns: Columns
     Z: FloatArray  # (n, p)  standardised features of the columns
-    never_seen: BoolArray  # (n, columns)  whether a value is of a kind unseen in training
 
     def __len__(self) -> int:
         return len(self.leaf)
 
     def __getitem__(self, rows: slice) -> CellRows:
-        return CellRows(self.leaf[rows], self.columns[rows], self.Z[rows], self.never_seen[rows])
+        return CellRows(self.leaf[rows], self.columns[rows], self.Z[rows])
 
 
 @dataclass(frozen=True)
 class LeafCells:
-    """Fitted learner: the cells of all trees, and the geometry of some or all of them."""
+    """A trust map: the cells of all trees, and the geometry of some or all of them."""
 
-    ends: Annotated[IntArray, "t"]  # leaves of tree t are ends[t] to ends[t + 1]
-    kept: Annotated[IntArray, "s"]  # trees of the geometry
-    geometry: LeafGeometry
+    leaves: ModelLeaves
+    geometry: LeafGeometry  # of the trees `leaves.kept`
     cells: Cells
-    ranges: Ranges
-    reference: Reference
     groups: tuple[tuple[int, ...], ...]  # features of each column
     places: Annotated[IntArray, "c"]  # column of each of a row's cells, numbers before words
 
+    def read(self, X: Any, encoded: Encoded) -> CellRows:
+        """Leaves and columns of rows X, as the model takes them."""
+        return CellRows(self.leaves.leaf(X), encoded.columns, encoded.Z)
+
     def leverage(self, rows: CellRows) -> FloatArray:
         """Leverage κ (n,). Eq. (T15)."""
-        parts = [self._leverage(rows[part]) for part in chunks(len(rows))]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        kappa = np.empty(len(rows))
+        for part in chunks(len(rows)):
+            block = rows[part]
+            empty = self.cells.empty(block.leaf, block.columns)
+            leaf, inside = self._kept(block.leaf, ~empty)
+            kappa[part] = self.geometry.leverage(leaf, inside, block.Z, empty.mean(axis=1))
+        return kappa
 
-    def _leverage(self, rows: CellRows) -> FloatArray:
-        empty = self.cells.empty(rows.leaf, rows.columns)
-        leaf, inside = self._kept(rows.leaf, ~empty)
-        return self.geometry.leverage(leaf, inside, rows.Z, empty.mean(axis=1))
-
-    def regret(self, rows: CellRows) -> FloatArray:
-        """Regret (n,) in nats, log(1 + κ). Eq. (T15)."""
-        regret: FloatArray = gaussian.regret(self.leverage(rows))
-        return regret
-
-    def excess(self, rows: CellRows) -> FloatArray:
-        """Largest distance (n,) beyond the training range of a column. Eq. (T17)."""
-        return _largest_excess(self.ranges.excess(rows.columns.numbers))
-
-    def evidence(self, rows: CellRows, regret: FloatArray | None = None) -> Evidence:
-        """Regret, excess, and whether a row has a value unseen in training."""
-        strange = np.any(rows.never_seen, axis=1)
-        return Evidence(
-            self.regret(rows) if regret is None else regret, None, strange, self.excess(rows)
-        )
+    def left_out(self, rows: CellRows, weights: FloatArray) -> FloatArray:
+        """Leave-one-out leverage (n,) of training rows with these weights. Eq. (T16)."""
+        kappa = np.empty(len(rows))
+        for part in chunks(len(rows)):
+            block = rows[part]
+            empty = self.cells.empty(block.leaf, block.columns, left_out=True)
+            leaf, inside = self._kept(block.leaf, ~empty)
+            out = empty.mean(axis=1)
+            kappa[part] = self.geometry.left_out(leaf, inside, block.Z, weights[part], out)
+        return kappa
 
     def explain(self, rows: CellRows) -> FloatArray:
         """Share (n, columns) of each column in the leverage; the rows sum to κ − 1/N. Eq. (T19)."""
@@ -89,15 +85,17 @@ class LeafCells:
             block = rows[part]
             outside = self._outside(block)
             leaf, _ = self._kept(block.leaf, ~np.any(outside, axis=2))
-            out[part] = self._attribution.explain(leaf, outside, block.Z, self.kept)
+            out[part] = self._attribution.explain(leaf, outside, block.Z, self.leaves.kept)
         return out
 
-    def outside(self, rows: CellRows) -> BoolArray:
-        """Whether each column (n, columns) is outside its training range or of an unseen kind."""
-        beyond = self.ranges.excess(rows.columns.numbers) > 0
-        out = rows.never_seen.copy()
-        out[:, self.places[: beyond.shape[1]]] |= beyond
-        return out
+    def regions(self, rows: CellRows) -> IntArray:
+        """Leaf (n, T) of each row in each tree."""
+        return rows.leaf
+
+    @property
+    def region_count(self) -> int:
+        """Number of leaves of all trees."""
+        return int(self.leaves.ends[-1])
 
     def _outside(self, rows: CellRows) -> BoolArray:
         """Which columns (n, T, columns) put a row outside its cells, in the order of the input."""
@@ -112,40 +110,46 @@ class LeafCells:
 
     def _kept(self, leaf: IntArray, inside: BoolArray) -> tuple[IntArray, BoolArray]:
         """Leaves and cells of the trees in the geometry, with its leaf numbers."""
-        if len(self.kept) == leaf.shape[1]:
+        kept = self.leaves.kept
+        if len(kept) == leaf.shape[1]:
             return leaf, inside
-        shift = self.geometry.ends[:-1] - self.ends[self.kept]
-        return leaf[:, self.kept] + shift, inside[:, self.kept]
+        shift = self.geometry.ends[:-1] - self.leaves.ends[kept]
+        return leaf[:, kept] + shift, inside[:, kept]
 
 
 def count_cells(
-    ends: IntArray,
-    rows: CellRows,
-    weights: FloatArray,
-    words: int,
-    groups: Sequence[Sequence[int]],
-    places: IntArray,
-    kept: IntArray,
-) -> LeafCells:
-    """Fit to training rows, all of positive weight.
+    leaves: ModelLeaves, encoder: ColumnEncoder, X: Any, weights: FloatArray
+) -> tuple[LeafCells, FloatArray]:
+    """Cells of training rows, all of positive weight, and their left-out leverages (n,).
 
-    `words` is the number of words in all columns, `kept` the trees whose leaves enter the Gram.
+    Two passes over parts of the rows; the leaves of a long table are read again in the second.
     """
-    own = np.zeros(len(kept) + 1, dtype=np.int64)
-    own[1:] = np.cumsum(np.diff(ends)[kept])
-    leaf = rows.leaf[:, kept] + (own[:-1] - ends[kept])
-    geometry = LeafGeometry.of(LeafGram.of(own, leaf, rows.Z, weights), ALPHA)
-    cells = Cells.of(rows.leaf, rows.columns, int(ends[-1]), words)
-    empty = cells.empty(rows.leaf, rows.columns, left_out=True)
-    kappa = geometry.left_out(leaf, ~empty[:, kept], rows.Z, weights, empty.mean(axis=1))
-    ranges = Ranges.of(rows.columns.numbers)
-    beyond = ranges.excess(rows.columns.numbers, left_out=True)
-    regrets: FloatArray = gaussian.regret(kappa)
-    reference = Reference(regrets, weights, None, _largest_excess(beyond))
-    members = tuple(tuple(map(int, group)) for group in groups)
-    return LeafCells(ends, kept, geometry, cells, ranges, reference, members, places)
+    parts: Callable[[], Iterable[tuple[slice, CellRows]]] = partial(_parts, leaves, encoder, X)
+    if len(weights) * len(leaves.ends) <= _MOST_KEPT:
+        kept = list(parts())
+        parts = lambda: kept  # noqa: E731
+    counted_parts = (
+        _counted(leaves, rows, encoder.word_count, weights[part]) for part, rows in parts()
+    )
+    gram, cells = reduce(lambda a, b: (a[0] + b[0], a[1] + b[1]), counted_parts)
+    geometry = LeafGeometry.of(gram, ALPHA)
+    groups = tuple(tuple(range(g.start, g.stop)) for g in encoder.groups)
+    counted = LeafCells(leaves, geometry, cells, groups, encoder.places)
+    left_out = [counted.left_out(rows, weights[part]) for part, rows in parts()]
+    return counted, np.concatenate(left_out)
 
 
-def _largest_excess(beyond: FloatArray) -> FloatArray:
-    largest: FloatArray = np.max(beyond, axis=1, initial=0.0)
-    return largest
+def _counted(
+    leaves: ModelLeaves, rows: CellRows, words: int, weights: FloatArray
+) -> tuple[LeafGram, Cells]:
+    """Sums over some training rows, which add."""
+    own = leaves.kept_ends
+    leaf = rows.leaf[:, leaves.kept] + (own[:-1] - leaves.ends[leaves.kept])
+    gram = LeafGram.of(own, leaf, rows.Z, weights)
+    return gram, Cells.of(rows.leaf, rows.columns, int(leaves.ends[-1]), words)
+
+
+def _parts(leaves: ModelLeaves, encoder: ColumnEncoder, X: Any) -> Iterator[tuple[slice, CellRows]]:
+    for part, given in row_parts(X):
+        encoded = encoder.encode(given)
+        yield part, CellRows(leaves.leaf(given), encoded.columns, encoded.Z)

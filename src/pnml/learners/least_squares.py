@@ -31,7 +31,7 @@ _NOTHING = 1e-13
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows for leave-one-out: all of them, or the sample of a stream."""
+    """Rows for leave-one-out of least squares: all of them, or the sample of a stream."""
 
     X: FloatArray  # (n, d)
     y: FloatArray  # (n,)
@@ -46,7 +46,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Method:
-    """The scoring of folds, and the distribution of new rows."""
+    """Method of a least-squares learner: scores of folds, and distribution of new rows."""
 
     folds: FoldRule
     predictive: Callable[[Spectrum, FloatArray, float, float], Predictive]
@@ -58,7 +58,7 @@ LUCKY = Method(leave_one_out.LUCKINESS, luckiness.predictive)
 
 @dataclass(frozen=True)
 class LeastSquares(Chosen):
-    """Fitted least squares: the geometry, and the penalty and noise chosen on it."""
+    """Fitted least-squares learner: the geometry, and the penalty and noise chosen on it."""
 
     method: Method
     spectrum: Spectrum
@@ -118,7 +118,7 @@ def solve(
     *,
     intercept: bool,
 ) -> LeastSquares:
-    """Fit; pooled leave-one-out log-loss chooses alpha and noise_variance if they are None."""
+    """Fit least squares; leave-one-out chooses alpha and noise_variance if they are None."""
     unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
     if isinstance(statistic, Factor):
         spectrum = Spectrum.of_factor(statistic, intercept=intercept, unit_columns=unit_columns)

@@ -26,7 +26,7 @@ from pnml.learners.one_step import LeftOutSample, OnLastStep, Training, sampled_
 
 @dataclass(frozen=True)
 class LogisticPNML(LabelsLeftOut):
-    """Leave-one-out results of logistic regressions. Eq. (H11).
+    """Leave-one-out results of logistic refits. Eq. (H11).
 
     The rows are all training rows, or 200 drawn at random if there are more. If a row counts
     several times, one copy is left out. Arrays are (k,).
@@ -39,7 +39,7 @@ class LogisticPNML(LabelsLeftOut):
 
 @dataclass(frozen=True)
 class LogisticRefit(OnLastStep):
-    """The genie trains the logistic regression again with the row and its label. Eq. (H8)."""
+    """Learner whose genie refits the logistic regression with row and label. Eq. (H8)."""
 
     model: LogisticModel
     leverages: Annotated[FloatArray, "s"]  # of the sampled rows, among the other rows
@@ -127,7 +127,7 @@ class LogisticRefit(OnLastStep):
 
 
 def strength(model: LogisticRegression, n_classes: int) -> float:
-    """Penalty of the softmax form of a logistic regression. Eq. (H12).
+    """Penalty of the softmax form of a logistic regression to refit. Eq. (H12).
 
     >>> strength(LogisticRegression(C=0.5), 2), strength(LogisticRegression(C=0.5), 3)
     (4.0, 2.0)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import IntArray
-from pnml.learners.last_step import unfrozen
-from pnml.learners.leaf_maps import LeafMap, leaf_map_of, merged, thinned
+from pnml.learners.last_step import at_last_step
+from pnml.learners.leaf_maps import LeafMap, MergedLeaves, leaf_map_of, rows_in_leaves, thinned
+from pnml.learners.row_parts import row_parts
 
 # A leaf of fewer training rows is merged with its neighbours: its cell would be nearly empty.
 _LEAST_ROWS = 20
@@ -21,40 +22,45 @@ _MOST_LEAVES = 4_000
 
 @dataclass(frozen=True)
 class ModelLeaves:
-    """Merged leaves of a model; without trees, one leaf that holds all rows."""
+    """Merged leaves of a tree ensemble, or of the one at the end of a Pipeline."""
 
     model: Any
-    leaves: LeafMap | None
+    leaves: LeafMap
     kept: IntArray  # trees whose leaves enter the Gram
 
     @classmethod
-    def of(cls, model: Any, X: Any, weights: FloatArray) -> ModelLeaves:
-        """Leaves of a fitted model, merged until each holds enough of the training rows X."""
-        rows, last = _last_step(model, X)
-        leaves = leaf_map_of(last, rows)
-        if leaves is None:
-            return cls(model, None, np.zeros(1, dtype=np.int64))
-        coarse = merged(leaves, rows, weights, _LEAST_ROWS)
+    def of(cls, model: Any, X: Any, weights: FloatArray) -> ModelLeaves | None:
+        """Leaves of a fitted model, merged until each holds enough of the training rows X.
+
+        None where the model has no trees.
+        """
+        fine: LeafMap | None = None
+        counts = np.zeros(0, dtype=np.int64)
+        for part, given in row_parts(X):
+            rows, last = at_last_step(model, given)
+            if fine is None:
+                fine = leaf_map_of(last, rows)
+            if fine is None:
+                return None
+            more = rows_in_leaves(fine, rows, weights[part])
+            counts = more if not len(counts) else counts + more
+        if fine is None:
+            return None
+        coarse = MergedLeaves.of(fine, counts, _LEAST_ROWS)
         return cls(model, coarse, thinned(coarse, _MOST_LEAVES))
 
     @property
     def ends(self) -> IntArray:
         """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
-        return np.array([0, 1]) if self.leaves is None else self.leaves.ends
+        return self.leaves.ends
+
+    @cached_property
+    def kept_ends(self) -> IntArray:
+        """The same for the kept trees alone, with their leaves counted anew."""
+        ends = np.zeros(len(self.kept) + 1, dtype=np.int64)
+        ends[1:] = np.cumsum(np.diff(self.ends)[self.kept])
+        return ends
 
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""
-        rows, _ = _last_step(self.model, X)
-        if self.leaves is None:
-            return np.zeros((len(X), 1), dtype=np.int64)
-        return self.leaves.leaf(rows)
-
-
-def _last_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Rows transformed for the last step of a model, and that step."""
-    step = unfrozen(model)
-    while isinstance(step, Pipeline):
-        if len(step.steps) > 1:
-            X = step[:-1].transform(X)
-        step = unfrozen(step.steps[-1][1])
-    return X, step
+        return self.leaves.leaf(at_last_step(self.model, X)[0])

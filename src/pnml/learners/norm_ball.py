@@ -13,7 +13,7 @@ from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.bound import regret_bound
-from pnml.core.norm_ball.folds import Folds
+from pnml.core.norm_ball.leave_one_out import Folds
 from pnml.core.norm_ball.predictive import NormBallPredictive
 from pnml.core.selection import some_rows
 from pnml.core.statistic.factor import Factor
@@ -28,7 +28,7 @@ _FOLD_OPERATIONS, _FEWEST_FOLDS, _MOST_FOLDS = 1e11, 16, 200
 
 @dataclass(frozen=True)
 class NormBall:
-    """The pNML of the linear models inside a ball, fitted to rows."""
+    """Fitted norm-ball learner: the pNML of the linear models inside a ball."""
 
     spectrum: Spectrum
     ball: Ball
@@ -94,7 +94,7 @@ def solve_norm_ball(
     *,
     intercept: bool,
 ) -> NormBall:
-    """Fit; None for the radius is the norm of the least-squares fit of smallest norm.
+    """Fit the norm-ball learner; None for the radius is the norm of the least-norm fit.
 
     Pooled leave-one-out log-loss chooses the noise if it is None.
     """

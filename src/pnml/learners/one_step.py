@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,9 @@ class Training:
     labels: npt.NDArray[np.intp]  # (n,)  counted from 0
     weights: FloatArray  # (n,)
     tol: float  # largest error of a regret, where it is found by iteration
+    # (n, C)  by classifiers fitted without the row; None: by the classifier itself
+    log_prob: FloatArray | None = None
+    recalled: bool = False  # whether the classifier may recall the labels of these very rows
 
 
 class LeftOutSample(NamedTuple):
@@ -78,13 +81,18 @@ class OneStep(OnLastStep):
     @classmethod
     def of(cls, training: Training) -> OneStep:
         """The learner of a fitted classifier."""
-        log_p = training.step.log_probabilities()
+        log_p = training.log_prob
+        if log_p is None:
+            log_p = training.step.log_probabilities()
         rows = sampled_rows(training.weights)
         leverages = training.geometry.left_out(training.step.values, training.weights)
+        loo = leave_labels_out(log_p, training.labels, leverages, training.weights)
+        if training.recalled:  # of regrets left out only a bound is known, which no regret passes
+            loo = replace(loo, regrets=np.full(len(leverages), np.log(log_p.shape[1])))
         return cls(
             training.classifier,
             training.geometry,
-            leave_labels_out(log_p, training.labels, leverages, training.weights),
+            loo,
             np.asarray(softmax.predictive(log_p[rows], leverages[rows]).log_prob),
         )
 

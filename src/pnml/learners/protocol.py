@@ -16,7 +16,7 @@ from pnml.core.trust import Evidence, Reference
 
 @dataclass(frozen=True)
 class Inputs:
-    """Requirements of a learner on its rows, which its estimator checks."""
+    """What the protocol lets a learner require of its rows, which its estimator checks."""
 
     # A NaN or infinity in a row always reaches its result: n results are looked at instead of
     # n·d inputs.
@@ -34,7 +34,7 @@ class Inputs:
 
 
 class Learner(Protocol):
-    """Methods of every fitted learner, for validated rows X."""
+    """Protocol of every fitted learner: its methods, for validated rows X."""
 
     @property
     def inputs(self) -> Inputs:
@@ -62,7 +62,7 @@ class Learner(Protocol):
 
 
 class Regression(Learner, Protocol):
-    """A fitted learner whose labels are numbers."""
+    """Protocol of a fitted learner whose labels are numbers."""
 
     def predictive(self, X: FloatArray) -> Predictive:
         """Distribution of the labels of rows."""
@@ -72,7 +72,7 @@ class Regression(Learner, Protocol):
 
 
 class Classification(Learner, Protocol):
-    """A fitted learner whose labels are classes.
+    """Protocol of a fitted learner whose labels are classes.
 
     Its regrets and explanations have the dtype of the rows in its leverage.
     """
@@ -82,7 +82,7 @@ class Classification(Learner, Protocol):
 
 
 def rises_with(regret: FloatArray) -> FloatArray:
-    """The leverage exp(regret) − 1 of a learner whose models are not linear."""
+    """Leverage exp(regret) − 1 that the protocol asks of a learner that is not linear."""
     with np.errstate(over="ignore"):
         return np.expm1(regret)
 

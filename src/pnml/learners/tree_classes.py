@@ -20,7 +20,7 @@ from pnml.learners.tree_rows import CountedTrees, RowsToCount
 
 @dataclass(frozen=True)
 class TreeClasses(CountedTrees[ClassLeaves]):
-    """Frozen splits, and the rows of each class in every leaf."""
+    """Fitted tree learner of classes: frozen splits, and the rows of each class in leaves."""
 
     loo: LabelsLeftOut
 
@@ -57,7 +57,7 @@ class TreeClasses(CountedTrees[ClassLeaves]):
 def count_classes(
     rows: RowsToCount, labels: npt.NDArray[np.intp], classes: int, prior: float
 ) -> TreeClasses:
-    """Count labels (n,) in the leaves."""
+    """Fit a tree learner of classes: count labels (n,) in the leaves."""
     partition, X, weights = rows.partition, rows.X, rows.weights
     leaves = ClassLeaves.of(partition, X, labels, weights, classes, prior)
     loo = leave_labels_out(leaves, partition, X, labels, weights)

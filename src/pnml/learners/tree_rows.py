@@ -21,7 +21,7 @@ _Leaves = TypeVar("_Leaves", bound=forest.Leaves)
 
 @dataclass(frozen=True)
 class SeenRows:
-    """Usual regrets of training rows, and where their values were missing."""
+    """What a tree learner remembers of rows: usual regrets, and where values were missing."""
 
     usual: FloatArray  # (n,)  regrets of training rows as new rows would have them. Eq. (T12)
     weights: FloatArray  # (n,)
@@ -35,7 +35,7 @@ class SeenRows:
 
 @dataclass(frozen=True)
 class CountedTrees(Generic[_Leaves]):
-    """Frozen splits, what their leaves hold, and what is remembered of the rows."""
+    """Frozen splits, what their leaves hold, and what tree learners remember of the rows."""
 
     partition: Partition
     leaves: _Leaves

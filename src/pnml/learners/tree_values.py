@@ -19,7 +19,7 @@ from pnml.learners.tree_rows import CountedTrees, RowsToCount
 
 @dataclass(frozen=True)
 class TreeValues(CountedTrees[ValueLeaves]):
-    """Frozen splits, and the mean target in every leaf."""
+    """Fitted tree learner of values: frozen splits, and the mean target in every leaf."""
 
     noise_variance: float
     loo: LeaveOneOut
@@ -55,7 +55,7 @@ class TreeValues(CountedTrees[ValueLeaves]):
 
 
 def count_values(rows: RowsToCount, y: FloatArray, noise_variance: float | None) -> TreeValues:
-    """Average targets (n,) in the leaves.
+    """Fit a tree learner of values: average targets (n,) in the leaves.
 
     Pooled leave-one-out log-loss chooses the noise if it is None.
     """

@@ -17,7 +17,7 @@ from pnml.learners.protocol import Inputs, Regression, rises_with
 
 @dataclass(frozen=True)
 class Union:
-    """Envelope of learners: follows the member that explains the label best."""
+    """Union of regression learners: follows the member that explains the label best."""
 
     members: tuple[Regression, ...]
     loo: LeaveOneOut
@@ -70,7 +70,7 @@ class Union:
 
 
 def unite(members: tuple[Regression, ...], y: FloatArray) -> Union:
-    """The union of members fitted to the same rows with targets y (n,)."""
+    """The union of learners fitted to the same rows with targets y (n,)."""
     folds = [member.loo for member in members]
     means = y[:, None] - np.column_stack([fold.residuals for fold in folds])
     stds = np.column_stack([fold.sds for fold in folds])

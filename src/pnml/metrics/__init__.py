@@ -12,12 +12,23 @@ from pnml.metrics.calibration import (
     expected_calibration_error,
     reliability_curve,
 )
-from pnml.metrics.detection import detection_accuracy, fpr_at_tpr, tnr_at_tpr
-from pnml.metrics.detection_estimates import DetectionMetrics, detection_metrics
-from pnml.metrics.open_set import OSCRCurve, ccr_at_fpr, oscr_area, oscr_curve
-from pnml.metrics.open_set_estimates import OpenSetMetrics, open_set_metrics
+from pnml.metrics.detection import (
+    DetectionMetrics,
+    detection_accuracy,
+    detection_metrics,
+    fpr_at_tpr,
+    tnr_at_tpr,
+)
+from pnml.metrics.open_set import (
+    OpenSetMetrics,
+    OSCRCurve,
+    ccr_at_fpr,
+    open_set_metrics,
+    oscr_area,
+    oscr_curve,
+)
 from pnml.metrics.prediction_intervals import interval_coverage, interval_score, interval_width
-from pnml.metrics.selective import RiskCoverageCurve, aurc, risk_coverage_curve
+from pnml.metrics.risk_coverage import RiskCoverageCurve, aurc, risk_coverage_curve
 
 __all__ = [
     "Calibration",

@@ -19,7 +19,7 @@ _BLOCK_NUMBERS = 2**16
 
 
 class Estimate(NamedTuple):
-    """A number with its confidence interval.
+    """A number with its confidence interval, such as a bootstrap interval.
 
     >>> value, low, high = Estimate(0.93, 0.91, 0.95)
     >>> low < value < high
@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 def tail(confidence: float) -> float:
-    """Probability outside an interval, on either side.
+    """Probability outside a bootstrap interval, on either side.
 
     >>> round(tail(0.95), 3)
     0.025
@@ -41,7 +41,7 @@ def tail(confidence: float) -> float:
 
 
 def percentile_estimates(values: FloatArray, draws: FloatArray, outside: float) -> list[Estimate]:
-    """Estimates of values (k,) with percentile intervals of their draws (r, k).
+    """Bootstrap estimates of values (k,) with percentile intervals of their draws (r, k).
 
     >>> percentile_estimates(np.array([0.5]), np.linspace(0, 1, 5)[:, None], outside=0.25)
     [Estimate(value=0.5, low=0.25, high=0.75)]
@@ -52,7 +52,7 @@ def percentile_estimates(values: FloatArray, draws: FloatArray, outside: float) 
 
 
 def draw_blocks(resamples: int, width: int) -> Iterator[int]:
-    """Sizes of blocks of draws that together are `resamples`; a draw holds `width` numbers.
+    """Sizes of blocks of bootstrap draws, `resamples` in all; a draw holds `width` numbers.
 
     >>> list(draw_blocks(5, 2**15))
     [2, 2, 1]
@@ -66,7 +66,7 @@ def draw_blocks(resamples: int, width: int) -> Iterator[int]:
 def redrawn_counts(
     place: npt.NDArray[np.intp], levels: int, times: int, rng: np.random.Generator
 ) -> FloatArray:
-    """How often each of the levels comes up (times, levels) when rows are drawn again.
+    """How often each level comes up (times, levels) when a bootstrap draws rows again.
 
     `place` gives the level of each row; rows with a place from `levels` on count nowhere.
     """

@@ -20,7 +20,7 @@ _SLACK = 1e-2
 
 
 class ReliabilityCurve(NamedTuple):
-    """Bins of rows of similar confidence, from the least confident up; arrays (k,).
+    """Calibration by bins of rows of similar confidence, the least confident first; (k,).
 
     >>> curve = reliability_curve([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1], bins=3)
     >>> curve.rows.tolist(), round(curve.error, 3)
@@ -39,7 +39,7 @@ class ReliabilityCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scores of class probabilities; small is good, except for the accuracy.
+    """Calibration scores of class probabilities; small is good, except for the accuracy.
 
     >>> calibration([[0.8, 0.2], [0.6, 0.4]], [0, 0], bins=1).accuracy
     1.0
@@ -77,7 +77,7 @@ def calibration(
 def expected_calibration_error(
     probs: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15, binning: str = "mass"
 ) -> float:
-    """Mean distance between confidence and accuracy, bin by bin. Eq. (O15).
+    """Calibration error: mean distance of confidence and accuracy, by bin. Eq. (O15).
 
     It depends on the number of bins: report both. Arguments as in `reliability_curve`.
 
@@ -92,7 +92,7 @@ def expected_calibration_error(
 def reliability_curve(
     probs: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15, binning: str = "mass"
 ) -> ReliabilityCurve:
-    """How often the predicted class is right, for rows of similar confidence. Eq. (O15).
+    """Calibration curve: how often rows of similar confidence are right. Eq. (O15).
 
     Parameters
     ----------

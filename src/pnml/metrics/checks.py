@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def numbers(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One number a row, infinite ones among them, none of them NaN."""
+    """Values for a metric, checked: one number a row, infinite ones among them, no NaN."""
     v = np.asarray(values, dtype=np.float64)
     if v.ndim != 1 or not v.size:
         raise InputError(f"{name} has shape {v.shape}, not (n,) with n > 0: pass one value a row.")
@@ -28,7 +28,7 @@ def numbers(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def finite(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One finite number a row."""
+    """Values for a metric, checked: one finite number a row."""
     v = numbers(values, name)
     if np.isinf(v).any():
         raise InputError(
@@ -38,7 +38,7 @@ def finite(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
-    """Raise where two columns have different lengths."""
+    """Check that two columns for a metric have the same length."""
     if a.size != b.size:
         raise InputError(
             f"{a_name} has {a.size} rows but {b_name} has {b.size}: pass both for the same rows."
@@ -46,20 +46,14 @@ def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
 
 
 def share(value: float, name: str) -> float:
-    """A share above 0 and below 1."""
+    """An argument of a metric, checked to be a share above 0 and below 1."""
     if not 0.0 < value < 1.0:
         raise InputError(f"{name} is {value}, which is no share: pass a number in (0, 1).")
     return float(value)
 
 
 def whole(value: int, name: str, least: int) -> int:
-    """A whole number of at least `least`."""
+    """An argument of a metric, checked to be a whole number of at least `least`."""
     if not is_whole(value, least):
         raise InputError(f"{name} is {value!r}: pass a whole number of at least {least}.")
     return int(value)
-
-
-def share_at_least(ascending: FloatArray, t: FloatArray, out_of: int) -> FloatArray:
-    """Number of sorted values that reach each threshold, as a share of ``out_of``."""
-    reached = ascending.size - np.searchsorted(ascending, t, side="left")
-    return np.asarray(reached / out_of, dtype=np.float64)

@@ -1,13 +1,22 @@
-"""Open-set metrics: classification and rejection of classes never seen in training."""
+"""Measures of open-set recognition: OSCR curve, its area and CCR, with confidence intervals."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pnml.errors import InputError
-from pnml.metrics.checks import numbers, same_length, share_at_least
+from pnml.metrics.bootstrap import (
+    Estimate,
+    draw_blocks,
+    percentile_estimates,
+    redrawn_counts,
+    tail,
+)
+from pnml.metrics.checks import numbers, same_length
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OSCRCurve(NamedTuple):
-    """Correct classification rate against false positive rate, a point per threshold.
+    """Open-set curve: correct classification against false positive rate, by threshold.
 
     >>> curve = oscr_curve([3.0, 2.0], [True, False], [1.0])
     >>> curve.fpr.tolist(), curve.ccr.tolist()
@@ -31,7 +40,7 @@ class OSCRCurve(NamedTuple):
 def oscr_curve(
     scores_known: npt.ArrayLike, correct_known: npt.ArrayLike, scores_unknown: npt.ArrayLike
 ) -> OSCRCurve:
-    """Correct classification rate at each rate of unknown rows let in. Eq. (M4).
+    """Open-set curve: correct classification rate at each rate of unknown rows. Eq. (M4).
 
     The curve runs from (0, 0) to (1, closed-set accuracy).
 
@@ -54,15 +63,15 @@ def oscr_curve(
     """
     known, right, unknown = _open_set(scores_known, correct_known, scores_unknown)
     t = np.unique(np.concatenate([known, unknown]))[::-1]
-    fpr = share_at_least(unknown, t, unknown.size)
-    ccr = share_at_least(right, t, known.size)
+    fpr = _share_at_least(unknown, t, unknown.size)
+    ccr = _share_at_least(right, t, known.size)
     return OSCRCurve(np.append(0.0, fpr), np.append(0.0, ccr), np.append(np.inf, t))
 
 
 def oscr_area(
     scores_known: npt.ArrayLike, correct_known: npt.ArrayLike, scores_unknown: npt.ArrayLike
 ) -> float:
-    """Chance that a known row is classified correctly and outscores an unknown one. Eq. (M6).
+    """Open-set area: chance that a known row is right and outscores an unknown. Eq. (M6).
 
     This is the area under `oscr_curve`, whose arguments it takes; a tie counts one half. It is at
     most the closed-set accuracy, and the AUROC where every known row is classified correctly.
@@ -85,7 +94,7 @@ def ccr_at_fpr(
     *,
     fpr: npt.ArrayLike = (0.1, 0.2, 0.6, 0.8, 1.0),
 ) -> FloatArray:
-    """Correct classification rate at each rate of unknown rows that is allowed in. Eq. (M5).
+    """Open-set accuracy: correct classification rate at allowed rates of unknowns. Eq. (M5).
 
     Parameters
     ----------
@@ -128,3 +137,125 @@ def _open_set(
         np.sort(known[correct == 1.0]),
         np.sort(numbers(scores_unknown, "scores_unknown")),
     )
+
+
+# False positive rates at which correct classification rates are usually printed.
+FPR = (0.1, 0.2, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True)
+class OpenSetMetrics:
+    """Open-set metrics: how well unknown rows stay out while known ones are classified.
+
+    >>> estimates = open_set_metrics([3.0, 2.0, 1.0], [True, True, True], [0.5, 0.0], fpr=(0.1,))
+    >>> estimates.area.value, estimates.ccr[0].value
+    (1.0, 1.0)
+    """
+
+    area: Estimate  # under the curve
+    fpr: tuple[float, ...]
+    ccr: tuple[Estimate, ...]  # at each of those rates
+    curve: OSCRCurve = field(repr=False, compare=False)
+
+
+def open_set_metrics(
+    scores_known: npt.ArrayLike,
+    correct_known: npt.ArrayLike,
+    scores_unknown: npt.ArrayLike,
+    *,
+    fpr: tuple[float, ...] = FPR,
+    confidence: float = 0.95,
+    resamples: int = 200,
+    seed: int = 0,
+) -> OpenSetMetrics:
+    """Open-set metrics: area under the OSCR curve and CCR at several FPR, with intervals.
+
+    The intervals are percentiles of rows drawn again with replacement, each kind as often as it
+    occurs, Eq. (O13). The same seed draws the same rows, so scores of the same rows can be
+    compared draw by draw.
+
+    Parameters
+    ----------
+    scores_known, correct_known, scores_unknown
+        As in `pnml.metrics.oscr_curve`.
+    fpr : tuple of float in [0, 1]
+        False positive rates (unknown rows let in) at which to give the CCR.
+    confidence : float in (0, 1)
+        Coverage of the intervals.
+    resamples : int
+        Number of draws.
+    seed : int
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random(500) < 0.9
+    >>> estimates = open_set_metrics(rng.normal(1, 1, 500), right, rng.normal(-1, 1, 500))
+    >>> [round(number, 3) for number in estimates.area]
+    [0.805, 0.778, 0.832]
+    >>> estimates.ccr[-1].value == float(right.mean())
+    True
+    """
+    rows = (scores_known, correct_known, scores_unknown)
+    curve = oscr_curve(*rows)
+    values = np.append(oscr_area(*rows), ccr_at_fpr(*rows, fpr=fpr))
+    outside = tail(confidence)
+    draws = np.concatenate(list(_redrawn(_Places.of(*rows), fpr, resamples, seed)))
+    area, *ccr = percentile_estimates(values, draws, outside)
+    return OpenSetMetrics(area, tuple(float(level) for level in fpr), tuple(ccr), curve)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Rank of each row among the distinct scores, from the highest score down."""
+
+    known: npt.NDArray[np.intp]  # (n,)  after the last for rows classified wrongly
+    unknown: npt.NDArray[np.intp]  # (m,)
+    levels: int
+
+    @classmethod
+    def of(
+        cls,
+        scores_known: npt.ArrayLike,
+        correct_known: npt.ArrayLike,
+        scores_unknown: npt.ArrayLike,
+    ) -> _Places:
+        known, unknown = (np.asarray(s, dtype=np.float64) for s in (scores_known, scores_unknown))
+        levels, place = np.unique(np.concatenate([known, unknown]), return_inverse=True)
+        place = len(levels) - 1 - place
+        right = np.asarray(correct_known, dtype=bool)
+        ends = np.where(right, place[: len(known)], len(levels))
+        return cls(ends, place[len(known) :], len(levels))
+
+
+def _redrawn(
+    places: _Places, fpr: tuple[float, ...], resamples: int, seed: int
+) -> Iterator[FloatArray]:
+    """Area and CCR (r, 1 + len(fpr)) of rows drawn again, a block of draws at a time."""
+    # one generator for each kind: the drawn rows must not depend on the size of a block
+    of_known, of_unknown = (np.random.default_rng([seed, kind]) for kind in (0, 1))
+    for times in draw_blocks(resamples, places.levels):
+        right = redrawn_counts(places.known, places.levels, times, of_known)
+        unknown = redrawn_counts(places.unknown, places.levels, times, of_unknown)
+        yield _area_and_rates(right, unknown, len(places.known), len(places.unknown), fpr)
+
+
+def _area_and_rates(
+    right: FloatArray, unknown: FloatArray, n: int, m: int, fpr: tuple[float, ...]
+) -> FloatArray:
+    """Area and CCR from counts (r, levels) of correct and of unknown rows. Eqs. (M6), (M5)."""
+    let_in, answered = np.cumsum(unknown, axis=1), np.cumsum(right, axis=1)
+    area = np.sum(right * (m - let_in + unknown / 2), axis=1) / (n * m)
+    rates = [area]
+    for level in fpr:
+        at = np.sum(let_in / m <= level, axis=1)  # scores that may still be a threshold
+        last = np.take_along_axis(answered, np.maximum(at - 1, 0)[:, None], axis=1)[:, 0]
+        rates.append(np.where(at > 0, last, 0.0) / n)
+    return np.stack(rates, axis=1)
+
+
+def _share_at_least(ascending: FloatArray, t: FloatArray, out_of: int) -> FloatArray:
+    """Number of sorted values that reach each threshold, as a share of ``out_of``."""
+    reached = ascending.size - np.searchsorted(ascending, t, side="left")
+    return np.asarray(reached / out_of, dtype=np.float64)

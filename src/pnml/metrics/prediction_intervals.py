@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def interval_coverage(y: npt.ArrayLike, interval: npt.ArrayLike) -> float:
-    """Share of rows whose value lies in its interval, ends included. Eq. (M9).
+    """Coverage of prediction intervals: share of values inside, ends included. Eq. (M9).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def interval_coverage(y: npt.ArrayLike, interval: npt.ArrayLike) -> float:
 
 
 def interval_width(interval: npt.ArrayLike) -> float:
-    """Mean width of intervals of shape (n, 2), in the unit of the target. Eq. (M10).
+    """Mean width of prediction intervals (n, 2), in the unit of the target. Eq. (M10).
 
     Examples
     --------
@@ -47,7 +47,7 @@ def interval_width(interval: npt.ArrayLike) -> float:
 
 
 def interval_score(y: npt.ArrayLike, interval: npt.ArrayLike, *, coverage: float = 0.9) -> float:
-    """Winkler score: mean width plus a penalty for each miss, in the target's unit. Eq. (M11).
+    """Winkler score of prediction intervals: mean width plus penalties of misses. Eq. (M11).
 
     Small is good: neither wide nor overconfident intervals pay.
 

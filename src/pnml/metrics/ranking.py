@@ -15,7 +15,7 @@ from pnml.metrics.checks import numbers
 
 @dataclass(frozen=True)
 class Ranking:
-    """How many rows of either kind have each distinct score, from the highest score down.
+    """Ranking of two sets of scores: how many rows of each have every score, highest first.
 
     Each row of the arrays is one count of the same scores: of the rows as they are, or of rows
     drawn again with replacement. The totals are those of the first count.

@@ -37,7 +37,7 @@ def input_of(batch: Any, network: nn.Module | None = None) -> Any:
 
 
 def tensor_of(array: npt.NDArray[Any]) -> Tensor:
-    """An array as a tensor that shares its memory where possible; it is only read.
+    """An array of a batch as a tensor that shares its memory where possible; only read.
 
     >>> tensor_of(np.arange(3.0)[::-1])
     tensor([2., 1., 0.], dtype=torch.float64)
@@ -50,7 +50,7 @@ def tensor_of(array: npt.NDArray[Any]) -> Tensor:
 
 
 def call(function: Callable[..., Any], given: Any) -> Any:
-    """Output of a network for an input: a dict is passed as keywords, a tuple as arguments.
+    """Output of a network for the input of a batch: dicts become keywords, tuples arguments.
 
     A network that takes one dict or one tuple gets it as it is.
     """
@@ -66,7 +66,7 @@ def call(function: Callable[..., Any], given: Any) -> Any:
 
 
 def moved(given: Any, device: torch.device | None) -> Any:
-    """An input with all its tensors on a device."""
+    """The input of a batch with all its tensors on a device."""
     if device is None:
         return given
     if isinstance(given, Tensor):
@@ -79,7 +79,7 @@ def moved(given: Any, device: torch.device | None) -> Any:
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """All tensors in nested dicts, tuples and lists; only the logits of an output that has them."""
+    """All tensors in a batch or an output: nested dicts, tuples, lists; logits if it has them."""
     logits = value.get("logits") if isinstance(value, Mapping) else getattr(value, "logits", None)
     if isinstance(value, Tensor):
         yield value
@@ -91,13 +91,13 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def device_of(module: nn.Module) -> torch.device | None:
-    """Device of a network; None if it has no weights or is spread over several devices."""
+    """Device for the batches of a network; None without weights or with several devices."""
     devices = {parameter.device for parameter in module.parameters()}
     return devices.pop() if len(devices) == 1 else None
 
 
 def refuse_other_device(module: nn.Module, given: Any) -> None:
-    """Raise if an input and a network are on different devices."""
+    """Raise if a batch's input and a network are on different devices."""
     home = device_of(module)
     device = next((t.device for t in tensors_in(given)), None)
     if home is not None and device is not None and device != home:

@@ -8,7 +8,7 @@ from pnml.core.trust import Reference, Thresholds, check_level
 
 
 class CachedReference:
-    """The reference of one state and its thresholds by level; another state replaces them.
+    """The cached reference of one state and its thresholds; another state replaces them.
 
     >>> import numpy as np
     >>> cache = CachedReference()

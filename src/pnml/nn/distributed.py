@@ -30,7 +30,7 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class Processes:
-    """A process group as one of its processes sees it.
+    """A process group of torch.distributed, as one of its processes sees it.
 
     All processes must call the same methods in the same order, as with all collectives.
     """
@@ -146,7 +146,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class Share:
-    """What one process reports to the others about its rows."""
+    """What one process of a distributed fit reports to the others about its rows."""
 
     form: RowForm | None  # None if there are no rows
     rows: int
@@ -164,7 +164,7 @@ class Share:
 def summed(
     statistic: FeatureStatistic | None, shares: Sequence[Share], processes: Processes
 ) -> FeatureStatistic:
-    """Sum over all processes of their statistics, whose reports are `shares`. Eq. (F10)."""
+    """Sum over distributed processes of their statistics, reported as `shares`. Eq. (F10)."""
     form = _one_form(shares)
     warn_if_same([(share.rows, share.fingerprint) for share in shares])
     own = FeatureStatistic.empty(form) if statistic is None else statistic
@@ -178,7 +178,7 @@ def summed(
 
 
 def warn_if_same(reports: Sequence[tuple[int, float]]) -> None:
-    """Warn if two processes report the same number of rows and the same fingerprint."""
+    """Warn if two distributed processes report as many rows and the same fingerprint."""
     order = sorted(range(len(reports)), key=lambda rank: reports[rank])
     for rank, next_rank in itertools.pairwise(order):
         (rows, mark), (next_rows, next_mark) = reports[rank], reports[next_rank]

@@ -15,7 +15,7 @@ _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
-    """The module inside torch.compile, DataParallel or DistributedDataParallel.
+    """The module to put in eval mode, inside torch.compile, DataParallel or its like.
 
     Forward hooks do not fire through these wrappers.
     """

@@ -24,7 +24,7 @@ _CLEAR = 1e-9
 
 
 def whitening(xx: FloatArray, alpha: float) -> FloatArray:
-    """Upper triangle (w, w) that maps rows to coordinates whose squares sum to their leverage.
+    """Triangle (w, w) in which a network's features have squares that sum to the leverage.
 
     It is the inverse of the Cholesky factor of XᵀX + αI, for a penalty above the round-off.
 
@@ -38,7 +38,7 @@ def whitening(xx: FloatArray, alpha: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A statistic and a ridge penalty."""
+    """The geometry of a network's features, which gives leverages: statistic and penalty."""
 
     statistic: FeatureStatistic
     alpha: float

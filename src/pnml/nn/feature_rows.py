@@ -17,7 +17,7 @@ _BLOCK_NUMBERS = 2**16
 
 @dataclass(frozen=True)
 class RowForm:
-    """How features (n, d) become rows (n, width). Eq. (F10)."""
+    """The form in which features (n, d) become rows (n, width). Eq. (F10)."""
 
     features: int
     normalize: bool
@@ -64,7 +64,7 @@ class RowForm:
 
 
 def numpy_rows(features: Tensor) -> npt.NDArray[np.floating]:
-    """Features as an array that shares their memory where possible; no digit is lost.
+    """Features as numpy rows that share their memory where possible; no digit is lost.
 
     >>> numpy_rows(torch.ones(2, 3, dtype=torch.bfloat16)).dtype
     dtype('float32')

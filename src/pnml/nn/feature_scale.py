@@ -29,7 +29,7 @@ _NUMBERS = 2**18
 
 
 def separation(unknown: FloatArray, known: FloatArray) -> float:
-    """Share of pairs in which the unknown row has the larger regret; a tie counts half.
+    """How well a scale of features separates: share of unknown rows of larger regret.
 
     >>> separation(np.array([2.0, 3.0]), np.array([1.0, 2.0]))
     0.875
@@ -46,7 +46,7 @@ def chosen_scale(
     share: float,
     typical: float,
 ) -> float:
-    """The scale that best separates left-out classes from the others. Eq. (F12).
+    """The scale of features that best separates left-out classes from the others. Eq. (F12).
 
     Parameters
     ----------

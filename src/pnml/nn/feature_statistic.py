@@ -24,7 +24,7 @@ _MARGIN = 1.25
 
 @dataclass(frozen=True)
 class FeatureStatistic:
-    """All that is remembered of training features; statistics of two sets add. Eq. (F10)."""
+    """Statistic of training features, all that is remembered of them; they add. Eq. (F10)."""
 
     form: RowForm
     rows: int
@@ -79,7 +79,7 @@ class FeatureStatistic:
 
 
 class StatisticBuilder:
-    """Accumulates a statistic batch by batch; the size of the batches makes no difference."""
+    """Accumulates a feature statistic batch by batch; their size makes no difference."""
 
     def __init__(self, start: FeatureStatistic, coming: int = 0) -> None:
         form = start.form
@@ -124,7 +124,7 @@ class StatisticBuilder:
 
 
 class Reservoir:
-    """A uniform sample of rows with their norms, in a buffer twice its size.
+    """Uniform sample of feature rows in a statistic, with their norms, in a buffer.
 
     If the number of rows that are `coming` is known, rows that cannot stay do not enter.
     """

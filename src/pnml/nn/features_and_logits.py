@@ -14,7 +14,7 @@ from pnml.nn.head import CallableHead, Head, LinearHead
 
 
 class Network(Protocol):
-    """Computes features and logits of inputs."""
+    """What computes features and logits of inputs."""
 
     @property
     def head(self) -> Head:
@@ -33,7 +33,7 @@ class Network(Protocol):
 
 @dataclass(frozen=True)
 class HookedNetwork:
-    """A module with a hook on its last layer."""
+    """Features and logits from a module with a hook on its last layer."""
 
     model: nn.Module
     head: LinearHead
@@ -67,7 +67,7 @@ class HookedNetwork:
 
 @dataclass(frozen=True)
 class PairNetwork:
-    """Two functions: input → features, and features → logits."""
+    """Features and logits from two functions: input → features, and features → logits."""
 
     features: Callable[..., Tensor]
     head: LinearHead | CallableHead

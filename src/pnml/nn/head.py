@@ -18,7 +18,7 @@ Factor = float | Tensor
 
 
 class ScaledLogits(Protocol):
-    """The head in float64."""
+    """The head of a network in float64, with scaled logits."""
 
     def __call__(self, features: Tensor, *factors: Factor) -> list[Tensor]:
         """Logits (n, C) of features (n, d) times each of some factors."""
@@ -26,7 +26,7 @@ class ScaledLogits(Protocol):
 
 
 class Head(Protocol):
-    """Computes logits from features."""
+    """The head of a network: computes logits from features."""
 
     def own_logits(self, features: Tensor) -> Tensor:
         """Logits (..., C) as the network itself gives them."""
@@ -43,7 +43,7 @@ class Head(Protocol):
 
 @dataclass(frozen=True)
 class LinearHead:
-    """A linear layer, or a convolution with a kernel of one pixel."""
+    """Head that is a linear layer, or a convolution with a kernel of one pixel."""
 
     module: nn.Linear | nn.Conv2d
 
@@ -79,7 +79,7 @@ class LinearHead:
 
 
 def linear_module(weight: Tensor, bias: Tensor | None) -> nn.Linear:
-    """A linear layer with this weight (C, d) and bias (C,), frozen.
+    """A linear layer to be a head, with this weight (C, d) and bias (C,), frozen.
 
     >>> linear_module(torch.eye(2), None)(torch.ones(2))
     tensor([1., 1.])
@@ -92,7 +92,7 @@ def linear_module(weight: Tensor, bias: Tensor | None) -> nn.Linear:
 
 
 def check_shapes(weight: Tensor, bias: Any) -> None:
-    """Raise unless the shapes of weight (C, d) and bias (C,) fit; a bias of None always does."""
+    """Raise unless a head's weight (C, d) and bias (C,) fit; a bias of None always does."""
     if weight.ndim != 2 or (bias is not None and np.shape(bias) != weight.shape[:1]):
         raise InputError(
             f"The weight has shape {tuple(weight.shape)} and the bias {np.shape(bias)}, but a "
@@ -101,7 +101,7 @@ def check_shapes(weight: Tensor, bias: Any) -> None:
 
 
 class CallableHead:
-    """Any function from features to logits.
+    """Head that is any function from features to logits.
 
     It gets features in the dtype and on the device of those it last saw.
     """

@@ -16,12 +16,12 @@ from pnml.nn.batches import batches_of, tensor_of
 from pnml.nn.cached_reference import CachedReference
 from pnml.nn.distributed import Processes, Share, summed
 from pnml.nn.feature_geometry import Geometry
+from pnml.nn.feature_regret import Scorer
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.feature_statistic import FeatureStatistic, StatisticBuilder
 from pnml.nn.head import check_shapes, linear_module
 from pnml.nn.last_layer_output import LastLayerOutput
 from pnml.nn.last_layer_settings import Settings
-from pnml.nn.scorer import Scorer
 from pnml.nn.split_model import SplitModel
 from pnml.nn.statistic_buffers import StatisticBuffers
 from pnml.nn.tasks import REGRESSION, task_of
@@ -29,7 +29,7 @@ from pnml.runtime.progress import tracked
 
 
 class LastLayerPNML(nn.Module):
-    """A trained network with the pNML regret of every input.
+    """A trained network with the pNML regret of every input, by its last layer.
 
     One pass over the training inputs collects a statistic of the features that the last layer
     sees; the network itself does not change. An input gets a large regret if training had few

@@ -15,7 +15,7 @@ from pnml.nn.tasks import MULTICLASS, MULTILABEL, REGRESSION, Task
 
 @dataclass(frozen=True)
 class LastLayerOutput:
-    """The network's own outputs beside their leverage, regret and pNML probabilities.
+    """Output of LastLayerPNML: the network's own, leverage, regret and pNML probabilities.
 
     Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position.
     Leverage, regret and probabilities are in float64: regrets of confident rows differ below the

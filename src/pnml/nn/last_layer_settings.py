@@ -12,7 +12,7 @@ from pnml.runtime.checks import is_number
 
 @dataclass(frozen=True)
 class Settings:
-    """The arguments of LastLayerPNML, with "auto" not yet resolved."""
+    """Settings of LastLayerPNML: its arguments, with "auto" not yet resolved."""
 
     task: str
     alpha: float | str

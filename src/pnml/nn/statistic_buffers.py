@@ -18,7 +18,7 @@ from pnml.nn.feature_statistic import FeatureStatistic
 
 
 class StatisticBuffers(nn.Module):
-    """A FeatureStatistic as buffers, always in float64, and the scale chosen from it."""
+    """A FeatureStatistic as buffers of a module, in float64, and the scale chosen from it."""
 
     counts: Tensor  # (3,)  rows, whether normalised, whether with a bias
     xx: Tensor  # (w, w)

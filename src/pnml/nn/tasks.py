@@ -14,7 +14,7 @@ from pnml.errors import InputError
 
 @dataclass(frozen=True)
 class Task:
-    """How logits (n, C) and leverages (n,) become regrets (n,) and log-probabilities."""
+    """A task: how logits (n, C) and leverages (n,) become regrets and log-probabilities."""
 
     name: str
     regret: Callable[[Array, Array], Array]
@@ -47,7 +47,7 @@ TASKS = {task.name: task for task in (MULTICLASS, MULTILABEL, REGRESSION)}
 
 
 def task_of(name: str, outputs: int) -> Task:
-    """The requested task; "auto" treats two or more outputs as classes.
+    """The task of a network's outputs; "auto" treats two or more outputs as classes.
 
     >>> task_of("auto", 10).name
     'multiclass'

@@ -55,7 +55,7 @@ class _Step:
 
 
 def impute(scope: Any, operator: Any, container: Any) -> None:
-    """Fill missing numbers, and add indicator columns."""
+    """Convert an imputer for skl2onnx: fill missing numbers, and add indicator columns."""
     model = operator.raw_operator
     if isinstance(operator.inputs[0].type, StringTensorType):
         convert_sklearn_imputer(scope, operator, container)
@@ -89,7 +89,7 @@ def _impute_shape(operator: Any) -> None:
 
 
 def one_hot(scope: Any, operator: Any, container: Any) -> None:
-    """One column per category; numbers are compared, so that 1.5 does not match 1."""
+    """Convert a one-hot encoder for skl2onnx; numbers are compared, so 1.5 does not match 1."""
     if not _of_numbers(operator):
         convert_sklearn_one_hot_encoder(scope, operator, container)
         return

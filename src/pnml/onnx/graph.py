@@ -23,7 +23,7 @@ Dimensions = list[int | str | None]
 
 
 class Graph:
-    """Nodes in the order in which they run. Equal nodes are stored once."""
+    """An ONNX graph: nodes in the order in which they run. Equal nodes are stored once."""
 
     def __init__(self) -> None:
         self._nodes: list[onnx.NodeProto] = []
@@ -193,5 +193,5 @@ def _kept_apart(nodes: list[onnx.NodeProto], numbers: set[str]) -> list[onnx.Nod
 
 
 def element_of(dtype: str) -> int:
-    """The ONNX element type of a float dtype."""
+    """The element type of an ONNX graph for a float dtype."""
     return int({"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}[dtype])

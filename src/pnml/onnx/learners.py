@@ -27,7 +27,7 @@ _KNOWN = (
 
 
 def learner_in(model: Any) -> Any:
-    """The learner of a fitted estimator; raises if it has no graph or is not fitted."""
+    """The learner of a fitted estimator to export; raises without ONNX graph or fit."""
     if not hasattr(model, "learner_"):
         if hasattr(type(model), "reference_") and not hasattr(model, "estimator_"):
             check_is_fitted(model)
@@ -38,7 +38,7 @@ def learner_in(model: Any) -> Any:
 
 @singledispatch
 def refuse(learner: Any, name: str) -> None:
-    """Raise if a fitted learner is not registered here, so that it has no graph."""
+    """Raise if a fitted learner is not registered for ONNX, so that it has no graph."""
     raise InputError(f"A {name} cannot be exported to ONNX; {_KNOWN}.")
 
 
@@ -66,13 +66,13 @@ def _(learner: LogisticRefit, name: str) -> None:
 
 @singledispatch
 def outputs(learner: Any, X: Traced, log_p: Traced | None) -> Outputs:
-    """Outputs of a learner on traced rows X; `log_p` comes from the wrapped classifier."""
+    """ONNX outputs of a learner on traced rows X; `log_p` comes from the wrapped classifier."""
     raise TypeError(f"no graph is known of a {type(learner).__name__}")
 
 
 @outputs.register
 def regression(learner: LeastSquares, X: Traced, log_p: Traced | None = None) -> Outputs:
-    """Prediction, standard deviation and regret of rows."""
+    """ONNX outputs of a regression learner: prediction, standard deviation and regret."""
     geometry, choice = learner.geometry, learner.choice
     X.graph.bounded = choice.alpha > 0  # else rows may leave the span
     if learner.method is LUCKY:
@@ -87,7 +87,7 @@ def regression(learner: LeastSquares, X: Traced, log_p: Traced | None = None) ->
 
 @outputs.register
 def classification(learner: OneStep, X: Traced, log_p: Traced | None = None) -> Outputs:
-    """Log-probabilities and regret, from the log-probabilities and features of the classifier."""
+    """ONNX outputs of a classification learner: log-probabilities and regret."""
     geometry = learner.geometry
     X.graph.bounded = geometry.alpha > 0
     if geometry.normalize:
@@ -98,7 +98,7 @@ def classification(learner: OneStep, X: Traced, log_p: Traced | None = None) -> 
 
 
 def lucky_terms(learner: LeastSquares, X: Traced) -> RidgeTerms:
-    """The terms of the luckiness learner. Eq. (L1)."""
+    """The terms of the luckiness learner as ONNX values. Eq. (L1)."""
     geometry, alpha = learner.geometry, learner.choice.alpha
     h2 = geometry.h2
     a, outside = geometry.coordinates(X)

@@ -48,7 +48,7 @@ class _Traceable(nn.Module):
 
 
 def network_graph(module: LastLayerPNML, dtype: str, example: Any) -> onnx.ModelProto:
-    """The graph of a fitted module; `example` is a batch as its forward takes it."""
+    """The ONNX graph of a fitted network; `example` is a batch as its forward takes it."""
     proto = _exported(module, _batch(module, example))
     graph, fed = Graph(), {}
     for value in proto.graph.input:

@@ -120,7 +120,7 @@ def _isinf(a: Any) -> Any:
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """Elementwise choice between a and b."""
+    """ONNX operation: elementwise choice between a and b."""
     if condition is False:
         return b
     return add_node("Where", broadcast(condition, a, b), condition, a, b)
@@ -180,24 +180,24 @@ def _numbers(values: npt.ArrayLike, **_: Any) -> npt.NDArray[np.float64]:
 
 
 def log_softmax(logits: Traced) -> Traced:
-    """Log-probabilities of the classes on the last axis, by the operator LogSoftmax."""
+    """ONNX operation LogSoftmax: log-probabilities of the classes on the last axis."""
     return add_node("LogSoftmax", logits.shape, logits, axis=-1)
 
 
 def concatenate(values: list[Traced]) -> Traced:
-    """Columns (n, k) of all values, side by side."""
+    """ONNX operation: columns (n, k) of all values, side by side."""
     width = sum(value.shape[1] for value in values)
     return add_node("Concat", (values[0].shape[0], width), *values, axis=1)
 
 
 def columns(a: Traced, places: list[int]) -> Traced:
-    """Columns (n, k) of a value at the given places, in that order."""
+    """ONNX operation: columns (n, k) of a value at the given places, in that order."""
     at = a.graph.constant(np.array(places))
     return add_node("Gather", (a.shape[0], len(places)), a, at, axis=1)
 
 
 def number(truth: Traced) -> Traced:
-    """1 for true and 0 for false."""
+    """ONNX operation: 1 for true and 0 for false."""
     return add_node("Cast", truth.shape, truth, to=TensorProto.DOUBLE)
 
 

@@ -18,7 +18,7 @@ from pnml.onnx.traced import as_output
 
 
 def pipeline_graph(model: Any, dtype: str, example: Any) -> onnx.ModelProto:
-    """The graph of an estimator of this library, or of a Pipeline that ends in one."""
+    """The ONNX graph of an estimator of this library, or of a Pipeline that ends in one."""
     before, estimator = _split(model)
     learner = learners.learner_in(estimator)
     graph = Graph()
@@ -35,7 +35,7 @@ def pipeline_graph(model: Any, dtype: str, example: Any) -> onnx.ModelProto:
 def finished(
     graph: Graph, outputs: learners.Outputs, dtype: str, about: dict[str, str]
 ) -> onnx.ModelProto:
-    """The model with its outputs in their dtype."""
+    """The ONNX model of a pipeline with its outputs in their dtype."""
     ends = {}
     for name, value in outputs.items():
         shape: Dimensions = [ROWS if size < 0 else size for size in value.shape]
@@ -44,7 +44,7 @@ def finished(
 
 
 def classes_json(classes: Any) -> str:
-    """Classes as JSON, for the metadata of a file."""
+    """Classes of a pipeline as JSON, for the metadata of an ONNX file."""
     return json.dumps(np.asarray(classes).tolist(), ensure_ascii=False)
 
 

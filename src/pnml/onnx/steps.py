@@ -26,7 +26,7 @@ _EXAMPLE = "pass example=, some rows of the DataFrame that it takes"
 
 @dataclass(frozen=True)
 class Column:
-    """An input: one column of a DataFrame, or all columns of an array."""
+    """An input of the steps before the learner: a DataFrame's column, or all of an array."""
 
     name: str
     width: int
@@ -36,7 +36,7 @@ class Column:
 def rows_after(
     graph: Graph, model: Any, steps: list[Any], width: int, dtype: str, example: Any
 ) -> Traced:
-    """Rows (n, width) after all steps; declares the inputs of the graph."""
+    """Rows (n, width) after all steps before the learner; declares the graph's inputs."""
     columns = _columns(model, steps, example)
     fed = {}
     for column in columns:
@@ -56,7 +56,7 @@ def rows_after(
 
 
 def log_probabilities(classifier: Any, X: Traced) -> Traced:
-    """Log-probabilities of the wrapped classifier; a logistic regression by its logits, exactly."""
+    """Log-probabilities of the classifier after all steps; logistic ones exactly."""
     if _has_logits(classifier, X.shape[-1]):
         z = X @ classifier.coef_.T + classifier.intercept_
         return log_softmax(z * np.array([0.0, 1.0]) if z.shape[-1] == 1 else z)

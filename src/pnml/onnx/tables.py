@@ -24,7 +24,7 @@ _TRUTH = ("true", "false")
 
 
 def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
-    """The graph of a model of `pnml fit`.
+    """The ONNX graph of a model of a table, made by `pnml fit`.
 
     A missing number is NaN and a missing word is the empty text; dates are days since 1970.
     """

@@ -15,7 +15,7 @@ from pnml.onnx.graph import Graph, element_of
 
 @dataclass(frozen=True)
 class Kind:
-    """The dtype float64 with the precision of the input: float32 inputs keep their round-off."""
+    """Kind of a traced value: float64 with the precision of a float32 or float64 input."""
 
     eps: float = EPS
 
@@ -26,7 +26,7 @@ FLOAT32 = Kind(float(np.finfo(np.float32).eps))
 
 @dataclass(frozen=True, eq=False)
 class Traced(NDArrayOperatorsMixin):
-    """A value of a graph; operations on it add nodes to the graph.
+    """A traced value of an ONNX graph; operations on it add nodes to the graph.
 
     It supports the parts of the array API and of numpy that `pnml.core` uses, so that the functions
     that compute regrets of arrays also write the graph. All values are
@@ -67,34 +67,34 @@ class Traced(NDArrayOperatorsMixin):
 
 
 def as_traced(graph: Graph, name: str, dtype: str, shape: tuple[int, ...]) -> Traced:
-    """An input or another float value of a graph, brought to float64."""
+    """An input or another float value of a graph as a traced value, brought to float64."""
     if dtype == "float64":
         return Traced(graph, name, shape, FLOAT64)
     return Traced(graph, graph.add("Cast", name, to=TensorProto.DOUBLE), shape, FLOAT32)
 
 
 def as_output(value: Traced, dtype: str) -> str:
-    """The name of a value, brought from float64 to the dtype of an output."""
+    """The name of a traced value, brought from float64 to the dtype of an output."""
     if dtype == "float64":
         return value.name
     return value.graph.add("Cast", value.name, to=element_of(dtype))
 
 
 def add_node(operation: str, shape: tuple[int, ...], *inputs: Any, **attributes: Any) -> Traced:
-    """Add a node and return its output; inputs are traced values, numbers or names."""
+    """Add a node and return its traced output; inputs are traced values, numbers or names."""
     graph = graph_of(*inputs)
     names = [name_of(graph, value) for value in inputs]
     return Traced(graph, graph.add(operation, *names, **attributes), shape)
 
 
 def graph_of(*values: Any) -> Graph:
-    """The graph that values belong to."""
+    """The graph that traced values belong to."""
     graph: Graph = next(value.graph for value in values if isinstance(value, Traced))
     return graph
 
 
 def name_of(graph: Graph, value: Any) -> str:
-    """The name of a value; for an array filled with one number, the name of that constant."""
+    """The name of a traced value; for an array filled with one number, of that constant."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Traced):
@@ -108,7 +108,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def broadcast(*values: Any) -> tuple[int, ...]:
-    """Broadcast shape of values; an unknown size stays unknown."""
+    """Broadcast shape of traced values; an unknown size stays unknown."""
     shapes = [shape_of(value) for value in values]
     longest = max(map(len, shapes))
     padded = [(1,) * (longest - len(shape)) + tuple(shape) for shape in shapes]
@@ -116,5 +116,5 @@ def broadcast(*values: Any) -> tuple[int, ...]:
 
 
 def pairwise(operation: str, a: Any, b: Any) -> Traced:
-    """Add an elementwise node of two values, and return its output."""
+    """Add an elementwise node of two traced values, and return its output."""
     return add_node(operation, broadcast(a, b), a, b)

@@ -5,15 +5,13 @@ A detector's ``predict`` is high for outliers, as in pytorch-ood; its ``score_sa
 """
 
 from pnml.ood.baseline_with_pnml import GramRegretDetector, with_pnml
-from pnml.ood.cosine import CosineSimilarity
+from pnml.ood.cosine_detector import CosineSimilarity
 from pnml.ood.detector import Detector
-from pnml.ood.gram import Gram
+from pnml.ood.gram_detector import Gram
 from pnml.ood.logit_detectors import MSP, Energy, MaxLogit
 from pnml.ood.odin import ODIN
-from pnml.ood.ood_evaluation import evaluate_ood
-from pnml.ood.ood_table import OODRow, OODTable
-from pnml.ood.open_set_evaluation import evaluate_open_set
-from pnml.ood.open_set_table import OpenSetRow, OpenSetTable
+from pnml.ood.ood_evaluation import OODRow, OODTable, evaluate_ood
+from pnml.ood.open_set_evaluation import OpenSetRow, OpenSetTable, evaluate_open_set
 from pnml.ood.regret_detector import RegretDetector
 
 __all__ = [

@@ -15,7 +15,7 @@ from pnml.core.arrays import Array, FloatArray
 from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
-from pnml.ood.gram import Gram, HoldOut
+from pnml.ood.gram_detector import Gram, HoldOut
 from pnml.ood.logit_detectors import MSP, Energy, LogitDetector, MaxLogit
 from pnml.ood.network_logits import as_input, as_numpy
 from pnml.ood.odin import ODIN
@@ -94,7 +94,7 @@ def _network(baseline: LogitDetector | ODIN | Gram, pnml: Any) -> Any:
 
 
 class GramRegretDetector(Detector):
-    """The regret at the leverage of each input times its deviation in earlier layers. Eq. (O9).
+    """Gram baseline with pNML: regret at leverage times deviation in earlier layers. Eq. (O9).
 
     Made by `with_pnml`. The threshold comes from every tenth training row, which Gram holds out.
 

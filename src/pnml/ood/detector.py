@@ -14,7 +14,7 @@ from pnml.ood.network_logits import scores_of
 
 
 class Detector(ABC):
-    """Outlier scores of inputs, and verdicts on them from training rows alone.
+    """Base of detectors: outlier scores of inputs, and verdicts from training rows alone.
 
     Two conventions meet here. `predict` follows pytorch-ood: a score that is **high for
     outliers**. `score_samples` and `decision_function` follow scikit-learn: high for ordinary
@@ -80,7 +80,7 @@ class Detector(ABC):
 
 
 class ScoreDetector(Detector):
-    """A detector whose score needs no fit; training rows only set the threshold."""
+    """Base of a detector whose score needs no fit; training rows only set the threshold."""
 
     training_scores_: FloatArray | None = None
 
@@ -94,7 +94,7 @@ class ScoreDetector(Detector):
 
 
 class FeatureScoreDetector(ScoreDetector):
-    """The same for a score of features, which may also be given instead of inputs."""
+    """Base of a detector by a score of features, which may be given instead of inputs."""
 
     @abstractmethod
     def predict_features(self, features: Array) -> Array:
@@ -107,7 +107,7 @@ class FeatureScoreDetector(ScoreDetector):
 
 
 def required_scores(detector: Detector, scores: FloatArray | None) -> FloatArray:
-    """The training scores; raises if there are none yet."""
+    """The training scores of a detector; raises if there are none yet."""
     if scores is None:
         raise InputError(
             f"This {type(detector).__name__} has no threshold because it has seen no training "

@@ -16,7 +16,7 @@ from pnml.ood.network_logits import Model, logits_of
 
 
 class LogitDetector(FeatureScoreDetector):
-    """A score of logits, for inputs of a network or for logits themselves.
+    """Base of detectors by a score of logits, for inputs of a network or for logits.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class LogitDetector(FeatureScoreDetector):
 
 
 def check_temperature(temperature: Any) -> float:
-    """The temperature as a float; raises unless it is finite and above 0."""
+    """The temperature of a logit detector; raises unless it is finite and above 0."""
     number = float(temperature) if isinstance(temperature, Real) else 0.0
     if not 0 < number < float("inf"):
         raise InputError(
@@ -57,7 +57,7 @@ def check_temperature(temperature: Any) -> float:
 
 
 class MSP(LogitDetector):
-    """Maximum softmax probability: one minus that of the most probable class. Eq. (O2).
+    """Detector by logits: one minus the maximum softmax probability. Eq. (O2).
 
     Computed as the sum over the other classes, so that rows whose maximum rounds to 1 keep their
     order.
@@ -79,7 +79,7 @@ class MSP(LogitDetector):
 
 
 class MaxLogit(LogitDetector):
-    """Negative largest logit. Eq. (O3).
+    """Detector by logits: the negative largest logit. Eq. (O3).
 
     >>> import numpy as np
     >>> MaxLogit().predict_features(np.array([[2.0, 0.0], [0.5, 0.0]]))
@@ -94,7 +94,7 @@ class MaxLogit(LogitDetector):
 
 
 class Energy(LogitDetector):
-    """Free energy of the logits. Eq. (O4).
+    """Detector by logits: their free energy. Eq. (O4).
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _ROWS = 512
 
 
 def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
-    """Inputs from a loader, batch by batch, or blocks of an array or a tensor of inputs.
+    """Inputs of a network batch by batch, from a loader, an array or a tensor.
 
     The first element of a batch that is a tuple or a list is the input.
     """
@@ -35,7 +35,7 @@ def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
 
 
 def scores_of(predict: Callable[[Any], Array], data: Any, what: str) -> FloatArray:
-    """Scores (n,) of all inputs of a loader or an array, as one array."""
+    """Scores (n,) that a function of a network gives all inputs of a loader or an array."""
     parts = [as_numpy(predict(x)) for x in batches(data)]
     if not sum(map(len, parts)):
         raise InputError(f"There are no rows in the {what}; pass at least one batch of inputs.")
@@ -43,7 +43,7 @@ def scores_of(predict: Callable[[Any], Array], data: Any, what: str) -> FloatArr
 
 
 def logits_of(model: Model | None, x: Any) -> Array:
-    """Logits (n, C) of a batch, without gradients and in eval mode; arrays give arrays."""
+    """Logits (n, C) of a network for a batch, without gradients and in eval mode."""
     if model is None:
         raise InputError(
             "This detector has no network to put inputs through; pass one to its constructor, or "
@@ -75,26 +75,26 @@ def logits_in(returned: Any) -> Array:
 
 
 def as_input(model: Any, x: Any) -> Any:
-    """The batch on the network's device; an array in the network's dtype."""
+    """What a network takes to give logits: a batch on its device, an array in its dtype."""
     from pnml.nn.batches import device_of, input_of, moved
 
     return moved(input_of(x, model), device_of(model))
 
 
 def is_module(model: Any) -> bool:
-    """Whether this is a network of PyTorch; does not import PyTorch."""
+    """Whether something is a network that gives logits; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def is_tensor(values: Any) -> bool:
-    """Whether this is a tensor of PyTorch; does not import PyTorch."""
+    """Whether a network's input or logits are a tensor; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
 
 
 def as_numpy(values: Array) -> FloatArray:
-    """Values as an array in float64."""
+    """Logits or other values of a network as an array in float64."""
     if is_tensor(values):
         values = values.detach().cpu().numpy()
     return np.asarray(values, dtype=np.float64)

@@ -30,14 +30,14 @@ EPSILONS = (0.0, 0.0005, 0.001, 0.0014, 0.002, 0.0024, 0.005, 0.01)
 
 @dataclass(frozen=True)
 class EpsilonChoice:
-    """The step chosen on a validation split, and the criterion at every step."""
+    """The step of ODIN chosen on a validation split, and the criterion at every step."""
 
     epsilon: float
     seen: Mapping[float, float]  # step → AUROC, or mean score of ordinary rows without outliers
 
 
 class ODIN(ScoreDetector):
-    """Softmax at a high temperature, after a step that raises it more for ordinary inputs.
+    """ODIN: softmax at a high temperature, after a step that raises it for ordinary inputs.
 
     Eq. (O5). Inputs must be images or other numbers with a gradient.
 

@@ -1,17 +1,149 @@
-"""evaluate_ood: several detectors compared on the same rows."""
+"""Evaluation of detectors on sets of outliers, and its table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.metrics import detection_metrics
+from pnml.metrics import DetectionMetrics, detection_metrics
 from pnml.ood.network_logits import batches, scores_of
-from pnml.ood.ood_table import OODRow, OODTable
+from pnml.ood.table_text import (
+    aligned_table,
+    bold_if,
+    markdown_table,
+    rich_table,
+    with_intervals,
+)
+
+METRICS = tuple(field.name for field in fields(DetectionMetrics))
+_TITLES = {
+    "auroc": "AUROC",
+    "aupr_in": "AUPR in",
+    "aupr_out": "AUPR out",
+    "fpr95": "FPR95",
+    "tnr95": "TNR at TPR 95 %",
+    "detection_accuracy": "detection accuracy",
+}
+
+
+@dataclass(frozen=True)
+class OODRow:
+    """One row of an OOD evaluation: metrics of one detector on one set of outliers.
+
+    >>> from pnml.metrics import detection_metrics
+    >>> row = OODRow("regret", "noise", 3, 2, detection_metrics([3.0, 2.0, 0.1], [0.5, 0.0]))
+    >>> round(row.metrics.auroc.value, 3)
+    0.833
+    """
+
+    detector: str
+    ood: str
+    rows_in: int
+    rows_out: int
+    metrics: DetectionMetrics
+
+
+@dataclass(frozen=True)
+class OODTable:
+    """Table of an OOD evaluation: all detectors on all sets of outliers, with intervals.
+
+    ``print(table)`` and ``table.to_markdown(metric)`` show one metric, with a line for each set
+    and a column for each detector; ``table.to_pandas()`` has everything, with a line for each pair.
+
+    >>> from pnml.metrics import detection_metrics
+    >>> metrics = detection_metrics([3.0, 2.0, 1.0], [0.5, 0.0])
+    >>> table = OODTable((OODRow("regret", "noise", 3, 2, metrics),), confidence=0.95)
+    >>> table["regret", "noise"].auroc.value
+    1.0
+    >>> table.mean("fpr95")
+    {'regret': 0.0}
+    """
+
+    rows: tuple[OODRow, ...]
+    confidence: float
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """Names of the detectors, in the order given."""
+        return tuple(dict.fromkeys(row.detector for row in self.rows))
+
+    @property
+    def oods(self) -> tuple[str, ...]:
+        """Names of the sets of outliers, in the order given."""
+        return tuple(dict.fromkeys(row.ood for row in self.rows))
+
+    def __getitem__(self, pair: tuple[str, str]) -> DetectionMetrics:
+        """Metrics of a detector, named first, on a set of outliers."""
+        for row in self.rows:
+            if (row.detector, row.ood) == pair:
+                return row.metrics
+        raise KeyError(pair)
+
+    def mean(self, metric: str = "auroc") -> Mapping[str, float]:
+        """Mean of a metric over the sets of outliers, for each detector."""
+        _check(metric)
+        return {
+            name: float(np.mean([getattr(self[name, ood], metric).value for ood in self.oods]))
+            for name in self.detectors
+        }
+
+    def to_markdown(self, metric: str = "auroc") -> str:
+        """One metric in percent, as a table in Markdown; the best of each line is bold."""
+        return markdown_table(self._cells(metric), left=1)
+
+    def to_pandas(self) -> Any:
+        """Everything as a DataFrame, shares between 0 and 1; needs pandas."""
+        return import_module("pandas").DataFrame(self.to_records())
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Everything as one dict for each detector and set, shares between 0 and 1."""
+        return [
+            {k: v for k, v in vars(row).items() if k != "metrics"}
+            | with_intervals(asdict(row.metrics))
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        note = f"AUROC in percent, {100 * self.confidence:g} % confidence intervals in brackets"
+        return aligned_table(self._cells("auroc"), left=1) + "\n" + note
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __rich__(self) -> Any:
+        title = f"AUROC in percent, {100 * self.confidence:g} % intervals"
+        return rich_table(self._cells("auroc"), left=1, title=title)
+
+    def _cells(self, metric: str) -> list[list[str]]:
+        _check(metric)
+        small_is_good = metric == "fpr95"
+        out = [[_TITLES[metric], *self.detectors]]
+        for ood in self.oods:
+            row = [getattr(self[name, ood], metric) for name in self.detectors]
+            texts = [f"{100 * e.value:.2f} [{100 * e.low:.1f}, {100 * e.high:.1f}]" for e in row]
+            out.append([ood, *_bold(texts, [e.value for e in row], small_is_good)])
+        if len(self.oods) > 1:
+            means = list(self.mean(metric).values())
+            out.append(["mean", *_bold([f"{100 * m:.2f}" for m in means], means, small_is_good)])
+        return out
+
+
+def _bold(texts: list[str], values: list[float], small_is_good: bool) -> list[str]:
+    """The cells of one line, with the best of several marked as bold."""
+    best = min(values) if small_is_good else max(values)
+    several = len(values) > 1
+    return [bold_if(t, several and v == best) for t, v in zip(texts, values, strict=True)]
+
+
+def _check(metric: str) -> None:
+    if metric not in METRICS:
+        raise InputError(f"metric is {metric!r}, which is not known; pass one of {METRICS}.")
 
 
 def evaluate_ood(
@@ -23,7 +155,7 @@ def evaluate_ood(
     resamples: int = 200,
     seed: int = 0,
 ) -> OODTable:
-    """A table of how well detectors separate ordinary rows from sets of outliers.
+    """Evaluation of detectors: how well they separate ordinary rows from sets of outliers.
 
     Parameters
     ----------
@@ -72,12 +204,12 @@ def evaluate_ood(
 
 
 def rereadable(data: Any) -> Any:
-    """The same inputs; an iterator is read into a list, for use by several detectors."""
+    """Inputs that several detectors of an evaluation can read; an iterator becomes a list."""
     return list(batches(data)) if isinstance(data, Iterator) else data
 
 
 def ranked_scores(name: str, detector: Any, data: Any, what: str) -> FloatArray:
-    """Scores (n,) without NaN, high for ordinary rows."""
+    """Scores (n,) of an OOD evaluation without NaN, high for ordinary rows."""
     scores = _normality(detector, data, what)
     if scores.ndim != 1:
         raise InputError(
@@ -94,7 +226,7 @@ def ranked_scores(name: str, detector: Any, data: Any, what: str) -> FloatArray:
 
 
 def is_detector(detector: Any) -> bool:
-    """Whether something gives scores: a function, or an object with one of the two methods."""
+    """Whether an evaluation can use something as a detector: a function, or an object."""
     methods = (hasattr(detector, name) for name in ("predict", "score_samples"))
     return callable(detector) or any(methods)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RegretDetector(Detector):
-    """The regret of a network's last layer as outlier score. Eq. (O1).
+    """Detector by regret: that of a network's last layer as outlier score. Eq. (O1).
 
     One pass over the training inputs, no labels, no outliers, no retraining. The verdict is that
     of the network: regret and leverage against those of training rows, each row left out.
@@ -140,7 +140,7 @@ def _measured(out: LastLayerOutput, given: Any) -> tuple[Array, Array]:
 
 
 def has_pnml(model: Any) -> bool:
-    """Whether a model gives regret and leverage of its own, as LastLayerPNML does.
+    """Whether a model gives the regret a detector needs, as LastLayerPNML does.
 
     >>> has_pnml(len)
     False

@@ -23,7 +23,7 @@ def markdown_table(cells: Cells, left: int) -> str:
 
 
 def aligned_table(cells: Cells, left: int) -> str:
-    """Columns of plain text, without marks of bold cells.
+    """A table as columns of plain text, without marks of bold cells.
 
     >>> print(aligned_table([["set", "AUROC"], ["noise", "**97.10**"]], left=1))
     set    AUROC
@@ -53,12 +53,12 @@ def rich_table(cells: Cells, left: int, title: str) -> Any:
 
 
 def bold_if(cell: str, bold: bool) -> str:
-    """The cell, marked as bold if asked."""
+    """The text of a table's cell, marked as bold if asked."""
     return f"**{cell}**" if bold else cell
 
 
 def with_intervals(estimates: Mapping[str, tuple[float, float, float]]) -> dict[str, float]:
-    """Value, low and high end of each estimate, as entries of one record."""
+    """Value, low and high end of each estimate, as entries of one record of a table."""
     record: dict[str, float] = {}
     for name, (value, low, high) in estimates.items():
         record |= {name: value, f"{name}_low": low, f"{name}_high": high}

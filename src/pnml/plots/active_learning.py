@@ -23,7 +23,7 @@ _SHADE = 0.15  # opacity of an interval
 
 
 class Means(NamedTuple):
-    """Means (R,) with intervals; NaN if there is none."""
+    """Means (R,) with intervals, for a plot of active learning; NaN if there is none."""
 
     mean: FloatArray
     low: FloatArray
@@ -31,7 +31,7 @@ class Means(NamedTuple):
 
 
 class Curves(Protocol):
-    """The result of `pnml.active.active_learning_curve`."""
+    """Active-learning curves to plot: the result of `pnml.active.active_learning_curve`."""
 
     @property
     def labels(self) -> npt.NDArray[np.intp]:
@@ -54,7 +54,7 @@ class Curves(Protocol):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ActiveLearningDisplay(Display):
-    """One line for each strategy against the labels paid for, with the interval over seeds.
+    """Plot of active learning: a line for each strategy, with the interval over seeds.
 
     Parameters
     ----------

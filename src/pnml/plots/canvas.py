@@ -16,7 +16,7 @@ _FEW_POINTS = 20_000
 
 
 class Display:
-    """Base of the Displays: `plot` draws on ``ax_``, which is part of ``figure_``."""
+    """Base of the plots: `plot` draws on ``ax_``, which is part of ``figure_``."""
 
     name: str | None = None
 
@@ -28,7 +28,7 @@ class Display:
 
 
 def require_matplotlib(caller: str) -> None:
-    """Raise where matplotlib is missing, before anything is computed."""
+    """Raise where matplotlib is missing, before anything is computed for a plot."""
     try:
         import matplotlib.pyplot as plt  # noqa: F401
     except ModuleNotFoundError as error:
@@ -40,7 +40,7 @@ def require_matplotlib(caller: str) -> None:
 
 
 def axes_for(display: object, ax: Axes | None) -> Axes:
-    """The axes given, or those of a new figure."""
+    """The axes given to draw on, or those of a new figure."""
     require_matplotlib(f"{type(display).__name__}.plot")
     if ax is not None:
         return ax
@@ -51,7 +51,7 @@ def axes_for(display: object, ax: Axes | None) -> Axes:
 
 
 def styled(defaults: dict[str, Any], given: Style) -> dict[str, Any]:
-    """The defaults with the caller's style over them; short forms such as ``c`` count too."""
+    """The defaults of a plot's style with the caller's over them, short forms such as ``c`` too."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
@@ -59,16 +59,16 @@ def styled(defaults: dict[str, Any], given: Style) -> dict[str, Any]:
 
 
 def dashed(color: Any, label: str) -> dict[str, Any]:
-    """Style of a thin dashed line, for levels to compare a curve with."""
+    """Style of a thin dashed line in a plot, for levels to compare a curve with."""
     return {"color": color, "linestyle": "--", "linewidth": 1.0, "label": label}
 
 
 def add_legend(ax: Axes) -> None:
-    """Add a legend, at the best place unless there are too many points to find it fast."""
+    """Add a legend to axes, at the best place unless too many points make that slow."""
     points = sum(np.size(line.get_xdata()) for line in ax.lines)
     ax.legend(loc="best" if points <= _FEW_POINTS else "upper left")
 
 
 def labelled(name: str | None, text: str) -> str:
-    """Text of a legend entry, after the name where there is one."""
+    """Text of a legend entry on axes, after the name where there is one."""
     return text if name is None else f"{name}: {text}"

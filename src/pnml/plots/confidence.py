@@ -25,7 +25,7 @@ _COVERED = (0.005, 0.995)
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ConfidenceDisplay(Display):
-    """Histograms of one score: known rows filled, each set of unknown rows as an outline.
+    """Plot of confidence: histograms of one score, of known rows and of unknown ones.
 
     Outlines apart from the filled part mean that the score separates unknown from known rows.
 

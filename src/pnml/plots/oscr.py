@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class OSCRDisplay(Display):
-    """Correct classification rate against the rate of unknown rows let in. Eq. (M4).
+    """Plot of the OSCR curve: correct classification against unknown rows let in. Eq. (M4).
 
     The curve ends at the accuracy on known classes; a good score reaches it from the start.
 

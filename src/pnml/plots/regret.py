@@ -11,7 +11,7 @@ from pnml.core.trust import DEFAULT_LEVEL, check_level
 from pnml.errors import InputError
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.source import name_of, score_rows
+from pnml.plots.fitted_model import name_of, score_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +27,7 @@ _NOTHING = 1e-9
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class RegretDisplay(Display):
-    """Share of rows up to each regret: new rows against training rows left out one by one.
+    """Plot of regrets: share of rows up to each, of new rows and of training rows left out.
 
     A curve to the right of that of the training rows means rows that the model knows less about.
     The height at the threshold is the share of rows with a trusted regret; classifiers and

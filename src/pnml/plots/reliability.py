@@ -12,7 +12,7 @@ from pnml import metrics
 from pnml.errors import InputError, shorten
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.source import name_of
+from pnml.plots.fitted_model import name_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ReliabilityDisplay(Display):
-    """Accuracy against confidence, bin by bin: on the diagonal where probabilities are honest.
+    """Plot of reliability: accuracy against confidence, on the diagonal where honest.
 
     Points below the diagonal are overconfident, points above it underconfident. Eq. (O15).
 

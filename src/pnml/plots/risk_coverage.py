@@ -12,7 +12,7 @@ from pnml import metrics
 from pnml.errors import InputError
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.source import fitted_with_regret, name_of
+from pnml.plots.fitted_model import fitted_with_regret, name_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class RiskCoverageDisplay(Display):
-    """Mean loss of the rows answered against their share, the most familiar rows first.
+    """Plot of risk against coverage: mean loss of the rows answered, familiar ones first.
 
     A curve that rises to the right means that regret separates hard rows from easy ones; rows
     answered in random order have the same risk at every coverage. Eq. (M7).

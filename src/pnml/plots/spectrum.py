@@ -23,8 +23,7 @@ from pnml.learners.norm_ball import NormBall
 from pnml.learners.one_step import OneStep
 from pnml.plots import canvas
 from pnml.plots.canvas import Display, Style
-from pnml.plots.network import is_last_layer, rows_of, spectrum_of
-from pnml.plots.source import last_step, name_of
+from pnml.plots.fitted_model import is_last_layer, last_step, name_of, rows_of, spectrum_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SpectrumDisplay(Display):
-    """Singular values of the training rows, the penalty, and where new rows lie.
+    """Plot of a spectrum: singular values of training rows, the penalty, and new rows.
 
     New rows with much energy in directions of small singular values have a large regret, unless
     the penalty is above them; training has shown nothing of energy outside all directions.

@@ -33,7 +33,7 @@ def resized(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows with the types of a schema that has the same columns.
+    """The rows of a batch with the types of a schema that has the same columns.
 
     >>> cast_batch(pa.record_batch({"x": [1]}), pa.schema([("x", pa.float64())])).column(0).type
     DataType(double)
@@ -46,7 +46,7 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one contiguous array.
+    """A column of a batch as one contiguous array.
 
     >>> len(one_array(pa.chunked_array([[1], [2, 3]])))
     3

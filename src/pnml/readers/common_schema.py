@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.readers.column_type import is_number, joined, joined_or_text
 from pnml.readers.csv_file import CsvFile
-from pnml.readers.csv_rows import Block
+from pnml.readers.csv_text import Block
 from pnml.readers.file_errors import listed
-from pnml.readers.promotion import is_number, joined, joined_or_text
-from pnml.readers.typed_file import TypedFile
+from pnml.readers.parquet_or_arrow_file import TypedFile
 
 Part = CsvFile | TypedFile  # one file of a table
 
 
 def common_schema(parts: Sequence[Part], full: Part | None, name: str) -> pa.Schema:
-    """Columns in the order of the first file; the types of CSV columns come from `full` alone.
+    """Common schema of files: columns as in the first, types of CSV columns from `full`.
 
     `full` is a file with rows, None where there is none. Columns that were not asked for may
     differ.
@@ -37,7 +37,7 @@ def common_schema(parts: Sequence[Part], full: Part | None, name: str) -> pa.Sch
 
 
 def wanted_schema(schema: pa.Schema, numeric: set[str], text: set[str]) -> pa.Schema:
-    """The types with which reading of CSV columns starts.
+    """The schema of types with which reading of CSV columns starts.
 
     >>> wanted_schema(pa.schema([("code", pa.int64())]), set(), {"code"}).types
     [DataType(string)]
@@ -56,7 +56,7 @@ def wanted_schema(schema: pa.Schema, numeric: set[str], text: set[str]) -> pa.Sc
 def widened_schema(
     schema: pa.Schema, of_block: pa.Schema, part: CsvFile, block: Block, numeric: set[str]
 ) -> pa.Schema:
-    """Types that also hold a block which has the types `of_block` by itself."""
+    """The schema that also holds a block which has the types `of_block` by itself."""
     texts = [
         name
         for name in part.names
@@ -79,7 +79,7 @@ def widened_schema(
 
 
 def joined_schema(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
-    """Types for CSV columns in which two blocks have these types."""
+    """The schema for CSV columns in which two blocks have these types."""
     return pa.schema(
         field.with_type(joined_or_text(field.type, other.field(field.name).type))
         for field in schema

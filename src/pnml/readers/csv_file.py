@@ -13,13 +13,12 @@ import pyarrow.csv
 
 from pnml.errors import InputError, shorten
 from pnml.readers.batches import one_array
-from pnml.readers.compression import pieces as text_pieces
-from pnml.readers.csv_rows import Block, blocks, row_ends
-from pnml.readers.csv_text import ReadOptions, read_text, reads_as_number
+from pnml.readers.column_type import is_number
+from pnml.readers.csv_text import Block, ReadOptions, blocks, read_text, reads_as_number, row_ends
+from pnml.readers.encoding_and_compression import pieces as text_pieces
 from pnml.readers.file_errors import reading, refuse_repeated, shown_cell
 from pnml.readers.file_kind import delimiter_of
 from pnml.readers.find_files import TableFile
-from pnml.readers.promotion import is_number
 
 _GUESSES = ";\t|:,"
 _GUESSED_ROWS = 20

@@ -1,20 +1,121 @@
-"""CSV text: the options of the user, and the one call of pyarrow that parses it."""
+"""CSV text split between rows, and read as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
 from pnml.errors import InputError, shorten
-from pnml.readers.compression import check_encoding
+from pnml.readers.encoding_and_compression import check_encoding
+
+MOST_ROW_BYTES = 64 * 2**20
+_QUOTE = ord('"')
+
+Positions = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole rows of CSV text."""
+
+    data: bytes
+    number: int  # of the block in its file, from 0
+    position: int  # file bytes read up to its last row
+
+
+def blocks(
+    pieces: Iterator[tuple[bytes, int]], delimiter: str, name: str, most: int = MOST_ROW_BYTES
+) -> Iterator[Block]:
+    """CSV text split between rows into blocks; memory holds one piece and one row."""
+    rest, number, position = b"", 0, 0
+    for piece, position in pieces:
+        data = rest + piece if rest else piece
+        end = last_row_end(data, delimiter)
+        rest = data[end:]
+        if end:
+            yield Block(data[:end] if rest else data, number, position)
+            number += 1
+        if len(rest) > most:
+            raise InputError(
+                f"{name} holds a row of over {most / 2**20:.0f} MiB, so a quotation mark is "
+                "probably opened and never closed; close it or remove it."
+            )
+    if len(_quotes(rest, delimiter)) % 2:
+        raise InputError(
+            f"{name} opens a quotation mark in one of its last rows that is never closed; "
+            "close it or remove it."
+        )
+    if rest:
+        yield Block(rest, number, position)
+
+
+def last_row_end(data: bytes, delimiter: str) -> int:
+    r"""Length of the complete rows at the start of a CSV text; 0 if no row is complete.
+
+    >>> last_row_end(b'1,2\n3,"a\nb', ",")
+    4
+    """
+    newline = _newline(data)
+    end = data.rfind(newline) + 1
+    if data.find(b'"', 0, end) < 0:
+        return end
+    quotes = _quotes(data, delimiter)
+    while (before := int(np.searchsorted(quotes, end))) % 2:
+        end = data.rfind(newline, 0, quotes[before - 1]) + 1
+    return end
+
+
+def row_ends(data: bytes, delimiter: str) -> Positions:
+    r"""Positions just after each row of a CSV text.
+
+    >>> row_ends(b'1,2\n3,"a\nb"\n', ",").tolist()
+    [4, 12]
+    """
+    ends: Positions = np.flatnonzero(_characters(data) == ord(_newline(data))) + 1
+    outside = np.searchsorted(_quotes(data, delimiter), ends) % 2 == 0
+    return np.asarray(ends[outside], dtype=np.intp)
+
+
+def _newline(data: bytes) -> bytes:
+    return b"\n" if b"\n" in data else b"\r"
+
+
+def _characters(data: bytes) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
+
+
+def _quotes(data: bytes, delimiter: str) -> Positions:
+    """Positions of quotation marks that open and close in turn; a doubled mark does both."""
+    text = _characters(data)
+    quotes = np.flatnonzero(text == _QUOTE)
+    # A mark opens a cell only at the start of the cell; elsewhere it is a letter: 5" pipe.
+    before = np.zeros(256, dtype=np.bool_)
+    before[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
+    opening = quotes[::2]
+    if before[text[opening[opening > 0] - 1]].all():
+        return quotes
+    before[_QUOTE] = False
+    return _without_letters(quotes, before[text[quotes - 1]] | (quotes == 0))
+
+
+def _without_letters(quotes: Positions, begins: npt.NDArray[np.bool_]) -> Positions:
+    """The quotation marks without those that are letters."""
+    kept: list[int] = []
+    for quote, begins_cell in zip(quotes.tolist(), begins.tolist(), strict=True):
+        doubled = bool(kept) and kept[-1] == quote - 1
+        if len(kept) % 2 or begins_cell or doubled:
+            kept.append(quote)
+    return np.array(kept, dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options for reading text files.
+    """Options for reading CSV text.
 
     >>> ReadOptions(delimiter=";").encoding
     'utf-8'
@@ -47,7 +148,7 @@ def read_text(
     on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    r"""Rows of text as a table of all or some columns; without `names` the first row is a header.
+    r"""CSV text as a table of all or some columns; without `names` the first row is a header.
 
     >>> read_text(b"1,a\n2,b\n", ",", ["x", "y"], None, [""]).to_pydict()
     {'x': [1, 2], 'y': ['a', 'b']}
@@ -68,7 +169,7 @@ def read_text(
 
 
 def reads_as_number(text: str) -> bool:
-    """Whether pyarrow reads a cell as a number.
+    """Whether a cell of CSV text is read as a number by pyarrow.
 
     >>> reads_as_number("1e3"), reads_as_number("abc")
     (True, False)

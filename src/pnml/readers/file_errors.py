@@ -45,7 +45,7 @@ def damaged_file(label: str, error: Exception) -> InputError:
 
 
 def brief_reason(error: Exception) -> str:
-    """The first sentence of an error, at most 200 characters; else the name of its class.
+    """The first sentence of a file's error, at most 200 characters; else its class.
 
     >>> brief_reason(ValueError("Bad  page. Look at byte 7."))
     'Bad page'
@@ -69,7 +69,7 @@ def missing_file(path: Path, name: str) -> InputError:
 
 
 def refuse_repeated(columns: Sequence[str], name: str) -> None:
-    """Raise where two columns have the same name.
+    """Raise an error about a file where two of its columns have the same name.
 
     >>> refuse_repeated(["a", "b"], "new.csv")
     """
@@ -81,7 +81,7 @@ def refuse_repeated(columns: Sequence[str], name: str) -> None:
 
 
 def shown_cell(value: str) -> str:
-    """A cell for a message, cut at 40 characters.
+    """A cell in an error about a file, cut at 40 characters.
 
     >>> shown_cell("x" * 50)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'"
@@ -90,7 +90,7 @@ def shown_cell(value: str) -> str:
 
 
 def listed(names: list[str], most: int = 5) -> str:
-    """The first names for a message, each cut at 60 characters, and the number of the rest.
+    """The first names in an error about a file, each cut at 60 characters, and how many more.
 
     >>> listed(["a", "b"])
     "'a', 'b'"

@@ -14,7 +14,7 @@ from pnml.readers.remote import Place
 
 
 class Kind(Enum):
-    """The file formats of tables."""
+    """The kinds of table files: their formats."""
 
     TEXT = "CSV"
     PARQUET = "Parquet"
@@ -59,7 +59,7 @@ _FOREIGN_ENDINGS = {
 
 
 def ending(path: Place) -> str:
-    """The ending of a file name, without that of its compression.
+    """The ending of a file name that tells its kind, without that of its compression.
 
     >>> ending(Path("a.CSV.gz")), ending(Path("b.parquet")), ending(Path("README"))
     ('.csv', '.parquet', '')
@@ -96,7 +96,7 @@ def kind_of(path: Place, name: str) -> Kind:
 
 
 def delimiter_of(path: Place) -> str:
-    r"""The usual delimiter of a text file with this ending.
+    r"""The usual delimiter of a text file of the kind that this ending tells.
 
     >>> delimiter_of(Path("a.tsv.gz")), delimiter_of(Path("a.csv"))
     ('\t', ',')
@@ -131,7 +131,7 @@ def _archive(path: Place) -> str:
 
 
 def is_model_file(path: Any) -> bool:
-    """Whether a file begins as model files and other safetensors files do.
+    """Whether a file is of the kind of model files: safetensors, by its first bytes.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:

@@ -14,7 +14,7 @@ from pnml.readers.prefetch import prefetch
 
 
 class Mark(NamedTuple):
-    """A position in a table: all files before `file` are done, and `pieces` of that one."""
+    """A position in a pass over files: those before `file` are done, and `pieces` of it."""
 
     file: int = 0
     pieces: int = 0
@@ -24,7 +24,7 @@ START = Mark()
 
 
 class Read(NamedTuple):
-    """A piece that was read, and the result of the callback for its rows."""
+    """Event of a pass over files: a piece was read, with the callback's result for its rows."""
 
     mark: Mark  # where it begins
     result: Any
@@ -33,20 +33,20 @@ class Read(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A file that was read to its end."""
+    """Event of a pass over files: a file was read to its end."""
 
     file: int
 
 
 class Broken(NamedTuple):
-    """A file that cannot be read to its end, and why; some of its pieces may have come before."""
+    """Event of a pass over files: a file cannot be read to its end, and why."""
 
     file: int
     error: InputError
 
 
 class Wider(NamedTuple):
-    """A piece of CSV text whose cells do not fit the types asked for."""
+    """Found in a pass over files: CSV text whose cells do not fit the types asked for."""
 
     part: Part
     piece: Any
@@ -74,7 +74,7 @@ def events(
     without: Collection[int] = (),
     skip_bad: bool = False,
 ) -> Generator[Event, None, None]:
-    """Read files in order, with prefetch; the reading threads call `then` for each piece.
+    """A pass over files in order, with prefetch; the reading threads call `then` on pieces.
 
     The pieces are the same in every pass over the same files. With `skip_bad` a file that cannot
     be read gives `Broken`, and the pass goes on after it; exceptions of `then` are always raised.

@@ -23,7 +23,7 @@ STANDARD_INPUT = "standard input"
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file with its kind and its state when first seen."""
+    """A file that was found, with its kind and its state when first seen."""
 
     path: Place
     name: str
@@ -56,7 +56,7 @@ class TableFile:
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """The files of a source; `temporary` is one of them that must be removed at the end."""
+    """The files found for a source; `temporary` must be removed at the end."""
 
     name: str
     files: tuple[TableFile, ...]
@@ -67,7 +67,7 @@ class FoundFiles:
 def find_files(
     source: str | Path, access: Mapping[str, Any] | None = None, *, skip_bad: bool = False
 ) -> FoundFiles:
-    """The files of a source, all of one kind; `access` holds options of fsspec."""
+    """Find the files of a source, all of one kind; `access` holds options of fsspec."""
     name = str(source)
     if is_remote(name):
         return _remote(name, access, skip_bad)

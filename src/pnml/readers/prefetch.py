@@ -16,7 +16,7 @@ B = TypeVar("B")
 def prefetch(
     items: Generator[A, Any, Any], work: Callable[[A], B], workers: int
 ) -> Generator[B, None, None]:
-    """The results of `work` for all items, in order; at most `workers` + 1 wait or are in work.
+    """Prefetched results of `work` for all items, in order; at most `workers` + 1 wait.
 
     A separate thread draws the items. An exception of an item or of its work is raised in its
     turn. Closing the generator ends all threads, once the work under way is done.

@@ -25,7 +25,7 @@ class _Stat(NamedTuple):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of fsspec with the methods of a path that readers need."""
+    """A remote file of fsspec with the methods of a path that readers need."""
 
     system: Any
     path: str
@@ -72,7 +72,7 @@ Place = Path | RemoteFile
 
 
 def is_remote(name: str) -> bool:
-    """Whether a name is an address rather than a path.
+    """Whether a name is that of a remote file: an address rather than a path.
 
     >>> is_remote("s3://bucket/a.csv"), is_remote("data/a.csv")
     (True, False)
@@ -81,14 +81,14 @@ def is_remote(name: str) -> bool:
 
 
 class Listing(NamedTuple):
-    """The files at an address: one file, or those of a folder or a pattern."""
+    """The remote files at an address: one file, or those of a folder or a pattern."""
 
     files: list[RemoteFile]
     what: str  # "file", "folder" or "pattern"
 
 
 def remote_files(name: str, options: Mapping[str, Any] | None) -> Listing:
-    """The files at an address, sorted by name."""
+    """The remote files at an address, sorted by name."""
     label = shorten(name, MOST_PATH)
     try:
         system, path = _library().core.url_to_fs(name, **(options or {}))

@@ -22,7 +22,7 @@ _GZIP_LEVEL = 4
 
 
 class Sink(Protocol):
-    """Takes batches of one schema."""
+    """A sink: takes batches of one schema and writes them in one file format."""
 
     schema: pa.Schema
 
@@ -34,7 +34,7 @@ class Sink(Protocol):
 
 
 def sink_ending(path: str | Path) -> str:
-    """The ending that names the file format; raises for an unknown one.
+    """The ending that names the file format of a sink; raises for an unknown one.
 
     >>> sink_ending("scored.CSV.gz"), sink_ending("-")
     ('.csv.gz', '.csv')
@@ -52,7 +52,7 @@ def sink_ending(path: str | Path) -> str:
 
 
 def decoded_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with categories and extension types replaced by plain values.
+    """The schema a sink can write: categories and extension types as plain values.
 
     >>> decoded_schema(pa.schema([("c", pa.dictionary(pa.int8(), pa.string()))])).types
     [DataType(string)]

@@ -13,7 +13,7 @@ from pnml.readers.file_errors import listed
 from pnml.readers.file_kind import Kind
 from pnml.readers.file_pass import Broken
 from pnml.readers.find_files import FoundFiles, TableFile
-from pnml.readers.typed_file import TypedFile
+from pnml.readers.parquet_or_arrow_file import TypedFile
 
 
 class TableFiles:

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Retyped(Exception):  # noqa: N818 - a signal for the caller, no error
-    """Columns need other types than those they were read with."""
+    """Columns of a table source need other types than those they were read with."""
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__("The table is read again with other types.")
@@ -50,7 +50,7 @@ def open_table(
     skip_bad: bool = False,
     access: Mapping[str, Any] | None = None,
 ) -> TableSource:
-    r"""A table that can be read many times, in bounded memory.
+    r"""A source of a table's rows that can be read many times, in bounded memory.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def open_table(
 
 
 class TableSource:
-    """A table in files; see `open_table`.
+    """The source of a table's rows, in files; see `open_table`.
 
     >>> open_table("missing.csv")
     Traceback (most recent call last):

@@ -27,7 +27,7 @@ _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 
 class TableWriter:
-    """Takes the batches of a table; see `table_writer`."""
+    """Writer of the batches of a table; see `table_writer`."""
 
     def __init__(self, path: str | Path, schema: pa.Schema | None) -> None:
         self._name, self._ending, self._schema = str(path), sink_ending(path), schema
@@ -96,7 +96,7 @@ class TableWriter:
 
 
 def table_writer(path: str | Path, schema: pa.Schema | None = None) -> TableWriter:
-    """A writer of batches to a file, in the format that its ending names.
+    """A writer of a table's batches to a file, in the format that its ending names.
 
     Use it in a ``with`` block. The file appears when the block ends without an exception;
     otherwise an old file stays as it was. ``"-"`` means CSV on standard output, which is written
@@ -127,7 +127,7 @@ def table_writer(path: str | Path, schema: pa.Schema | None = None) -> TableWrit
 def check_output(
     path: str | Path, inputs: Iterable[Path], *, endings: tuple[str, ...] = ()
 ) -> None:
-    """Raise early where a path cannot or should not be written to.
+    """Raise early where a table cannot or should not be written to a path.
 
     The name must have one of the `endings`; by default those of tables.
 

@@ -15,7 +15,7 @@ _SAME = 0.05  # errors with a smaller relative difference are called about the s
 
 
 def comparison(findings: Findings) -> list[str]:
-    """The comparison in sentences: better, the same or worse; and whether it may be chance."""
+    """Comparison of trusted rows with the others in sentences, and whether it may be chance."""
     by_name = {group.name: group for group in findings.groups}
     trusted, others = by_name.get("trusted"), by_name.get("not trusted")
     if trusted is None or others is None:
@@ -33,12 +33,12 @@ def comparison(findings: Findings) -> list[str]:
 
 
 def error_name(task: str) -> str:
-    """The name of the error of a group."""
+    """The name of the error of a group in the comparison with the others."""
     return "share of wrong labels" if task == "classification" else "root mean squared error"
 
 
 def error_text(task: str, error: float) -> str:
-    """The error of a group: per cent in classification, in units of the target otherwise."""
+    """The error of a group in a comparison: per cent, or in units of the target."""
     return percent(error) if task == "classification" else number(error)
 
 

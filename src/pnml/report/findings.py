@@ -1,18 +1,24 @@
-"""The content of a report: plain values, bounded in size for tables of any length."""
+"""Findings about a new table, and what collects them while it is scored."""
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
+from pnml.tables import describe
+from pnml.tables.model import Scores, TableModel
+from pnml.tables.summary import Summary, Tally
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """The model in words and numbers."""
+    """Findings about the model, in words and numbers."""
 
     facts: tuple[tuple[str, str], ...]  # (name, value), in the order to be shown
     columns: tuple[tuple[str, str, str], ...]  # (column, role, remark), one per training column
@@ -27,7 +33,7 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the new table, as the report lists it."""
+    """Findings about one row of the new table, as the report lists it."""
 
     number: int  # 1 = the first row below the header
     id: str  # text of the --id columns, "" without any
@@ -41,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Results of the trusted, the untrusted, or all rows. NaN where not defined."""
+    """Findings about the trusted, the untrusted, or all rows. NaN where not defined."""
 
     name: str  # "trusted", "not trusted", "all rows"
     rows: int  # with a label
@@ -52,7 +58,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Findings:
-    """The new table as the model sees it."""
+    """Findings about the new table as the model sees it."""
 
     title: str  # names of the model file and of the table
     task: str  # "regression" or "classification"
@@ -72,3 +78,125 @@ class Findings:
     least_trusted: tuple[Row, ...]  # the largest regrets first
     groups: tuple[Group, ...]  # () where labels are not known
     warnings: tuple[str, ...]  # one sentence each, about the new table
+
+
+_LISTED = 100
+_TRAINING = 4000
+
+
+class Gatherer:
+    """Collects the findings about a table while it is scored."""
+
+    def __init__(self, model: TableModel, title: str, coverage: float, level: float) -> None:
+        self._model, self._title = model, title
+        self._coverage, self._level = coverage, level
+        self.summary = Summary()
+        self._worst: list[tuple[tuple[bool, float, int], Row]] = []  # a heap, best row first
+
+    def add(self, batch: pa.RecordBatch, scores: Scores) -> None:
+        """Add a scored batch."""
+        offset = self.summary.rows
+        self.summary.add(scores)
+        regret = np.nan_to_num(scores.answer.regret, posinf=np.finfo(float).max)
+        key = np.where(scores.trusted, regret, regret + 1e6)  # rows not trusted come first
+        candidates = np.arange(len(key))
+        if len(key) > _LISTED:
+            candidates = np.argpartition(-key, _LISTED)[:_LISTED]
+        worst_first = candidates[np.lexsort((candidates, -key[candidates]))]
+        for i in worst_first:
+            number = offset + int(i) + 1
+            rank = (not scores.trusted[i], float(scores.answer.regret[i]), -number)
+            if len(self._worst) == _LISTED and rank <= self._worst[0][0]:
+                break
+            item = (rank, self._row(batch, scores, int(i), number))
+            if len(self._worst) < _LISTED:
+                heapq.heappush(self._worst, item)
+            else:
+                heapq.heapreplace(self._worst, item)
+
+    def _row(self, batch: pa.RecordBatch, scores: Scores, i: int, number: int) -> Row:
+        names = [self._model.encoder.names[j] for j in scores.drivers.columns[i]]
+        ids = [name for name in self._model.id_columns if name in batch.schema.names]
+        interval = scores.answer.interval
+        return Row(
+            number=number,
+            id=", ".join(_text(batch.column(name)[i]) for name in ids),
+            prediction=_text(scores.prediction[i]),
+            interval="" if interval is None else f"{interval[i, 0]:.4g} … {interval[i, 1]:.4g}",
+            regret=float(scores.answer.regret[i]),
+            trusted=bool(scores.trusted[i]),
+            because=scores.because[i].as_py(),
+            cells=tuple((name, _text(batch.column(name)[i])) for name in names),
+        )
+
+    def findings(self) -> Findings:
+        """The findings so far."""
+        summary, model = self.summary, self._model
+        return Findings(
+            title=self._title,
+            task=model.target.task,
+            target=model.target.name,
+            coverage=self._coverage,
+            model=self._model_facts(),
+            rows=summary.rows,
+            trusted=summary.trusted.rows,
+            never_seen=summary.never_seen,
+            infinite=summary.infinite,
+            mean_regret=summary.mean_regret,
+            prediction=summary.sampled("strength"),
+            regret=summary.sampled("regret"),
+            is_trusted=summary.sampled("trusted").astype(bool),
+            loss=summary.sampled("loss") if summary.labelled else None,
+            least_trusted=tuple(row for _, row in sorted(self._worst, key=_rank, reverse=True)),
+            groups=self._groups(),
+            warnings=(),
+        )
+
+    def _model_facts(self) -> ModelFacts:
+        model = self._model
+        regrets = np.asarray(model.estimator.loo_.regrets)
+        if len(regrets) > _TRAINING:
+            regrets = np.random.default_rng(0).choice(regrets, _TRAINING, replace=False)
+        return ModelFacts(
+            facts=tuple(describe.facts(model, self._level)),
+            columns=tuple(describe.columns(model)),
+            remarks=(*model.remarks, *describe.left_out(model)),
+            singular_values=describe.singular_values(model),
+            penalty=describe.penalty(model),
+            regrets=regrets,
+            threshold=model.threshold(self._level),
+            level=self._level,
+            usual=model.usual_share(self._level),
+        )
+
+    def _groups(self) -> tuple[Group, ...]:
+        summary = self.summary
+        if not summary.labelled:
+            return ()
+        parts = {
+            "trusted": summary.trusted,
+            "not trusted": summary.untrusted,
+            "all rows": summary.all,
+        }
+        return tuple(self._group(name, tally) for name, tally in parts.items())
+
+    def _group(self, name: str, tally: Tally) -> Group:
+        loss = tally.mean(tally.loss)
+        return Group(
+            name=name,
+            rows=tally.labelled,
+            coverage=tally.mean(tally.covered),
+            log_loss=tally.mean(tally.log_loss),
+            error=float(np.sqrt(loss)) if self._model.target.task == "regression" else loss,
+        )
+
+
+def _rank(item: tuple[tuple[bool, float, int], Row]) -> tuple[bool, float, int]:
+    return item[0]
+
+
+def _text(cell: pa.Scalar) -> str:
+    value: Any = cell.as_py()
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from pnml.report.figure import Chart
     from pnml.report.findings import Findings
+    from pnml.report.plotly_chart import Chart
 
 _MOST_COLUMNS = 200  # of the training table, listed one by one
 
 
 def render(findings: Findings) -> str:
-    """One HTML page with text, tables and charts, and with everything these need.
+    """The report as one HTML page with text, tables and charts, and all that these need.
 
     The same findings give the same bytes. Names and cells are escaped and never read as HTML; the
     page loads nothing from the network, and its security policy forbids it.

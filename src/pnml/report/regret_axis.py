@@ -17,7 +17,7 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class RegretAxis:
-    """Positions on a linear axis: log10 of the regret, with zero and infinity beyond its ends."""
+    """Axis of regrets: positions are log10 of them, with zero and infinity beyond its ends."""
 
     low: float  # log10 nats, the end of the logarithmic part
     high: float
@@ -85,7 +85,7 @@ class RegretAxis:
 
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Ticks between two ends in log10: 1, 2, 5 on a short axis, powers of ten on a long one.
+    """Ticks of a regret axis in log10: 1, 2, 5 if it is short, powers of ten if long.
 
     >>> [text for _, text in log_ticks(-2.1, -0.9)], [text for _, text in log_ticks(-5, 1.5)][:2]
     (['0.01', '0.02', '0.05', '0.1'], ['10⁻⁵', '0.0001'])

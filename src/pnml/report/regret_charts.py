@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnml.report.figure import Chart, axis_text, line, note, rounded
 from pnml.report.formats import count, number, percent
+from pnml.report.plotly_chart import Chart, axis_text, line, note, rounded
 from pnml.report.regret_axis import SMALLEST, RegretAxis
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MOST_POINTS = 5000  # drawn as SVG: WebGL needs a weaker security policy than t
 
 
 def regret_chart(findings: Findings) -> Chart | None:
-    """Regrets of the training rows, left out in turn, and of the new rows."""
+    """Chart of regrets: those of the training rows, left out in turn, and of the new rows."""
     training, new = findings.model.regrets, findings.regret
     if training.size + new.size == 0:
         return None
@@ -101,7 +101,7 @@ def _steps(axis: RegretAxis, values: FloatArray, role: str, name: str) -> list[d
 
 
 def scatter_chart(findings: Findings) -> Chart | None:
-    """Prediction and regret of each new row."""
+    """Chart of the regret of each new row against its prediction."""
     if findings.regret.size == 0:
         return None
     axis = RegretAxis.of(findings.regret, np.array([findings.model.threshold]))

@@ -8,8 +8,8 @@ import numpy as np
 
 from pnml.metrics import risk_coverage_curve
 from pnml.report.comparison import error_name, error_text
-from pnml.report.figure import Chart, rounded
 from pnml.report.formats import count, percent
+from pnml.report.plotly_chart import Chart, rounded
 
 if TYPE_CHECKING:
     from pnml.core.arrays import FloatArray
@@ -20,7 +20,7 @@ _MOST_POINTS = 400
 
 
 def risk_chart(findings: Findings) -> Chart | None:
-    """Error of the rows kept, against the share kept, the smallest regrets first."""
+    """Chart of risk: error of the rows kept, against the share kept, small regrets first."""
     if findings.loss is None:
         return None
     known = np.isfinite(findings.loss) & ~np.isnan(findings.regret)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """The text of a cell, and its sort key where that is not the text."""
+    """The text of a cell in the table of rows, and its sort key where that is not the text."""
 
     text: str
     key: str = ""  # a number as JavaScript reads it; "" sorts by the text
@@ -24,7 +24,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A heading with its cells, one per row."""
+    """A heading with its cells, one per row of the table of rows."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -33,7 +33,7 @@ class Column:
 
 
 def rows_table(findings: Findings) -> tuple[Column, ...]:
-    """The columns that are not empty, () where there are no rows."""
+    """Table of the least trusted rows: columns that are not empty, () without rows."""
     rows = findings.least_trusted
     interval = f"{percent(findings.coverage)} interval"
     columns = (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnml.report.figure import Chart, line, note, rounded
 from pnml.report.formats import count, number
+from pnml.report.plotly_chart import Chart, line, note, rounded
 from pnml.report.regret_axis import log_ticks
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _MOST_POINTS = 800
 
 
 def spectrum_chart(model: ModelFacts) -> Chart | None:
-    """Singular values of the training data, with the square root of the penalty."""
+    """Chart of the spectrum: singular values of the training data, and the penalty's root."""
     s = model.singular_values
     positive = s[np.isfinite(s) & (s > 0)]
     if positive.size == 0:

@@ -22,7 +22,7 @@ _CHANCE = 0.01  # events with a smaller probability do not count as chance
 
 
 class Standing(Enum):
-    """The new rows as a whole, compared with the training rows."""
+    """The verdict on the new rows as a whole, compared with the training rows."""
 
     ORDINARY = "Like the training rows"
     RAISED = "No clear shift"
@@ -51,12 +51,12 @@ class _Comparison:
 
 
 def sentences(findings: Findings) -> list[str]:
-    """The summary, one sentence per fact, and then the warnings."""
+    """The verdict in sentences, one per fact, and then the warnings."""
     return [*summary(findings), *findings.warnings]
 
 
 def summary(findings: Findings) -> list[str]:
-    """The sentences of the summary before the warnings."""
+    """The verdict in sentences, before the warnings."""
     if findings.rows == 0:
         return ["The table has no rows to judge."]
     facts = [_trust(findings), _mean(findings), _share(findings)]
@@ -203,7 +203,7 @@ def _infinite_share(regrets: FloatArray) -> float:
 
 
 def expected_share(findings: Findings) -> float:
-    """Share of rows like the training rows that is not trusted, infinite regrets included."""
+    """Share of rows like those of training that a verdict does not trust, infinite ones too."""
     if findings.model.usual is not None:
         return 1 - findings.model.usual
     return 1 - findings.model.level * (1 - _infinite_share(findings.model.regrets))

@@ -18,7 +18,7 @@ _NOT_OFFERED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
 
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write pieces to a file in one step: a crash leaves the old file or the new one.
+    """Write a file atomically, from pieces: a crash leaves the old file or the new one.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -33,7 +33,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to; it replaces `path` only when the block ends without an exception.
+    """A file written atomically; it replaces `path` only when the block ends without error.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def check_path(path: Any) -> Path:
-    """A path to write to or read from; anything else is refused."""
+    """A path of a file to write atomically or read; anything else is refused."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise InputError(
             f"path is {path!r}, but it must name a file; pass a text or a path such as "
@@ -89,5 +89,5 @@ def check_path(path: Any) -> Path:
 
 
 def reason(error: Exception) -> str:
-    """What the system says went wrong."""
+    """What the system says went wrong when a file was not written."""
     return str(getattr(error, "strerror", None) or error)

@@ -17,7 +17,7 @@ from pnml.errors import InputError
 
 
 def is_number(value: Any, least: float = -math.inf) -> bool:
-    """Whether a value is one finite real number of at least `least`; True and False are not.
+    """Check whether a value is one finite number of at least `least`; booleans are not.
 
     >>> is_number(0.5), is_number(np.float32(0.5)), is_number(True), is_number(math.nan)
     (True, True, False, False)
@@ -34,7 +34,7 @@ def is_number(value: Any, least: float = -math.inf) -> bool:
 
 
 def is_whole(value: Any, least: int) -> bool:
-    """Whether a value is a whole number of at least `least`; True and False are not.
+    """Check whether a value is a whole number of at least `least`; booleans are not.
 
     >>> is_whole(3, 1), is_whole(np.int64(0), 1), is_whole(True, 0), is_whole(2.0, 1)
     (True, False, False, False)
@@ -44,7 +44,7 @@ def is_whole(value: Any, least: int) -> bool:
 
 
 def is_share(value: Any, *, or_one: bool = False) -> bool:
-    """Whether a value is a number above 0 and below 1, or up to 1 where `or_one`.
+    """Check whether a value is a number above 0 and below 1, or up to 1 where `or_one`.
 
     >>> is_share(0.5), is_share(1.0), is_share(1.0, or_one=True)
     (True, False, True)
@@ -53,14 +53,14 @@ def is_share(value: Any, *, or_one: bool = False) -> bool:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """True or False."""
+    """An argument, checked to be True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} is {value!r}, but it must be True or False; pass one of them.")
     return bool(value)
 
 
 def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
-    """One of the words in `known`.
+    """An argument, checked to be one of the words in `known`.
 
     >>> check_choice("loss", "margin", ["margin", "entropy"])
     'margin'
@@ -72,7 +72,7 @@ def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
 
 
 def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | None:
-    """A float, or None for "loo"."""
+    """An argument, checked to be a number, as a float, or None for "loo"."""
     if isinstance(value, str) and value == "loo":
         return None
     if not is_number(value, 0.0) or (positive and value == 0):
@@ -85,14 +85,19 @@ def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | Non
 
 
 def check_number(name: str, value: Any, least: float, needed: str = "a finite number") -> float:
-    """A finite number of at least `least`; `needed` names in the message what else is allowed."""
+    """An argument, checked to be a finite number of at least `least`.
+
+    `needed` names in the message what else is allowed.
+    """
     if not is_number(value, least):
         raise _too_small(name, value, needed, least)
     return float(value)
 
 
 def check_whole(name: str, value: Any, least: int, needed: str = "a whole number") -> int:
-    """A whole number of at least `least`; `needed` names in the message what else is allowed.
+    """An argument, checked to be a whole number of at least `least`.
+
+    `needed` names in the message what else is allowed.
 
     >>> check_whole("epochs", np.int32(3), 0)
     3
@@ -103,7 +108,7 @@ def check_whole(name: str, value: Any, least: int, needed: str = "a whole number
 
 
 def check_positive(name: str, value: Any) -> float:
-    """A finite number greater than 0."""
+    """An argument, checked to be a finite number greater than 0."""
     if not is_number(value, 0.0) or float(value) == 0:
         raise InputError(
             f"{name} is {value!r}, but a finite number greater than 0 is needed; pass one."
@@ -112,7 +117,7 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def check_count(name: str, value: Any, most: int | None = None, of: str = "") -> int:
-    """A whole number from 1 to `most`, the number of things called `of` in the message."""
+    """An argument, checked to be a whole number from 1 to `most`, of things called `of`."""
     if not is_whole(value, 1):
         raise InputError(
             f"{name} is {value!r}, but a whole number of 1 or more is needed; pass one."
@@ -125,7 +130,7 @@ def check_count(name: str, value: Any, most: int | None = None, of: str = "") ->
 
 
 def check_seed(value: Any) -> int:
-    """A whole number of at least 0."""
+    """An argument, checked to be a seed: a whole number of at least 0."""
     if not is_whole(value, 0):
         raise InputError(f"seed is {value!r}, but a whole number from 0 on is needed; pass one.")
     return int(value)

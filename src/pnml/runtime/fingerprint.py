@@ -14,7 +14,7 @@ _BLOCK = 2**20  # bytes of a file that are read at once
 
 
 def fingerprint(*values: Any) -> str:
-    """Digest of words, arrays, tensors and the contents of files, in this order.
+    """Fingerprint of words, arrays, tensors and the contents of files, in this order.
 
     An array counts with its shape and dtype, a `Path` with the bytes of its file.
 
@@ -55,7 +55,7 @@ def _array(value: Any) -> npt.NDArray[Any]:
 
 
 def refit_fingerprint(words: Iterable[str], arrays: Iterable[npt.NDArray[Any]]) -> str:
-    """Digest that checkpoints of refits have carried since 0.1; kept so that they resume.
+    """Fingerprint that checkpoints of refits have carried since 0.1, so that they resume.
 
     >>> refit_fingerprint(["a"], []) == fingerprint("a")
     True

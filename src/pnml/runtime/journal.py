@@ -29,7 +29,7 @@ class JournalKind:
 
 
 class Journal:
-    """Values under keys, one JSON line each; without a path they are held in memory only.
+    """Journal of values under keys, one JSON line each; without a path in memory only.
 
     The first line is the head, which says what all values depend on. Each value is added in one
     write and brought to disk. A run that was killed leaves at most one incomplete line at the end,

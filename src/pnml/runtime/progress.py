@@ -25,7 +25,7 @@ _INTERVAL = 0.2  # seconds between two updates of the row count
 
 @contextmanager
 def reporting(progress: Progress, total: int, doing: str) -> Iterator[Callable[[int], None]]:
-    """Yield `advance(parts)`, which counts finished parts; leaving the block finishes all of them.
+    """Progress: yield `advance(parts)`, which counts finished parts, to the end of the block.
 
     >>> seen = []
     >>> with reporting(lambda done, total: seen.append((done, total)), 3, "Scoring") as advance:
@@ -50,7 +50,7 @@ def reporting(progress: Progress, total: int, doing: str) -> Iterator[Callable[[
 
 
 def tracked(items: Iterable[T], doing: str, progress: Progress) -> Iterator[T]:
-    """Yield the same items, and report each one as done when the next one is asked for.
+    """Progress over items: yield the same ones, each done when the next one is asked for.
 
     The total is the length of `items`, or 0 where that is unknown.
 
@@ -72,7 +72,7 @@ def tracked(items: Iterable[T], doing: str, progress: Progress) -> Iterator[T]:
 def watching(
     progress: FileProgress, doing: str, total: int, before: int = 0
 ) -> Iterator[Callable[[int, int], None]]:
-    """Yield `tell(done, rows)` for a pass over `total` bytes that starts at row `before`.
+    """Progress of a pass over `total` bytes: yield `tell(done, rows)`, from row `before`.
 
     The bar is removed at the end, and shows rows and rows per second.
 
@@ -109,7 +109,7 @@ def watching(
 
 @contextmanager
 def terminal_bar(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield `show(done, total)` for a bar that is removed at the end; without a terminal, no bar.
+    """Progress bar: yield `show(done, total)`; removed at the end; none without a terminal.
 
     >>> with terminal_bar("Scoring") as show:
     ...     show(1, 2)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from pnml.lazy_names import found_on_first_use
 
 if TYPE_CHECKING:
-    from pnml.scale.dask import fit_dask, k_fold_dask
-    from pnml.scale.files import fit_files
-    from pnml.scale.lazy import lazily
+    from pnml.scale.dask_estimator import lazily
+    from pnml.scale.dask_fit import fit_dask, k_fold_dask
     from pnml.scale.merging import merge
+    from pnml.scale.mixed_files import fit_mixed_files
     from pnml.scale.monitor import Drift, RegretMonitor
+    from pnml.scale.number_files import fit_files
     from pnml.scale.processes import all_reduce
-    from pnml.scale.table_files import fit_mixed_files
     from pnml.scale.window import SlidingWindow
 
 # Loaded on first use: each needs packages that the others do without.
@@ -22,11 +22,11 @@ _HOMES = {
     "RegretMonitor": "pnml.scale.monitor",
     "SlidingWindow": "pnml.scale.window",
     "all_reduce": "pnml.scale.processes",
-    "fit_dask": "pnml.scale.dask",
-    "fit_files": "pnml.scale.files",
-    "fit_mixed_files": "pnml.scale.table_files",
-    "k_fold_dask": "pnml.scale.dask",
-    "lazily": "pnml.scale.lazy",
+    "fit_dask": "pnml.scale.dask_fit",
+    "fit_files": "pnml.scale.number_files",
+    "fit_mixed_files": "pnml.scale.mixed_files",
+    "k_fold_dask": "pnml.scale.dask_fit",
+    "lazily": "pnml.scale.dask_estimator",
     "merge": "pnml.scale.merging",
 }
 

@@ -25,7 +25,7 @@ State = tuple[Document, Arrays]
 
 @dataclass(frozen=True)
 class Stop:
-    """A place in the files, and the state of the statistic there."""
+    """A place in the files where a checkpoint was made, and the state of the statistic there."""
 
     mark: Mark
     rows: int
@@ -36,7 +36,7 @@ class Stop:
 
 
 class Checkpoint:
-    """A file that is written from time to time; where it exists at the start, the pass resumes.
+    """Checkpoint of a pass over files, written now and then; if it exists, the pass resumes.
 
     `identity` names its files and columns. Without a path, nothing is written.
     """

@@ -33,7 +33,7 @@ class _Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a table to learn from, and their roles."""
+    """Columns of the files of a statistic, and their roles."""
 
     features: tuple[str, ...]
     target: str
@@ -42,7 +42,7 @@ class Columns:
 
 
 class FileStatistic:
-    """The sum of the statistics of the pieces that were read so far."""
+    """The statistic of files: the sum over the pieces that were read so far."""
 
     def __init__(
         self, estimator: Any, columns: Columns, file_name: Callable[[int], str], *, final: bool

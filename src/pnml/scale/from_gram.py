@@ -14,7 +14,7 @@ from pnml.estimators.regressor import StreamingRegressor
 
 
 def counts_targets(estimator: Any) -> bool:
-    """Whether an estimator is a regressor that sums over rows and targets can fit.
+    """Whether an estimator is a regressor that can be fitted from a Gram with targets.
 
     >>> from pnml import LpNMLRegressor
     >>> counts_targets(LpNMLRegressor()), counts_targets(LpNMLRegressor(penalty="l1"))
@@ -24,7 +24,7 @@ def counts_targets(estimator: Any) -> bool:
 
 
 def check_additive(estimator: Any) -> None:
-    """Raise where an estimator cannot be fitted from a statistic that adds up over rows.
+    """Raise where an estimator cannot be fitted from a Gram, which adds up over rows.
 
     >>> from pnml import PNMLRegressor
     >>> check_additive(PNMLRegressor())
@@ -46,7 +46,7 @@ def check_additive(estimator: Any) -> None:
 
 
 def fitted(estimator: Any, total: GramSum, names: list[str] | None = None) -> Any:
-    """The estimator, fitted to all rows of the sum; `names` are the names of its columns.
+    """The estimator, fitted from a sum of Grams; `names` are the names of its columns.
 
     >>> from pnml import PNMLRegressor
     >>> from pnml.core.statistic.gram import Gram

@@ -19,7 +19,7 @@ _KINDS = (
 
 
 def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
-    """One model of the rows of all models, in any order and up to the last digit or nearly so.
+    """Merge models into one of the rows of all, in any order, to the last digit or nearly so.
 
     The sums of the rows are added, none of the rows being there any more. Penalty and noise are
     found anew where they were chosen by leave-one-out, from a uniform sample of all rows.

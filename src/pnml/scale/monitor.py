@@ -23,7 +23,7 @@ _PARTS = ("log_products", "log_sums", "log_best")  # state of the wealth
 
 @dataclass(frozen=True)
 class Drift:
-    """Regrets have become higher than they were: when it was seen, and since when.
+    """Drift that a monitor saw: regrets became higher, when it was seen, and since when.
 
     >>> print(Drift(row=1200, since=1100, rows_between=1e6))
     Drift seen at row 1,200: regrets are higher than before, most likely since row 1,100; ...
@@ -42,7 +42,7 @@ class Drift:
 
 
 class RegretMonitor:
-    """An alarm when the regrets of a stream become higher than those of the training rows.
+    """Monitor of a stream: an alarm when regrets become higher than those of training.
 
     Each regret is ranked among the reference and the stream so far, Eq. (W1), and bets are laid
     on high ones, Eq. (W5). While rows are as they were, an alarm within the first `within` rows

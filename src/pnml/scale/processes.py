@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pnml.core.statistic.exact_sum import joint_mean, joint_moments, with_moments
-from pnml.core.statistic.gram import Gram, lost_together
+from pnml.core.statistic.gram import Gram, joint_mean, joint_moments, lost_together, with_moments
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 from pnml.nn.distributed import Processes, warn_if_same

@@ -16,7 +16,7 @@ from pnml.scale.from_gram import check_additive, fitted
 
 
 class SlidingWindow:
-    """An estimator of the last batches of a stream, such as the last 24 hours.
+    """Sliding window: an estimator of the last batches of a stream, as the last 24 hours.
 
     Nothing is ever subtracted. Batches wait in two stacks, one of which holds the sums of a
     batch and all newer ones of its stack, so that the oldest goes by a pop; a push and a pop cost

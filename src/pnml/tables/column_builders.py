@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
+from pnml.tables.cell_values import as_words, codes_of
 from pnml.tables.encoder import LARGEST, BoolArray, CategoryColumn, NumberColumn, read_numbers
 from pnml.tables.roles import ROUND_OFF
-from pnml.tables.values import as_words, codes_of
 
 _STATE = ("fill", "unit", "missing", "weight", "mean", "squares")
 
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """Cells of a column of a batch, ready to be written into encoded rows."""
+    """Cells of a column of a batch, from a column builder, ready for encoded rows."""
 
     values: npt.NDArray[Any]  # (n,) numbers, or places of the words
     missing: BoolArray  # (n,)
@@ -29,7 +29,7 @@ class ColumnCells:
 
 @dataclass
 class NumberBuilder:
-    """Running mean and spread of a column of numbers, in units of the first rows."""
+    """Builder of a column of numbers: running mean and spread, in units of the first rows."""
 
     name: str
     is_date: bool
@@ -129,7 +129,7 @@ class NumberBuilder:
 
 @dataclass
 class CategoryBuilder:
-    """Words seen so far and their places."""
+    """Builder of a column of categories: words seen so far and their places."""
 
     name: str
     limit: int

@@ -15,7 +15,7 @@ from pnml.tables.model import TableModel
 
 
 def facts(model: TableModel, level: float) -> list[tuple[str, str]]:
-    """Names and values of what was learnt."""
+    """Description of a table's model: names and values of what was learnt."""
     return list(_facts(model, level))
 
 
@@ -46,13 +46,13 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
 
 
 def chosen_by(model: TableModel) -> str:
-    """The learners that were tried, and their log-losses."""
+    """Description of how a learner was chosen: those that were tried, and their log-losses."""
     tried = ", ".join(f"{name} {loss:.4f}" for name, loss in model.losses)
     return f"the least leave-one-out log-loss ({tried} nats a row)"
 
 
 def columns(model: TableModel) -> list[tuple[str, str, str]]:
-    """Name, role and remark of every column of the training table."""
+    """Description of every column of the training table: name, role and remark."""
     used = {column.name: column for column in model.encoder.columns}
     rows = []
     for role in model.roles:
@@ -64,7 +64,7 @@ def columns(model: TableModel) -> list[tuple[str, str, str]]:
 
 
 def left_out(model: TableModel) -> list[str]:
-    """One sentence for each reason why columns are not used."""
+    """Description of columns that are not used: one sentence for each reason."""
     reasons: dict[str, list[str]] = {}
     for role in model.roles:
         if role.kind == "left out" and role.remark != "as asked":
@@ -77,14 +77,14 @@ def left_out(model: TableModel) -> list[str]:
 
 
 def singular_values(model: TableModel) -> FloatArray:
-    """Singular values of the training rows; none for learners without one spectrum."""
+    """Singular values in a model's description; none for learners without one spectrum."""
     ridge = ridge_in(model.estimator)
     spectrum = ridge.spectrum if ridge else getattr(model.estimator, "spectrum_", None)
     return np.zeros(0) if spectrum is None else np.sqrt(spectrum.h2)
 
 
 def penalty(model: TableModel) -> float:
-    """The penalty in use, 0 where there is none."""
+    """Penalty in a model's description, 0 where there is none."""
     ridge = ridge_in(model.estimator)
     return 0.0 if ridge is None else float(ridge.alpha)
 
@@ -100,7 +100,7 @@ def _remark(column: NumberColumn | CategoryColumn) -> str:
 
 
 def document(model: TableModel, level: float = DEFAULT_LEVEL) -> dict[str, Any]:
-    """The description as JSON values."""
+    """The description of a table's model as JSON values."""
     return {
         "task": model.target.task,
         "target": model.target.name,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
-from pnml.tables.values import as_dates, as_numbers, as_words, codes_of
+from pnml.tables.cell_values import as_dates, as_numbers, as_words, codes_of
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -28,7 +28,7 @@ _TRUTH = frozenset({"true", "false"})
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """An amount or a date, centred and in units of its spread; the mean where it is missing."""
+    """Number column of a table's encoder: centred, in units of its spread; gaps get the mean."""
 
     name: str
     is_date: bool
@@ -60,7 +60,7 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """Words: one place for each of those seen in training, and one for missing if it was seen."""
+    """Category column of a table's encoder: a place for each word seen in training."""
 
     name: str
     levels: tuple[str, ...]
@@ -98,7 +98,7 @@ class CategoryColumn:
 
 @dataclass(frozen=True)
 class Patterns:
-    """Which columns were missing together in training."""
+    """Which columns of a table's encoder were missing together in training."""
 
     seen: Annotated[BoolArray, "p c"] | None  # None where there were too many to keep
 
@@ -117,7 +117,7 @@ class Patterns:
 
 
 def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
-    """Distinct rows of a mask (n, k) as bytes, and which of them each row is."""
+    """Distinct rows of the encoder's mask of a table (n, k) as bytes, and which each row is."""
     packed = np.packbits(mask, axis=1)
     if not mask.any():
         return [packed[:1].tobytes()] if len(mask) else [], np.zeros(len(mask), dtype=np.intp)
@@ -128,7 +128,7 @@ def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Encoded rows, and which of their cells training has never seen."""
+    """Rows of a table from its encoder, and which of their cells training has never seen."""
 
     X: FloatArray  # (n, width), columns contiguous
     missing: BoolArray  # (n, columns)
@@ -144,7 +144,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Turns rows of a table into rows of numbers."""
+    """Encoder of a table: turns its rows into rows of numbers."""
 
     columns: tuple[NumberColumn | CategoryColumn, ...]
     width: int
@@ -181,5 +181,5 @@ class Encoder:
 
 
 def read_numbers(cells: pa.Array, name: str, is_date: bool) -> FloatArray:
-    """Cells of a column of numbers or of dates."""
+    """Cells of a table's column of numbers or of dates, for the encoder."""
     return as_dates(cells, name) if is_date else as_numbers(cells, name)

@@ -19,7 +19,7 @@ _MOST_PLACES = 20_000
 
 
 class EncoderBuilder:
-    """Encodes batches into rows of numbers and learns the encoder from them on the way."""
+    """Builds a table's encoder: encodes batches as rows of numbers and learns on the way."""
 
     def __init__(self, roles: list[Role], look: pa.Table, weights: FloatArray | None) -> None:
         w = np.ones(look.num_rows) if weights is None else weights

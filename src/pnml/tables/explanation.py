@@ -24,14 +24,14 @@ _NOBODY = "no single column stands out"
 
 @dataclass(frozen=True)
 class Drivers:
-    """The columns with the largest fractions of each row's leverage, the largest first."""
+    """Explanation of rows: the columns with the largest fractions of leverage, largest first."""
 
     columns: npt.NDArray[np.intp]  # (n, ≤3)
     fractions: FloatArray  # (n, ≤3)
 
 
 class Explainer:
-    """Splits a fitted estimator's leverage among the columns of the table."""
+    """Explains rows of a table: splits an estimator's leverage among the columns."""
 
     def __init__(self, estimator: Any, encoder: Encoder) -> None:
         self._estimator = estimator

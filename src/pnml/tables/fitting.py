@@ -35,7 +35,7 @@ _LONELY = 0.01  # share of rows with a missing pattern of their own, above which
 def fit_table(
     batches: Iterable[pa.RecordBatch], request: Request, learner: str, table: str
 ) -> TableModel:
-    """The model of a table that is read once; `table` is its name in messages.
+    """Fit a table that is read once: its model; `table` is its name in messages.
 
     Up to 100,000 rows are learnt in memory, to full accuracy. Longer tables are summed in a Gram,
     with penalty and trust from a sample of the rows; learners that need the rows themselves get a
@@ -59,7 +59,7 @@ def fit_table(
 
 @dataclass
 class Job:
-    """Columns, target and learners of a fit, known after the first rows."""
+    """What a fit of a table needs: columns, target and learners, known after the first rows."""
 
     request: Request
     names: tuple[str, ...]
@@ -220,7 +220,7 @@ def _rows(n: int) -> str:
 
 
 def first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
-    """The first rows, up to 100,000 or 256 MiB of them."""
+    """The first rows of a fit, up to 100,000 or 256 MiB of them."""
     parts: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -232,7 +232,7 @@ def first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
 
 
 def peek(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
-    """The rest of an iterator, or None where it is exhausted."""
+    """The rest of a fit's batches, or None where they are exhausted."""
     for first in batches:
         return chain([first], batches)
     return None

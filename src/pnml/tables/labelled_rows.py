@@ -16,7 +16,7 @@ from pnml.tables.targets import Target, check_amounts, weights_of
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows to learn from, and the number of rows that were left out."""
+    """Labelled rows to learn from, and the number of rows that were left out."""
 
     rows: pa.Table | pa.RecordBatch
     y: npt.NDArray[Any]  # (n,)

@@ -20,7 +20,7 @@ _CONTENDERS = {"regression": ("pnml", "lpnml"), "classification": ("logistic",)}
 
 
 def contenders(name: str, task: str) -> tuple[str, ...]:
-    """Names of the learners that are to be tried on this task."""
+    """Names of the learners that are to be tried on this task of a table."""
     if name == AUTO:
         return _CONTENDERS[task]
     if LEARNERS[name].task != task:
@@ -33,7 +33,7 @@ def contenders(name: str, task: str) -> tuple[str, ...]:
 
 
 class Ridge(NamedTuple):
-    """One spectrum at one penalty, where the leverage of a learner is that of such a fit."""
+    """Ridge fit behind a table learner's leverage: one spectrum at one penalty."""
 
     spectrum: Spectrum  # of the training rows
     geometry: Spectrum  # with the directions that they lack, where a penalty makes that safe
@@ -41,13 +41,13 @@ class Ridge(NamedTuple):
 
 
 def ridge_in(estimator: Any) -> Ridge | None:
-    """The ridge fit behind the leverage of a fitted estimator, if there is one."""
+    """The ridge fit behind the leverage of a table's learner, in its estimator, if any."""
     return ridge_of(learner_of(estimator))
 
 
 @singledispatch
 def ridge_of(learner: Any) -> Ridge | None:
-    """The ridge fit behind the leverage of a fitted learner; None by default."""
+    """The ridge fit behind the leverage of a table's learner; None by default."""
     return None
 
 

@@ -27,7 +27,7 @@ _MOST_PATTERNS = 100_000
 
 
 def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableModel:
-    """The model of the rows of all models; `names` are theirs in messages.
+    """Merge models of tables into that of all their rows; `names` are for messages.
 
     Rows of every model are brought to common columns by a linear map of their sums, Eq. (B3):
     the words of all, the mean and the spread of all. Learners that any of them has tried are

@@ -24,7 +24,7 @@ from pnml.tables.targets import Target
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the labels of rows came out; NaN where a row has none."""
+    """How the labels came out by a table's model; NaN where a row has none."""
 
     log_loss: FloatArray  # (n,) nats
     loss: FloatArray  # (n,) squared error, or 1 where the label is wrong
@@ -33,7 +33,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the estimator says of each row."""
+    """What the estimator of a table's model says of each row."""
 
     prediction: npt.NDArray[Any]  # (n,) numbers or words
     strength: FloatArray  # (n,) the prediction, or the probability of the predicted class
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Scores:
-    """What the model says of each row of a batch, and why."""
+    """What a table's model says of each row of a batch, and why."""
 
     answer: Answer
     prediction: pa.Array  # in the type of the target
@@ -57,7 +57,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class TableModel:
-    """What `pnml fit` learns from a table, and `pnml score` asks."""
+    """The model of a table, which `pnml fit` learns and `pnml score` asks."""
 
     estimator: Any
     encoder: Encoder

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pnml.errors import MOST_PATH, InputError, shorten
-from pnml.tables.values import (
+from pnml.tables.cell_values import (
     as_numbers,
     as_words,
     codes_of,
@@ -30,7 +30,7 @@ _MIXED = 0.25  # share of number-like words from which a column of words counts 
 
 @dataclass(frozen=True)
 class Request:
-    """The user's choices about the columns."""
+    """The roles of columns that the user asks for."""
 
     target: str
     task: str | None = None  # "regression", "classification", or to be inferred
@@ -43,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Role:
-    """One column: number, date, category, or a reason why it is none of these."""
+    """Role of one column: number, date, category, or a reason why it is none of these."""
 
     column: str
     kind: str  # "number", "date", "category", "target", "weight", "id", "left out"
@@ -51,7 +51,7 @@ class Role:
 
 
 def check_request(names: list[str], request: Request, table: str) -> None:
-    """Raise where the user names columns that the table does not have, or one for two roles."""
+    """Raise where the user gives roles to columns that are not there, or two to one."""
     asked = {
         "--target": (request.target,),
         "--categorical": request.categorical,
@@ -88,7 +88,7 @@ def infer(look: pa.Table, request: Request, useless: Collection[str] = ()) -> li
 
 
 def infer_task(target: pa.ChunkedArray, request: Request) -> str:
-    """Regression for amounts, classification for words and for two values."""
+    """Task by the target's role: regression for amounts, else (words, two values) classes."""
     if request.task is not None:
         return request.task
     kind = target.type
@@ -105,7 +105,7 @@ def infer_task(target: pa.ChunkedArray, request: Request) -> str:
 
 
 def constant_columns(rows: pa.Table) -> list[str]:
-    """Columns from which nothing can be learnt: all missing, or the same in every row."""
+    """Columns without a role, from which nothing can be learnt: missing, or constant."""
     return [name for name in rows.column_names if _is_constant(rows[name])]
 
 
@@ -181,7 +181,7 @@ def _word_role(column: pa.ChunkedArray, name: str) -> Role:
 
 
 def nearest(column: str, names: list[str]) -> str | None:
-    """The most similar of the known names, if one is similar enough."""
+    """The most similar of the known names, for a column that was given a role."""
     near = get_close_matches(column, names, n=1, cutoff=0.6)
     folded = [name for name in names if name.strip().lower() == column.strip().lower()]
     return next(iter(folded or near), None)

@@ -12,7 +12,7 @@ from pnml.core.statistic.row_sample import smallest
 
 
 class Reservoir:
-    """A uniform sample of rows: those with the smallest random keys, in the order they came."""
+    """Sampling of a table's rows: those with the smallest random keys, in order."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.size = size
@@ -50,7 +50,7 @@ class Reservoir:
 
 
 def uniform_rows(batches: Iterable[pa.RecordBatch], size: int) -> tuple[pa.Table, int]:
-    """A uniform sample of at most `size` rows, and the number of all rows."""
+    """Sampling of a table read once: at most `size` rows, and the number of all rows."""
     reservoir = Reservoir(size)
     for batch in batches:
         reservoir.add(batch)

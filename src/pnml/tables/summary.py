@@ -17,7 +17,7 @@ _CHART_ROWS = 4000
 
 @dataclass
 class Tally:
-    """Sums over a group of rows whose labels are known."""
+    """Sums over a group of rows in the summary, those whose labels are known."""
 
     rows: int = 0  # labelled or not
     labelled: int = 0
@@ -44,7 +44,7 @@ class Tally:
 
 @dataclass
 class Summary:
-    """Counts of the rows scored so far, and a uniform sample of them."""
+    """Summary of the rows scored so far: counts, and a uniform sample of them."""
 
     trusted: Tally = field(default_factory=Tally)
     untrusted: Tally = field(default_factory=Tally)

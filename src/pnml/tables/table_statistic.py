@@ -17,7 +17,7 @@ _SLICE_NUMBERS = 2**22  # numbers in the rows that are added at once
 
 
 class TableStatistic:
-    """Words, means and spreads of the columns and the moments of the rows that were read so far.
+    """Statistic of a table: words, means, spreads and moments of the rows read so far.
 
     Standardising, one-hot places and the values for missing cells all come from the same pass:
     numbers are summed in units of the first rows, and the sums are converted at the end. Eq. (B3).

@@ -13,8 +13,7 @@ import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
-from pnml.tables.encoder import LARGEST
-from pnml.tables.values import (
+from pnml.tables.cell_values import (
     as_dates,
     as_numbers,
     first_non_number,
@@ -22,11 +21,12 @@ from pnml.tables.values import (
     looks_numeric,
     unread_format,
 )
+from pnml.tables.encoder import LARGEST
 
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict, and how its cells are read."""
+    """The target: the column to predict, and how its cells are read."""
 
     name: str
     task: str  # "regression" or "classification"
@@ -82,7 +82,7 @@ class Target:
 
 
 def weights_of(cells: pa.Array, name: str, asked: npt.NDArray[np.bool_]) -> FloatArray:
-    """Weights (n,) of rows; the rows that are used must have numbers of 0 or more."""
+    """Weights (n,) of the targets' rows; those in use must have numbers of 0 or more."""
     try:
         weights = as_numbers(cells, name)
     except InputError as error:
@@ -102,7 +102,7 @@ def weights_of(cells: pa.Array, name: str, asked: npt.NDArray[np.bool_]) -> Floa
 
 
 def check_amounts(values: FloatArray, name: str) -> None:
-    """Raise where a label is infinite, or so large that its square is."""
+    """Raise where a target is infinite, or so large that its square is."""
     largest = float(np.abs(values).max(initial=0.0))
     if not largest < LARGEST:
         raise InputError(
@@ -112,7 +112,7 @@ def check_amounts(values: FloatArray, name: str) -> None:
 
 
 def check_classes(labels: npt.NDArray[Any], name: str) -> None:
-    """Raise where there is one class, or nearly as many classes as rows."""
+    """Raise where the target has one class, or nearly as many classes as rows."""
     classes = len(set(labels.tolist()))
     if classes < 2:
         raise InputError(

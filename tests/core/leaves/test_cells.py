@@ -156,7 +156,7 @@ def test_local_noise_is_the_shrunk_mean_of_the_leaves_errors():
     forest = Forest(0)
     errors = np.abs(np.random.default_rng(1).normal(size=len(forest.X)))
     w = forest.weights
-    noise = LocalNoise.of(forest.leaf, errors, w, forest.leaves)
+    noise = LocalNoise.of([(slice(0, len(w)), forest.leaf)], errors, w, forest.leaves)
     mean = np.average(errors, weights=w)
     for i in range(len(errors)):
         typical, without = [], []

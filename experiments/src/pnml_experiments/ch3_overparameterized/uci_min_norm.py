@@ -15,7 +15,7 @@ from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.bound import regret_bound
 from pnml.core.norm_ball.genie import genie_residual
-from pnml.core.norm_ball.grid import curves
+from pnml.core.norm_ball.genie_curve import curves
 from pnml.core.norm_ball.regret import density, mean_density, regret_path
 from pnml.core.statistic.factor import Factor
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from pnml.ood import ODIN, Gram
-from pnml.ood.gram_features import Bounds
+from pnml.ood.gram_row_sums import Bounds
 from pnml_experiments.ch5_networks.image_subjects import (
     MOVED,
     RECORDED,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pnml.metrics import Estimate
-from pnml.metrics.open_set_estimates import FPR
+from pnml.metrics.open_set import FPR
 from pnml.plots.confidence import ConfidenceDisplay
 from pnml.plots.oscr import OSCRDisplay
 from pnml_experiments.ch5_networks.open_set import AUTO, CURVE, PNML, Judged

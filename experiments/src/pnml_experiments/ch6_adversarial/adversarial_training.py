@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from pnml.adversarial import AdversarialPNML
-from pnml.adversarial.losses import label_margin
+from pnml.adversarial.attack_losses import label_margin
 from pnml_experiments.framework.output import Arrays, Output
 
 RADIUS = 0.3

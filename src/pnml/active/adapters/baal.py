@@ -28,7 +28,7 @@ from pnml.errors import InputError
 
 
 class DIALHeuristic(AbstractHeuristic):
-    """Ranks rows by the regret of the targets after their worst label. Eq. (I3).
+    """DIAL for baal: ranks rows by the regret of targets after their worst label. Eq. (I3).
 
     Predictions have baal's shape (N, C, M) for M models, as probabilities or logits. The models
     must be the same for candidates and targets: baal's own dropout draws new masks for every row,

@@ -22,7 +22,7 @@ def dial_sampling(
     label_paths: int | None = None,
     temperature: float = 1.0,
 ) -> tuple[IntArray, FloatArray]:
-    """Rows of the pool to label, best first, and the utility of each in nats. Eq. (I3).
+    """DIAL for modAL: rows of the pool to label, and the utility of each in nats. Eq. (I3).
 
     Parameters
     ----------

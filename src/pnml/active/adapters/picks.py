@@ -23,7 +23,7 @@ from pnml.runtime.checks import check_count
 def picks_of(
     candidates: LogProbabilities, targets: LogProbabilities, n: int, label_paths: int | None
 ) -> IntArray:
-    """The n candidates to label: each on its own, Eq. (I3), or given earlier picks, Eq. (I5).
+    """Picks for the adapters: n candidates, each alone, Eq. (I3), or given earlier ones, Eq. (I5).
 
     >>> logs = np.log(np.random.default_rng(0).dirichlet(np.ones(3), size=(9, 5)))
     >>> bool(picks_of(logs, logs, 2, None)[0] == picks_of(logs, logs, 2, 1)[0])
@@ -37,7 +37,7 @@ def picks_of(
 def worst_cases(
     candidates: LogProbabilities, targets: LogProbabilities, n: int, label_paths: int | None
 ) -> FloatArray:
-    """Largest scores (n, N) of all candidates at each of n picks, infinite once picked.
+    """Largest scores (n, N) at each of n picks of an adapter, infinite once picked.
 
     The least of each row, with ties going to the first, are the picks of `picks_of`.
 

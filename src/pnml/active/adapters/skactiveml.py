@@ -36,7 +36,7 @@ from pnml.runtime.checks import check_positive
 
 
 class DIAL(SingleAnnotatorPoolQueryStrategy):
-    """Picks rows whose worst label lowers the regret of the target rows most. Eq. (I3).
+    """DIAL for scikit-activeml: picks rows whose worst label lowers the regret most. Eq. (I3).
 
     Parameters
     ----------

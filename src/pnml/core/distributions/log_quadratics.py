@@ -13,7 +13,7 @@ from pnml.errors import InputError
 
 @dataclass(frozen=True)
 class Quadratics:
-    """Row t has log-density q0 + q1 (y − origin) + q2 (y − origin)² on each of its P pieces.
+    """Log-quadratic pieces, P a row: log-density q0 + q1 (y − origin) + q2 (y − origin)².
 
     Neighbouring edges may coincide (an empty piece), so rows with fewer pieces fit in one array.
     """
@@ -73,7 +73,7 @@ class Quadratics:
 
 @dataclass(frozen=True)
 class Monotone:
-    """Pieces level − slope·u − curve·u²/2, with u the distance from `near` towards `side`."""
+    """Log-quadratic pieces level − slope·u − curve·u²/2, with u from `near` towards `side`."""
 
     start: FloatArray  # (T, P)  left edge
     near: FloatArray  # (T, P)  where the piece is highest

@@ -17,7 +17,7 @@ _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 class Predictive(Protocol):
-    """Distributions of the labels of n rows. Arguments broadcast against (n,)."""
+    """What predictive distributions of n labels offer, normal or other; arguments broadcast."""
 
     @property
     def mean(self) -> FloatArray: ...
@@ -36,7 +36,7 @@ class Predictive(Protocol):
 
 @dataclass(frozen=True)
 class Normal:
-    """Gaussian labels; an infinite std means that the label is unknown.
+    """Normal distributions of labels; an infinite std means that the label is unknown.
 
     >>> dist = Normal(np.array([0.0]), np.array([2.0]), np.array([0.1]))
     >>> dist.interval(0.9).round(2)
@@ -83,13 +83,13 @@ class Normal:
 
 
 def central_interval(ppf: Callable[[FloatArray], FloatArray], coverage: float) -> FloatArray:
-    """Interval (n, 2) that leaves the same probability on either side."""
+    """Interval (n, 2), even on either side, of a normal or other distribution."""
     tail = (1 - check_coverage(coverage)) / 2
     return ppf(np.array([[tail], [1 - tail]])).T
 
 
 def check_coverage(coverage: float) -> float:
-    """Refuse a coverage that is not a probability strictly between 0 and 1."""
+    """Refuse a coverage of a normal or other distribution that is not in (0, 1)."""
     if not (isinstance(coverage, int | float | np.number) and 0 < coverage < 1):
         raise InputError(
             f"coverage is {coverage!r}, but it must lie strictly between 0 and 1; "
@@ -99,7 +99,7 @@ def check_coverage(coverage: float) -> float:
 
 
 def check_levels(q: Any) -> FloatArray:
-    """Refuse quantile levels outside [0, 1]."""
+    """Refuse quantile levels of a normal or other distribution outside [0, 1]."""
     levels = np.asarray(q, dtype=float)
     if not bool(np.all((levels >= 0) & (levels <= 1))):
         raise InputError(

@@ -20,7 +20,7 @@ _CHUNK = 4_000  # pieces whose moments are integrated at once: they fit in the c
 
 @dataclass(frozen=True)
 class PiecewiseLogQuadratic:
-    """Predictive distributions of the labels of T rows. Made by `of`.
+    """Piecewise log-quadratic distributions of the labels of T rows. Made by `of`.
 
     A row whose mass is infinite (flat out to infinity) has no density; results are the limit
     of ever wider normals: log_prob −inf, std inf, every interval the whole line.

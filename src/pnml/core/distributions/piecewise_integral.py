@@ -20,7 +20,7 @@ _MAX_NEWTON = 200
 
 
 def drop(u: FloatArray, b: FloatArray, a: FloatArray) -> FloatArray:
-    """How far the log-density has fallen at distance u from the highest point. Eq. (Q1)."""
+    """How far the log-density of a piece has fallen at distance u, to integrate it. Eq. (Q1)."""
     with np.errstate(invalid="ignore", over="ignore"):
         linear = np.where(b > 0, b * u, 0.0)
         quadratic = np.where(a > 0, 0.5 * a * u * u, 0.0)
@@ -28,7 +28,7 @@ def drop(u: FloatArray, b: FloatArray, a: FloatArray) -> FloatArray:
 
 
 def tail(b: FloatArray, a: FloatArray) -> FloatArray:
-    """∫₀^∞ exp(−bu − au²/2) du, by the Mills ratio. Eq. (Q2)."""
+    """Integral over the tail of a piece: ∫₀^∞ exp(−bu − au²/2) du, by the Mills ratio. Eq. (Q2)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         root = np.sqrt(a)
         z = np.where(b > 0, b / root, 0.0)
@@ -38,7 +38,7 @@ def tail(b: FloatArray, a: FloatArray) -> FloatArray:
 
 
 def mass(u: FloatArray, b: FloatArray, a: FloatArray) -> FloatArray:
-    """∫₀^u exp(−bt − at²/2) dt, to relative round-off for every u in [0, ∞]. Eq. (Q3)."""
+    """Integral over a piece: ∫₀^u exp(−bt − at²/2) dt, to round-off for any u ≤ ∞. Eq. (Q3)."""
     u, b, a = np.broadcast_arrays(u, b, a)
     fall = drop(u, b, a)
     out = np.array(u, dtype=np.float64)
@@ -56,7 +56,7 @@ def mass(u: FloatArray, b: FloatArray, a: FloatArray) -> FloatArray:
 
 
 def moments(width: FloatArray, b: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the distance u inside a piece. Eq. (Q4)."""
+    """Integrals over a piece: mean and variance of the distance u inside it. Eq. (Q4)."""
     with np.errstate(divide="ignore", over="ignore"):
         deep = 2 * _DEEP / (b + np.sqrt(b * b + 2 * a * _DEEP))
     cut = np.minimum(width, deep)[..., None]
@@ -104,7 +104,7 @@ def _from_far_end(
 def distance(
     near: FloatArray, far: FloatArray, width: FloatArray, b: FloatArray, a: FloatArray
 ) -> FloatArray:
-    """Distance u that splits a piece into the shares near and far = 1 − near. Eq. (Q5).
+    """Distance u at which the integral over a piece splits into near and 1 − near. Eq. (Q5).
 
     Both shares come as they are known, so that a share of 1e-300 on either side is resolved.
     """

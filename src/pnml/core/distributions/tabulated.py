@@ -13,7 +13,7 @@ from pnml.core.distributions.normal import RandomState, central_interval, check_
 
 @dataclass(frozen=True)
 class Tabulated:
-    """Distribution ŷ ± ν·s with s from a table of sorted scores, either sign alike. Eq. (C3).
+    """Tabulated distribution: ŷ ± ν·s with s from sorted scores, either sign alike. Eq. (C3).
 
     Its central intervals are the conformal ones.
 

@@ -13,14 +13,14 @@ from pnml.core.geometry.spectrum import Spectrum
 
 
 def additive(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
-    """Terms x_j (Px)_j (n, d) that sum to the leverage; single ones may be negative. Eq. (A1)."""
+    """Attribution by terms x_j (Px)_j (n, d) that sum to the leverage; some negative. Eq. (A1)."""
     rows, pulled, outside = _pulled(spectrum, X, np.full(len(X), alpha))
     split = rows * pulled
     return np.where(outside, np.inf, split)
 
 
 def directions(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
-    """Leverage along each training direction, and last outside of them all: (n, r+1). Eq. (A2).
+    """Attribution of leverage to training directions, and last outside them: (n, r+1). Eq. (A2).
 
     All terms are ≥ 0 and sum to the leverage without the intercept's share.
     """
@@ -32,7 +32,7 @@ def directions(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
 
 
 def drops(spectrum: Spectrum, X: FloatArray, alphas: FloatArray) -> FloatArray:
-    """Drop in leverage when feature j is replaced by its regression on the others (n, d). Eq. (A3).
+    """Attribution by drops (n, d): feature j becomes its regression on the others. Eq. (A3).
 
     (P x)_j² / P_jj ≥ 0, the penalty being alphas (n,) row by row; +inf for the features that
     carry a row out of the span at penalty 0.
@@ -45,7 +45,7 @@ def drops(spectrum: Spectrum, X: FloatArray, alphas: FloatArray) -> FloatArray:
 
 
 def shares(drops: FloatArray, leverage: FloatArray) -> FloatArray:
-    """Leverage (n,) shared among the features in proportion to their drops (n, d). Eq. (A4).
+    """Attribution of leverage (n,) to features in proportion to their drops (n, d). Eq. (A4).
 
     All terms are ≥ 0 and sum to the leverage. Where that is infinite, the features that carry
     the row out of the span are +inf and the others 0.
@@ -58,7 +58,7 @@ def shares(drops: FloatArray, leverage: FloatArray) -> FloatArray:
 
 
 def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
-    """Share of each feature (n, d) in the leverage of each row, intercept left out. Eq. (A4)."""
+    """Attribution of leverage: share of each feature (n, d), intercept left out. Eq. (A4)."""
     out = np.empty(X.shape)
     for part in spectrum.blocks(len(X)):
         rows = np.asarray(X[part], dtype=float)
@@ -67,9 +67,25 @@ def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
     return out
 
 
+def replacement_drops(
+    leverage: FloatArray, without: FloatArray, alone: FloatArray, typical: float
+) -> FloatArray:
+    """What each feature adds to the leverage, after all others and alone: (n, d) ≥ 0. Eq. (A5).
+
+    `without` (n, d) is the leverage of the row with feature j at its typical value, `alone` (n, d)
+    that of the typical row with feature j of the row, `typical` that of the typical row.
+    """
+    with np.errstate(invalid="ignore"):
+        added = (leverage[:, None] - without) + (alone - typical)
+    endless = np.isinf(leverage)[:, None]
+    lost = endless & (np.isinf(alone) | ~np.isinf(without))
+    finite = np.where(np.isfinite(added), np.maximum(added, 0.0), 0.0)
+    return np.where(lost, np.inf, np.where(endless, 0.0, finite))
+
+
 @dataclass(frozen=True)
 class Groups:
-    """The leverage shared among groups of features, such as the levels of one column. Eq. (A7).
+    """Attribution of leverage to groups of features, such as the levels of a column. Eq. (A7).
 
     Single drops fail there: the levels of a column sum to one, so the others determine each level,
     and no single drop shows it.
@@ -127,7 +143,7 @@ class Groups:
 
 
 def fractions(parts: FloatArray) -> FloatArray:
-    """Parts ≥ 0 (n, k) as fractions of their sum; infinite parts share the sum equally.
+    """Attributed parts ≥ 0 (n, k) as fractions of their sum; infinite parts share it equally.
 
     >>> fractions(np.array([[1.0, 3.0], [np.inf, 2.0], [0.0, 0.0]]))
     array([[0.25, 0.75],
@@ -144,7 +160,7 @@ def fractions(parts: FloatArray) -> FloatArray:
 
 
 def explain_regret(spectrum: Spectrum, X: FloatArray, regret: FloatArray) -> FloatArray:
-    """Share of each feature (n, d) in exp(Γ) − 1, for learners that are not ridge. Eq. (A6).
+    """Attribution of exp(Γ) − 1 to features (n, d), for learners that are not ridge. Eq. (A6).
 
     The row is explained by the ridge fit that has the same regret: its penalty solves
     K_λ(x) = exp(Γ).
@@ -159,7 +175,7 @@ def explain_regret(spectrum: Spectrum, X: FloatArray, regret: FloatArray) -> Flo
 
 
 def matching_penalties(spectrum: Spectrum, X: FloatArray, leverage: FloatArray) -> FloatArray:
-    """Penalties (n,) > 0 at which ridge has these leverages, intercept left out. Eq. (A6)."""
+    """Penalties (n,) > 0 at which ridge has leverages to attribute, no intercept. Eq. (A6)."""
     a, outside = spectrum.coordinates(X)
     a2, b2 = a * a, np.sum(outside**2, axis=1)
     size = np.sum(a2, axis=1) + b2

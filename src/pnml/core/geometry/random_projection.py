@@ -12,7 +12,7 @@ _OWN_SPREAD = 0.5
 
 
 def effective_dimension(squares: FloatArray, alpha: float) -> float:
-    """Effective number of directions under the penalty, from squared singular values. Eq. (K6).
+    """Effective dimension before a random projection, by squared singular values. Eq. (K6).
 
     >>> effective_dimension(np.array([100.0, 1.0, 0.01]), 1.0)
     1.5
@@ -22,7 +22,7 @@ def effective_dimension(squares: FloatArray, alpha: float) -> float:
 
 
 def distortion(dimension: float, size: int, chance: float) -> float:
-    """Bound on the relative change of lengths by a projection to `size` features. Eq. (K8).
+    """Bound on the change of lengths by a random projection to `size` features. Eq. (K8).
 
     The bound fails with a probability of at most `chance`; `dimension` is the effective dimension
     of the training rows.
@@ -37,7 +37,7 @@ def distortion(dimension: float, size: int, chance: float) -> float:
 
 
 def regret_error(dimension: float, size: int, chance: float = 0.01) -> float:
-    """Bound on the change of a regret, in nats, by a projection to `size` features. Eq. (K9).
+    """Bound on the change of a regret, in nats, by a random projection to `size`. Eq. (K9).
 
     Infinite if `size` is too small for a bound.
 
@@ -49,7 +49,7 @@ def regret_error(dimension: float, size: int, chance: float = 0.01) -> float:
 
 
 def size_for(dimension: float, error: float, chance: float = 0.01) -> int:
-    """Number of features to project to for this error of the regret in nats. Eq. (K9).
+    """Size of a random projection for this error of the regret in nats. Eq. (K9).
 
     >>> size_for(24.0, 0.5)
     1567

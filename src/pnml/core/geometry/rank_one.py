@@ -20,7 +20,7 @@ _PARALLEL = 1 - 1e-12
 
 @dataclass(frozen=True)
 class Whitened:
-    """Rows in coordinates whose products are the cross-leverages xᵀPz. Eq. (I6).
+    """Rows for rank-one updates, in coordinates whose products are xᵀPz. Eq. (I6).
 
     >>> from pnml.core.statistic.factor import Factor
     >>> seen = Factor.of(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))

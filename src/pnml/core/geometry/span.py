@@ -50,7 +50,7 @@ class Span:
 
 
 def unit_scale(norms: FloatArray, raw_norms: FloatArray, tolerance: float) -> FloatArray:
-    """Column norms; a column that is constant up to round-off must not be blown up to norm 1."""
+    """Column norms for the span; columns constant up to round-off are not blown up to 1."""
     constant = norms <= tolerance * raw_norms
     scale = np.where(constant, raw_norms, norms)
     return np.where(scale > 0, scale, 1.0)
@@ -63,13 +63,13 @@ def leak(V: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def rounding_of(X: Array) -> float:
-    """Relative round-off of the dtype of a row; 0 for float64, which is counted elsewhere."""
+    """Relative round-off of a row's dtype, as the span counts it; 0 for float64."""
     eps = float(array_namespace(X).finfo(X.dtype).eps)
     return eps if eps > EPS else 0.0
 
 
 def like(xp: Array, values: FloatArray, X: Array) -> Array:
-    """Float64 constants as arrays of the kind and device of X."""
+    """Float64 constants of a span as arrays of the kind and device of X."""
     if is_numpy_array(X):
         return values
     return xp.asarray(values.copy(), dtype=xp.float64, device=device_of(X))

@@ -29,7 +29,7 @@ _NEGLIGIBLE = 1e-3
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Singular directions of the centred, scaled training rows, and the targets along them.
+    """Spectrum of the training rows: singular directions, scales, and targets along them.
 
     With S = diag(scale) and x̃ = S⁻¹(x − center) the rows are X̃ = U diag(h) Vᵀ. Eq. (S1).
 

@@ -18,7 +18,7 @@ _DRIFTED = 1e-9  # relative residual at which the updated inverse is made anew
 
 
 class ActiveSet:
-    """Columns S with an invertible Gram block, and that inverse, updated by bordering. Eq. (L5).
+    """Active set of a lasso: columns S and the inverse of their Gram block. Eq. (L5).
 
     Arrays are replaced, never edited, so that copies share them.
     """
@@ -117,7 +117,7 @@ class ActiveSet:
 
 
 class Direction(NamedTuple):
-    """Direction of the fit: θ moves by `coef` while the parameter moves by `speed`."""
+    """Direction in which a lasso's active set moves the fit: `coef` per `speed`."""
 
     coef: FloatArray  # (M,)
     image: FloatArray  # (M,)  A·coef
@@ -126,7 +126,7 @@ class Direction(NamedTuple):
 
 
 def slide(active: ActiveSet, j: int, combination: FloatArray, sign: float) -> Direction:
-    """Direction in which dependent column j trades places with S, unseen by A. Eq. (L7)."""
+    """Direction in which dependent column j trades places with the active set. Eq. (L7)."""
     coef = np.zeros_like(combination)
     part = combination[active.index]
     pivot = _TRADE * active.magnitude[j] * active.inverse.diagonal()
@@ -138,7 +138,7 @@ def slide(active: ActiveSet, j: int, combination: FloatArray, sign: float) -> Di
 def in_range(
     active: ActiveSet, j: int, combination: FloatArray, gain: float, leverage: float
 ) -> bool:
-    """Whether round-off alone explains that dependent column j gains by moving. Eq. (L7).
+    """Whether round-off alone lets dependent column j gain beside the active set. Eq. (L7).
 
     `leverage` is eᵀd at the direction d of S.
     """

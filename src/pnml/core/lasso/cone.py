@@ -11,7 +11,7 @@ from pnml.core.lasso.active_set import TIE, ActiveSet, Direction, in_range, slid
 def cone_direction(
     active: ActiveSet, drift: FloatArray, penalty_drift: float, signs: FloatArray, tied: list[int]
 ) -> Direction:
-    """Direction of the fit at a kink: the one that keeps it optimal. Eq. (L6).
+    """Direction of a lasso fit at a kink, in the cone that keeps it optimal. Eq. (L6).
 
     Minimises ½dᵀAd − eᵀd, e = drift − penalty_drift·signs, over d that is free on S and may move
     coefficients of `tied` only to the side of their sign. Columns of `tied` that take part join

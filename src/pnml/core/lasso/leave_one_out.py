@@ -24,7 +24,7 @@ _ON_PATH = 1e-9  # relative error of stationarity that a fit on the path may hav
 
 @dataclass(frozen=True)
 class L1Folds:
-    """Training rows about their mean, and the lasso fitted to all of them."""
+    """Leave-one-out of the lasso: centred training rows, and the fit to all of them."""
 
     X: FloatArray  # (n, M)
     y: FloatArray  # (n,)

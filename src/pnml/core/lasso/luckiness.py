@@ -24,7 +24,7 @@ DENSITY_DEPTH = 745.0  # nats: the density of deeper parts underflows
 
 @dataclass(frozen=True)
 class L1Fit:
-    """A lasso fit with the statistics that the genie of a new row needs.
+    """ℓ1 luckiness: a lasso fit with the statistics that the genie of a new row needs.
 
     >>> fit = L1Fit.of(np.eye(1), np.array([2.0]), 0.5, np.zeros(1), 0.0, 1.0)
     >>> fit.predict(np.array([[3.0]])), fit.regret(np.array([[3.0]]), np.array([1.0])).round(4)
@@ -80,7 +80,7 @@ class L1Fit:
 
 @dataclass(frozen=True)
 class Profile:
-    """Residual and ‖θ‖₁ of one row's genie over its label y: linear on each of J segments."""
+    """Profile of ℓ1 luckiness: residual and ‖θ‖₁ of a genie over its label, in J segments."""
 
     edges: FloatArray  # (J+1,)
     origin: FloatArray  # (J,)
@@ -130,7 +130,7 @@ class Profile:
 def predictive(
     profiles: list[Profile], penalty: float, noise_variance: float
 ) -> PiecewiseLogQuadratic:
-    """Distribution of the label of each profile's row, with its relative regret. Eq. (L12)."""
+    """Distribution of labels by ℓ1 luckiness, with their relative regret. Eq. (L12)."""
     n_pieces = max((len(profile.origin) for profile in profiles), default=1)
     edges = np.full((len(profiles), n_pieces + 1), np.inf)
     terms = np.zeros((4, len(profiles), n_pieces))  # origin, q0, q1, q2; spare pieces are empty

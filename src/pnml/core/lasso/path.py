@@ -16,7 +16,7 @@ from pnml.errors import InputError
 
 
 def lasso(gram: FloatArray, moment: FloatArray, penalties: FloatArray) -> FloatArray:
-    """Exact minimisers of ½θᵀAθ − bᵀθ + τ‖θ‖₁ for each τ of `penalties`, (L, M).
+    """Lasso path: minimisers of ½θᵀAθ − bᵀθ + τ‖θ‖₁ for each τ of `penalties`, (L, M).
 
     One walk from the penalty at which every coefficient is zero to the smallest asked. Eq. (L11).
 
@@ -47,7 +47,7 @@ def lasso(gram: FloatArray, moment: FloatArray, penalties: FloatArray) -> FloatA
 
 @dataclass(frozen=True)
 class Start:
-    """A fit from which the label of one row can be moved: A and b belong to the other rows."""
+    """Start of a lasso path along the label of one row: A and b belong to the others."""
 
     active: ActiveSet
     moment: Annotated[FloatArray, "d"]  # b
@@ -91,7 +91,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Horizon:
-    """End of a path: the mass beyond it is below exp(−depth) of the total.
+    """End of a lasso path: the mass beyond it is below exp(−depth) of the total.
 
     The mass is that of exp(−(½ω·residual² + τ‖θ‖₁)/σ²) over labels, for this σ² and smaller ones.
     """
@@ -126,7 +126,7 @@ class Horizon:
 
 @dataclass(frozen=True)
 class GeniePath:
-    """The genie's fit as a function of the label y of one row x: J straight segments. Eq. (L8).
+    """Lasso path of the genie over the label y of one row x: J straight segments. Eq. (L8).
 
     On segment j, with u = y − origin[j]: θ = coef[j] + u·coef_slope[j], and likewise the genie's
     residual at x and ‖θ‖₁. Beyond a horizon θ stands still and the norm rises at its least rate.
@@ -158,7 +158,7 @@ class GeniePath:
 
 
 def genie_path(start: Start, row: FloatArray, horizon: Horizon | None = None) -> GeniePath:
-    """The fits of the genie of `row` for all labels. Eq. (L8).
+    """Lasso path of the genie of `row`: its fits for all labels. Eq. (L8).
 
     >>> start = Start.of(np.eye(1), np.array([2.0]), 0.5, np.array([1.5]))
     >>> genie_path(start, np.array([1.0])).edges

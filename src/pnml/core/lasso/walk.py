@@ -18,7 +18,7 @@ from pnml.errors import InputError
 
 
 class Stretch(NamedTuple):
-    """A straight part of the walk: from `coef` at `position`, along `direction`, `length` far."""
+    """A straight part of a lasso walk: from `coef` at `position`, `length` far."""
 
     position: float
     penalty: float
@@ -29,7 +29,7 @@ class Stretch(NamedTuple):
 
 
 class Walk:
-    """The walk of a fit along b + qs and τ + τ's, with its current position. Eq. (L4)."""
+    """The walk of a lasso fit along b + qs and τ + τ's, with its position. Eq. (L4)."""
 
     def __init__(
         self,

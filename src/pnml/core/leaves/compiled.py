@@ -10,31 +10,81 @@ from pnml.core.leaves.cells import BoolArray, Cells, Columns, IntArray
 
 
 @compiled
-def add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArray) -> None:
-    """Add the weight of rows that share two leaves; leaf is (T, n)."""
-    trees, n = leaf.shape
+def add_pairs(products: FloatArray, ends: IntArray, local: IntArray, w: FloatArray) -> None:
+    """Add the weight of rows that share two leaves; local (T, n) counts leaves within trees.
+
+    The block of two trees is added up in a small array of its own, which stays in cache.
+    """
+    trees, n = local.shape
     for s in range(trees):
+        width = ends[s + 1] - ends[s]
+        of_s = local[s]
         for t in range(s + 1):
+            height = ends[t + 1] - ends[t]
+            of_t = local[t]
+            block = np.zeros(height * width)
             for i in range(n):
-                products[leaf[t, i], leaf[s, i]] += w[i]
-        for t in range(s):
-            for a in range(ends[s], ends[s + 1]):
-                for b in range(ends[t], ends[t + 1]):
-                    products[a, b] = products[b, a]
+                block[of_t[i] * width + of_s[i]] += w[i]
+            for b in range(height):
+                for a in range(width):
+                    added = products[ends[t] + b, ends[s] + a] + block[b * width + a]
+                    products[ends[t] + b, ends[s] + a] = added
+                    products[ends[s] + a, ends[t] + b] = added
 
 
 @compiled
-def add_forms(total: FloatArray, inverse: FloatArray, leaf: IntArray, inside: FloatArray) -> None:
-    """Add the leaves' quadratic forms to total (3, n); leaf and inside are (T, n)."""
-    trees, n = leaf.shape
+def _block(inverse: FloatArray, ends: IntArray, s: int, t: int) -> FloatArray:
+    """The entries for the leaves of two trees in a small array, twice where the trees differ."""
+    times = 1.0 if t == s else 2.0
+    height, width = ends[s + 1] - ends[s], ends[t + 1] - ends[t]
+    block = np.empty(height * width)
+    for a in range(height):
+        for b in range(width):
+            block[a * width + b] = times * inverse[ends[s] + a, ends[t] + b]
+    return block
+
+
+@compiled
+def add_inner(
+    total: FloatArray, inverse: FloatArray, ends: IntArray, local: IntArray, inside: FloatArray
+) -> None:
+    """Add the quadratic form of filled cells to total (n,); local and inside are (T, n)."""
+    trees, n = local.shape
+    row = np.empty(n)
     for s in range(trees):
+        row[:] = 0.0
+        of_s = local[s]
         for t in range(s + 1):
-            times = 1.0 if t == s else 2.0
+            block, width = _block(inverse, ends, s, t), ends[t + 1] - ends[t]
+            of_t, filled = local[t], inside[t]
             for i in range(n):
-                entry = times * inverse[leaf[s, i], leaf[t, i]]
-                total[0, i] += entry * inside[s, i] * inside[t, i]
-                total[1, i] += entry * (inside[s, i] + inside[t, i]) / 2
-                total[2, i] += entry
+                row[i] += block[of_s[i] * width + of_t[i]] * filled[i]
+        for i in range(n):
+            total[i] += row[i] * inside[s, i]
+
+
+@compiled
+def add_forms(
+    total: FloatArray, inverse: FloatArray, ends: IntArray, local: IntArray, inside: FloatArray
+) -> None:
+    """Add the leaves' quadratic forms to total (3, n); local and inside are (T, n)."""
+    trees, n = local.shape
+    row = np.empty((2, n))
+    for s in range(trees):
+        row[:] = 0.0
+        of_s = local[s]
+        for t in range(s + 1):
+            block, width = _block(inverse, ends, s, t), ends[t + 1] - ends[t]
+            of_t, filled = local[t], inside[t]
+            for i in range(n):
+                entry = block[of_s[i] * width + of_t[i]]
+                row[0, i] += entry
+                row[1, i] += entry * filled[i]
+        for i in range(n):
+            held = inside[s, i]
+            total[0, i] += row[1, i] * held
+            total[1, i] += (row[0, i] * held + row[1, i]) / 2
+            total[2, i] += row[0, i]
 
 
 @compiled

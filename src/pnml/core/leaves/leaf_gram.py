@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from pnml.core.arrays import FloatArray
@@ -67,20 +68,25 @@ def one_hot(leaf: IntArray, leaves: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(n * trees), leaf.ravel(), starts), shape=(n, leaves))
 
 
+def within_trees(leaf: IntArray, ends: IntArray) -> npt.NDArray[np.int32]:
+    """Leaves (T, n) of rows (n, T) counted within each tree: small numbers that stay in cache."""
+    return np.ascontiguousarray((leaf - ends[:-1]).T, dtype=np.int32)
+
+
 def _add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArray) -> None:
     """Add the weight of rows that share two leaves, block by block of a pair of trees."""
+    local = within_trees(leaf, ends)
     fast = compiled()
     if fast is not None:
-        fast.add_pairs(products, ends, np.ascontiguousarray(leaf.T), w)
+        fast.add_pairs(products, ends, local, w)
         return
     blocks = [slice(start, end) for start, end in pairwise(ends.tolist())]
-    local = np.ascontiguousarray((leaf - ends[:-1]).T)  # (T, n)
     for s, rows in enumerate(blocks):
         width = rows.stop - rows.start
         for t in range(s + 1):
             columns = blocks[t]
             height = columns.stop - columns.start
-            pair = local[t] * width + local[s]
+            pair = local[t].astype(np.int64) * width + local[s]
             block = np.bincount(pair, weights=w, minlength=height * width).reshape(height, width)
             products[columns, rows] += block
             if t < s:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
 
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import BoolArray, IntArray, compiled
-from pnml.core.leaves.leaf_gram import LeafGram, chunks, one_hot
+from pnml.core.leaves.leaf_gram import LeafGram, chunks, one_hot, within_trees
 from pnml.errors import InputError
+
+_SIDE = 256  # rows of the blocks in which a triangle is mirrored
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class LeafGeometry:
         share = np.mean(~inside, axis=1) if out is None else out
         kappa = np.empty(len(leaf))
         for rows in chunks(len(leaf)):
-            kappa[rows] = self._forms(leaf[rows], inside[rows], Z[rows]).inner
+            kappa[rows] = self._inner(leaf[rows], inside[rows], Z[rows])
         return kappa + share / self.alpha
 
     def left_out(
@@ -91,21 +94,38 @@ class LeafGeometry:
         hot.data = np.ascontiguousarray(inside, dtype=float).ravel()
         pull = hot @ self.inverse[:D, D:] / np.sqrt(self.trees)
         pull += Z @ self.inverse[D:, D:] - self.pulled[D:]
-        return self._forms(leaf, inside, Z).inner - 1 / self.weight, pull
+        return self._inner(leaf, inside, Z) - 1 / self.weight, pull
+
+    def _inner(self, leaf: IntArray, inside: BoolArray, Z: FloatArray) -> FloatArray:
+        """Quadratic form (n,) of rows with their filled cells alone, and 1/N."""
+        fast = compiled()
+        if fast is None:
+            return self._forms(leaf, inside, Z).inner
+        total = np.zeros(len(leaf))
+        filled = np.ascontiguousarray(inside.T, dtype=float)
+        fast.add_inner(total, self.inverse, self.ends, within_trees(leaf, self.ends), filled)
+        cross, pull = self._across(leaf, inside, Z)
+        out: FloatArray = total / self.trees + self._base(Z) + 2 * (cross - pull)
+        return out
 
     def _forms(self, leaf: IntArray, inside: BoolArray, Z: FloatArray) -> _Forms:
         """Quadratic forms of the rows with their filled cells, with all leaves, and of both."""
-        D, n = int(self.ends[-1]), len(leaf)
-        total = np.zeros((3, n))
-        local = np.ascontiguousarray(leaf.T)
-        inside_rows = np.ascontiguousarray(inside.T).astype(float)
+        total = np.zeros((3, len(leaf)))
+        filled = np.ascontiguousarray(inside.T, dtype=float)
         fast = compiled()
         if fast is not None:
-            fast.add_forms(total, self.inverse, local, inside_rows)
+            fast.add_forms(total, self.inverse, self.ends, within_trees(leaf, self.ends), filled)
         else:
-            self._add_forms(total, local, inside_rows)
+            self._add_forms(total, np.ascontiguousarray(leaf.T), filled)
         total /= self.trees
-        return self._with_columns(total, leaf, inside_rows, Z, D)
+        base = self._base(Z)
+        crossed = [self._across(leaf, cells, Z) for cells in (inside, np.ones_like(inside))]
+        (some, pull_some), (every, pull_all) = crossed
+        return _Forms(
+            inner=total[0] + base + 2 * (some - pull_some),
+            mixed=total[1] + base + some + every - pull_some - pull_all,
+            full=total[2] + base + 2 * (every - pull_all),
+        )
 
     def _add_forms(self, total: FloatArray, leaf: IntArray, inside_rows: FloatArray) -> None:
         for s in range(self.trees):
@@ -117,24 +137,27 @@ class LeafGeometry:
                 total[1] += entry * (inside_rows[s] + inside_rows[t]) / 2
                 total[2] += entry
 
-    def _with_columns(
-        self, total: FloatArray, leaf: IntArray, inside_rows: FloatArray, Z: FloatArray, D: int
-    ) -> _Forms:
-        """Add the columns, the cross terms with them, and the centring."""
-        across = np.column_stack([self.inverse[:D, D:], self.pulled[:D]])  # (D, p + 1)
-        hot = one_hot(leaf, D)
-        in_all = hot @ across / np.sqrt(self.trees)
-        hot.data = np.ascontiguousarray(inside_rows.T).ravel()
-        filled = hot @ across / np.sqrt(self.trees)
-        slopes = np.einsum("ij,jk,ik->i", Z, self.inverse[D:, D:], Z, optimize=True)
-        base = slopes + self.offset - 2 * (Z @ self.pulled[D:]) + 1 / self.weight
-        cross = [np.einsum("ij,ij->i", part[:, :-1], Z) for part in (filled, in_all)]
-        pull = [part[:, -1] for part in (filled, in_all)]
-        return _Forms(
-            inner=total[0] + base + 2 * (cross[0] - pull[0]),
-            mixed=total[1] + base + cross[0] + cross[1] - pull[0] - pull[1],
-            full=total[2] + base + 2 * (cross[1] - pull[1]),
-        )
+    def _base(self, Z: FloatArray) -> FloatArray:
+        """The part (n,) of all forms that has no leaves: columns, centring and 1/N."""
+        D = int(self.ends[-1])
+        slopes = np.einsum("ij,ij->i", Z @ self.inverse[D:, D:], Z)
+        base: FloatArray = slopes + self.offset - 2 * (Z @ self.pulled[D:]) + 1 / self.weight
+        return base
+
+    def _across(
+        self, leaf: IntArray, inside: BoolArray, Z: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Products (n,) of the filled cells with the columns, and with the mean row."""
+        hot = one_hot(leaf, int(self.ends[-1]))
+        hot.data = np.ascontiguousarray(inside, dtype=float).ravel()
+        part = hot @ self._beside / np.sqrt(self.trees)
+        return np.einsum("ij,ij->i", part[:, :-1], Z), part[:, -1]
+
+    @cached_property
+    def _beside(self) -> FloatArray:
+        """Entries (D, p + 1) of the leaves with the columns and with the mean row."""
+        D = int(self.ends[-1])
+        return np.column_stack([self.inverse[:D, D:], self.pulled[:D]])
 
 
 @dataclass(frozen=True)
@@ -152,6 +175,10 @@ def _inverse(A: FloatArray) -> FloatArray:
             "The penalised moments of the leaves are not positive definite; pass a larger alpha."
         )
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    lower = np.tril(inverse)
-    filled: FloatArray = lower + np.tril(inverse, -1).T
+    for start in range(0, len(inverse), _SIDE):  # the upper triangle, block by block
+        end = start + _SIDE
+        square = inverse[start:end, start:end]
+        square[:] = np.tril(square) + np.tril(square, -1).T
+        inverse[start:end, end:] = inverse[end:, start:end].T
+    filled: FloatArray = inverse
     return filled

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import IntArray
+
+LeafParts = Iterable[tuple[slice, IntArray]]  # some rows, and their leaves (n, T)
 
 # Shrinkage: each leaf is averaged with this many rows of the overall mean.
 _PSEUDO_ROWS = 5.0
@@ -22,17 +25,22 @@ class LocalNoise:
     mean: float  # of all rows
 
     @classmethod
-    def of(cls, leaf: IntArray, errors: FloatArray, weights: FloatArray, leaves: int) -> LocalNoise:
-        """From absolute out-of-fold errors (n,) of rows in leaves (n, T)."""
-        flat, mass = leaf.ravel(), np.repeat(weights, leaf.shape[1])
-        sums = np.zeros(leaves) + np.bincount(flat, mass * np.repeat(errors, leaf.shape[1]), leaves)
-        counts = np.zeros(leaves) + np.bincount(flat, mass, leaves)
+    def of(
+        cls, parts: LeafParts, errors: FloatArray, weights: FloatArray, leaves: int
+    ) -> LocalNoise:
+        """From absolute out-of-fold errors (n,) of rows whose leaves come in parts."""
+        sums, counts = np.zeros(leaves), np.zeros(leaves)
+        for part, leaf in parts:
+            flat, mass = leaf.ravel(), np.repeat(weights[part], leaf.shape[1])
+            sums += np.bincount(flat, mass * np.repeat(errors[part], leaf.shape[1]), leaves)
+            counts += np.bincount(flat, mass, leaves)
         return cls(sums, counts, float(np.average(errors, weights=weights)))
 
     def at(self, leaf: IntArray) -> FloatArray:
         """Mean over the trees of the typical error in the leaf: (n,).
 
-        >>> noise = LocalNoise.of(np.array([[0], [0], [1]]), np.ones(3), np.ones(3), 2)
+        >>> leaf = np.array([[0], [0], [1]])
+        >>> noise = LocalNoise.of([(slice(0, 3), leaf)], np.ones(3), np.ones(3), 2)
         >>> noise.at(np.array([[0], [1]]))
         array([1., 1.])
         """

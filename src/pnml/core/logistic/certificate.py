@@ -16,7 +16,7 @@ _SAFETY = 4.0
 
 @dataclass(frozen=True)
 class Curvature:
-    """A lower bound on the Hessian, along features and along intercepts."""
+    """Curvature for a certificate: a lower bound on the logistic Hessian."""
 
     features: float
     intercepts: float
@@ -49,7 +49,7 @@ class Curvature:
 
 
 def probability_error(log_p: FloatArray, doubt: FloatArray) -> FloatArray:
-    """The largest change of a probability whose arcsin √p is known up to `doubt`. Eq. (H6).
+    """Certified error of a probability whose arcsin √p is known up to `doubt`. Eq. (H6).
 
     >>> probability_error(np.log([0.5, 1e-6]), np.array([1e-4, 1e-4])).round(7)
     array([1.e-04, 2.e-07])

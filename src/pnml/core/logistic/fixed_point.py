@@ -14,7 +14,7 @@ _SETTLED = 1e-9
 def fixed_point(
     logits: FloatArray, reach: FloatArray, target: FloatArray, own: FloatArray
 ) -> FloatArray:
-    """Pulls u (P, C) with u = target − own·softmax(logits + A u), by Newton's method. Eq. (H5).
+    """Fixed point u (P, C) of u = target − own·softmax(logits + A u), by Newton. Eq. (H5).
 
     Parameters
     ----------

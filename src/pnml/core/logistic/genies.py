@@ -23,7 +23,7 @@ _LOCAL, _CAUTION, _BEYOND = 0.05, 8.0, 100.0
 
 @dataclass(frozen=True)
 class Genies:
-    """Log-probability of the added label in each problem, and its error."""
+    """Logistic genies: log-probability of the added label in each problem, and its error."""
 
     log_prob: FloatArray  # (P,)
     error: FloatArray  # (P,)  of the probability
@@ -54,7 +54,7 @@ class Genies:
 
 @dataclass(frozen=True)
 class Solver:
-    """Solver with the objective, its curvature and the tolerance, shared by all problems."""
+    """Solver of logistic genies: objective, curvature and tolerance of all problems."""
 
     objective: Objective
     preconditioner: Preconditioner

@@ -24,7 +24,7 @@ Batched = Callable[[FloatArray, IntArray], FloatArray]
 
 @dataclass
 class Search:
-    """State of the search: the point, gradient and memory of each problem."""
+    """State of an L-BFGS search: the point, gradient and memory of each problem."""
 
     ids: IntArray  # (p,)  of the problems that are not finished
     points: FloatArray  # (p, n)

@@ -29,7 +29,7 @@ _EXACT = 1e-10
 
 @dataclass(frozen=True)
 class LogisticModel:
-    """The weights that minimise Σ CE + (α/2)‖W‖², the intercepts without penalty. Eq. (H1)."""
+    """Logistic model: weights that minimise Σ CE + (α/2)‖W‖², intercepts free. Eq. (H1)."""
 
     objective: Objective = field(repr=False)  # around the optimum
     alpha: float

@@ -18,7 +18,7 @@ _BY_CLASS_NUMBERS = 2**26
 
 
 class Reach(Protocol):
-    """Response of the logits of each of T rows to a pull at that row."""
+    """Response of the logits of T rows to a pull at each, by a preconditioner."""
 
     @property
     def matrix(self) -> FloatArray:
@@ -35,7 +35,7 @@ class Reach(Protocol):
 
 
 class Preconditioner(Protocol):
-    """An approximation to the inverse of the Hessian, the same for all problems."""
+    """A preconditioner: an approximate inverse Hessian, the same for all problems."""
 
     def __call__(self, v: FloatArray) -> FloatArray:
         """H⁻¹ v for each of the vectors (P, C·M)."""
@@ -45,7 +45,7 @@ class Preconditioner(Protocol):
 
 
 def preconditioner(objective: Objective) -> Preconditioner:
-    """The best affordable approximation to the inverse Hessian. Eq. (H4)."""
+    """The best affordable preconditioner: an approximate inverse Hessian. Eq. (H4)."""
     C, M = objective.training.shape
     if not _small(objective) and C * M * M <= _BY_CLASS_NUMBERS:
         return ByClass.of(objective)
@@ -53,7 +53,7 @@ def preconditioner(objective: Objective) -> Preconditioner:
 
 
 def passing_preconditioner(objective: Objective) -> Preconditioner:
-    """A cheap approximation for an intermediate point."""
+    """A cheap preconditioner for an intermediate point."""
     return Whole.of(objective) if _small(objective) else Shared.of(objective)
 
 
@@ -64,7 +64,7 @@ def _small(objective: Objective) -> bool:
 
 
 def hessian(objective: Objective) -> FloatArray:
-    """The Hessian (C·M, C·M), made positive along directions that change no probability."""
+    """The Hessian to precondition (C·M, C·M), positive where no probability changes."""
     training, (C, M) = objective.training, objective.training.shape
     H = np.zeros((C, M, C, M))
     p = np.exp(objective.log_prob)
@@ -81,7 +81,7 @@ def hessian(objective: Objective) -> FloatArray:
 
 @dataclass(frozen=True)
 class Whole:
-    """The inverse of the whole Hessian."""
+    """Preconditioner that is the inverse of the whole Hessian."""
 
     inverse: FloatArray  # (C·M, C·M)
     columns: int
@@ -106,7 +106,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class WholeReach:
-    """Reach with coupled classes."""
+    """Reach by the preconditioner of the whole Hessian: with coupled classes."""
 
     matrix: FloatArray
     unit_steps: FloatArray  # (T, C, C·M)  H⁻¹ (x ⊗ e_c)
@@ -126,7 +126,7 @@ class WholeReach:
 
 @dataclass(frozen=True)
 class ByClass:
-    """The inverse of the block of each class; the coupling of classes is ignored."""
+    """Preconditioner by class: the inverse of each block; their coupling is ignored."""
 
     inverses: FloatArray  # (C, M, M)
 
@@ -154,7 +154,7 @@ class ByClass:
 
 @dataclass(frozen=True)
 class Shared:
-    """One matrix of second moments for all classes, with a factor for each."""
+    """Preconditioner shared by classes: one matrix of second moments, a factor for each."""
 
     axes: FloatArray  # (M, M)  columns are eigenvectors
     stiffness: FloatArray  # (C, M)  along each of them
@@ -184,7 +184,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class ByClassReach:
-    """Reach with uncoupled classes."""
+    """Reach by a preconditioner by class: with uncoupled classes."""
 
     matrix: FloatArray
     unit_steps: FloatArray  # (T, C, M)

@@ -32,7 +32,7 @@ _FINEST = 0.25
 
 @dataclass(frozen=True)
 class Refits:
-    """Results of the refitted models for each row."""
+    """Results of the logistic refits of each row."""
 
     log_genie: FloatArray  # (T, C)  log-probability of each label by the model refitted with it
     error: FloatArray  # (T,)  bound or estimate of the error of the regret, left-out part included
@@ -56,7 +56,7 @@ class Refits:
 def refit(
     model: LogisticModel, rows: FloatArray, *, tol: float = 1e-4, progress: Progress | None = None
 ) -> Refits:
-    """Refit the model with each row and each label in turn. Eq. (H8).
+    """Refit the logistic model with each row and each label in turn. Eq. (H8).
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def refit_left_out(
     tol: float = 1e-4,
     progress: Progress | None = None,
 ) -> Refits:
-    """Refit with each label of training rows, each row left out first. Eq. (H11).
+    """Refit the logistic model with labels of training rows, each left out first. Eq. (H11).
 
     Adding a row with its own label restores the training rows; another label replaces its label. So
     each genie is one refit of the objective of all rows. If a row counts more than once, one copy

@@ -16,7 +16,7 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(frozen=True)
 class Screen:
-    """Largest change at a training row by a step of unit length in the Hessian at the optimum."""
+    """Screening bound: change at a training row by a step of unit length in the Hessian."""
 
     radius: float  # largest change of a difference of two logits of a training row
 
@@ -56,7 +56,7 @@ class Screen:
 
 
 def left_out(gains: FloatArray, allowance: float) -> npt.NDArray[np.bool_]:
-    """Labels (T, C) that need no refit: together they gain at most the allowance.
+    """Labels (T, C) screened out of refits: together they gain at most the allowance.
 
     >>> left_out(np.array([[0.5, 1e-9, 1e-4]]), 1e-3)
     array([[False,  True,  True]])

@@ -24,7 +24,7 @@ _SAFE = 1e200
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Σ wₙ CE(W xₙ, yₙ) + ½ Σ aⱼ‖Wⱼ‖², with the weight matrix W (C, M) as unknown. Eq. (H1).
+    """Logistic training: Σ wₙ CE(W xₙ, yₙ) + ½ Σ aⱼ‖Wⱼ‖², unknown W (C, M). Eq. (H1).
 
     The axes n and q of its arrays are the N rows and the M columns.
 
@@ -94,7 +94,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class LabelledProblems:
-    """Terms that P problems add to the objective: own·LSE(W x) − ⟨W x, target⟩. Eq. (H2)."""
+    """Terms P problems add to logistic training: own·LSE(W x) − ⟨W x, target⟩. Eq. (H2)."""
 
     rows: FloatArray  # (P, M)
     target: FloatArray  # (P, C)
@@ -118,7 +118,7 @@ class LabelledProblems:
 
 @dataclass(frozen=True)
 class Objective:
-    """The objective of the training rows as a function of the step away from a weight matrix."""
+    """Objective of logistic training as a function of the step from a weight matrix."""
 
     training: TrainingRows
     weight: FloatArray  # (C, M)  where steps begin

@@ -18,7 +18,7 @@ _MAX_STEPS = 200
 
 @dataclass(frozen=True)
 class Ball:
-    """Statistics of the training rows for the pNML of {θ : ‖θ‖ ≤ radius}. Eq. (N1).
+    """The norm ball {θ : ‖θ‖ ≤ radius}: statistics of the training rows for pNML. Eq. (N1).
 
     Rows X = U diag(√h2) Vᵀ with targets Y enter through h2 and t = UᵀY/√h2 only. With an
     unpenalised intercept, X and Y are centred, ω = n/(n+1) for n training rows, and new rows are
@@ -127,7 +127,7 @@ class Ball:
 
 @dataclass(frozen=True)
 class Directions:
-    """Spectral directions with the one outside the span appended: h2 = 0, fit = 0."""
+    """Spectral directions of a norm ball, with the one outside the span: h2 = 0, fit = 0."""
 
     h2: FloatArray  # (r+1,)
     fit: FloatArray  # (r+1,)  v, the constrained fit
@@ -140,7 +140,7 @@ class Directions:
 
 
 def constrained_multiplier(h2: FloatArray, t: FloatArray, radius: FloatArray) -> FloatArray:
-    """Penalties at which ridge regression has the given norms; 0 where the fit is inside. Eq. (N3).
+    """Ridge penalties at which the fit lies on the norm ball; 0 where inside. Eq. (N3).
 
     Newton's method on 1/‖θ_λ‖ = 1/R climbs to the root from the left without overshooting.
 
@@ -168,7 +168,7 @@ def constrained_multiplier(h2: FloatArray, t: FloatArray, radius: FloatArray) ->
 
 
 def newton_step(above: FloatArray, slope: FloatArray, radius: Any) -> FloatArray:
-    """Newton's step in λ on 1/‖θ‖ = 1/R, from ‖θ‖² − R² and −d‖θ‖²/dλ. Eq. (N11).
+    """Newton's step in λ to a norm ball's surface, by ‖θ‖² − R² and −d‖θ‖²/dλ. Eq. (N11).
 
     Forward where the norm is above R. The function is concave in λ, so a forward step never
     passes the root.

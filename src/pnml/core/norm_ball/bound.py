@@ -17,7 +17,7 @@ _SQRT_2_OVER_PI = float(np.sqrt(2 / np.pi))
 
 
 def regret_bound(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArray:
-    """Upper bound (T,) on the regret of rows with coordinates a (T, r) and b (T,), in nats.
+    """Upper bound (T,) on the regret of a norm ball, in nats, by a (T, r) and b (T,).
 
     The smallest of what is proven for the radius: Eq. (N17) for the min-norm ball, Eq. (N18) for
     all, Eq. (N19) for rows inside the span of the training rows.
@@ -40,7 +40,7 @@ def regret_bound(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArra
 
 
 def range_bound(radius: float, size: FloatArray, sigma: float) -> FloatArray:
-    """Bound on K − 1 at any radius, from |xᵀθ| ≤ R‖x‖. Eq. (N18)."""
+    """Bound on K − 1 of a norm ball at any radius, from |xᵀθ| ≤ R‖x‖. Eq. (N18)."""
     return _SQRT_2_OVER_PI * radius * size / sigma
 
 

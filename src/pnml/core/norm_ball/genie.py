@@ -16,7 +16,7 @@ _NEGLIGIBLE = 1e-60
 
 @dataclass(frozen=True)
 class Quadratic:
-    """C s² + 2B s = gap: the residuals of genies on the sphere, at multipliers λ. Eq. (N4).
+    """Residuals of genies on the norm ball's sphere: C s² + 2B s = gap. Eq. (N4).
 
     Arrays are (T, L), or (L,) where they hold for every row.
     """
@@ -41,7 +41,7 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Sums:
-    """All sums over directions that the genie needs at multipliers λ = λ_R + δ. Eq. (N2), (N3)."""
+    """Sums over directions for the genie of a norm ball, at λ = λ_R + δ. Eq. (N2), (N3)."""
 
     quadratic: Quadratic
     delta: FloatArray  # δ
@@ -70,7 +70,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Side:
-    """The genie on one side of the constrained fit as its multiplier grows. (T, L)."""
+    """The genie on one side of a norm ball's fit as its multiplier grows. (T, L)."""
 
     s: FloatArray  # residual at its label
     deviation: FloatArray  # that label minus the prediction of the constrained fit
@@ -79,7 +79,7 @@ class Side:
 
 
 def over_directions(rows: FloatArray, p: FloatArray) -> FloatArray:
-    """Σ_j rows_j p_j: one matrix product (T, r)·(r, L) where all rows share their multipliers."""
+    """Sums Σ_j rows_j p_j for a genie: (T, r)·(r, L) where multipliers are shared."""
     if p.ndim == 2:
         return rows @ p
     out: FloatArray = np.matmul(p, rows[..., None])[..., 0]
@@ -87,7 +87,7 @@ def over_directions(rows: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def resolvent(ball: Ball, lam: FloatArray) -> FloatArray:
-    """1/(h2 + λ): (r+1, L) for shared multipliers (L,), (T, L, r+1) for each row's own (T, L)."""
+    """Resolvent 1/(h2 + λ) for a genie: (r+1, L) of shared λ, (T, L, r+1) of own ones."""
     h2 = ball.directions.h2
     if lam.ndim == 1:
         out: FloatArray = 1.0 / (h2[:, None] + lam)
@@ -97,7 +97,7 @@ def resolvent(ball: Ball, lam: FloatArray) -> FloatArray:
 
 
 def quadratic(ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray) -> Quadratic:
-    """The quadratic of rows x (T, r+1) where the resolvent is p. Eq. (N3), (N4)."""
+    """The genie's quadratic for rows x (T, r+1) where the resolvent is p. Eq. (N3), (N4)."""
     v, g = ball.directions.fit, ball.directions.moment
     p2 = p * p
     room = over_directions(v * v, p) + over_directions(v * g, p2)
@@ -106,7 +106,7 @@ def quadratic(ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray) -> Qu
 
 
 def sums(ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray) -> Sums:
-    """The sums of rows x (T, r+1) where the resolvent is p."""
+    """The genie's sums for rows x (T, r+1) where the resolvent is p."""
     v, g = ball.directions.fit, ball.directions.moment
     xx, xg, p3 = x * x, x * g, p * p * p
     return Sums(
@@ -123,7 +123,7 @@ def sums(ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray) -> Sums:
 def own_sides(
     ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray, quad: Quadratic, d: FloatArray
 ) -> tuple[Side, Side]:
-    """Both sides where each row has its own multipliers, p (T, L, r+1). Eq. (N5), (N6).
+    """Both sides of the genie for own multipliers of rows, p (T, L, r+1). Eq. (N5), (N6).
 
     Below λ_R the genie is a small difference of large parts, and so is κQ − Δ². The part of θ̂ that
     is P-orthogonal to x gives both without loss: N = κQ − Δ² over κ.
@@ -143,7 +143,7 @@ def own_sides(
 
 
 def genie_residual(ball: Ball, x: FloatArray, deviations: FloatArray) -> FloatArray:
-    """Residual (T, m) of the genie of rows x (T, r+1) at labels xᵀθ_R + deviations. Eq. (N11)."""
+    """Residual (T, m) of a norm ball's genie at labels xᵀθ_R + deviations. Eq. (N11)."""
     free, above, slope = _unconstrained(ball, x, deviations)
     R = ball.radius
     lam = newton_step(above, slope, R)

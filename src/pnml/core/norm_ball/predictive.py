@@ -13,7 +13,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import RandomState, central_interval, check_levels
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.genie import genie_residual
-from pnml.core.norm_ball.grid import IntArray, curves
+from pnml.core.norm_ball.genie_curve import IntArray, curves
 from pnml.core.norm_ball.regret import regret
 from pnml.core.norm_ball.table import Table
 
@@ -23,7 +23,7 @@ _BLOCK_NUMBERS = 2**20
 
 @dataclass(frozen=True)
 class NormBallPredictive:
-    """Exact pNML distributions of the labels of T rows over models of bounded norm. Eq. (N12).
+    """Predictive distributions of labels by the exact pNML of a norm ball. Eq. (N12).
 
     The density is a normal one bent by the sphere: neither symmetric nor centred on its mode.
     Arguments broadcast against (T,).

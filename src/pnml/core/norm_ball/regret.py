@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from pnml.core.arrays import FloatArray
 from pnml.core.norm_ball.ball import Ball
-from pnml.core.norm_ball.grid import NODES, WEIGHTS, Curve, curves
+from pnml.core.norm_ball.genie_curve import NODES, WEIGHTS, Curve, curves
 
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
 # Numbers in one block of noise levels.
@@ -17,7 +17,7 @@ _BLOCK_NUMBERS = 2**18
 
 
 def regret(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArray:
-    """Regret (T,) of rows with coordinates a (T, r) and distance b (T,) from the span, in nats.
+    """Regret (T,) by a norm ball of rows a (T, r) at distance b (T,) from the span, in nats.
 
     Γ = log K, K = ∫ p(y | x; θ̂_y) dy with θ̂_y the best model of the ball given y. Eq. (N1).
 
@@ -29,7 +29,7 @@ def regret(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArray:
 
 
 def regret_path(ball: Ball, a: Any, b: Any, noise_variances: FloatArray) -> FloatArray:
-    """Regrets (T, S) under each of S noise variances, from one pass over the rows. Eq. (N7)."""
+    """Regrets (T, S) by a norm ball under each of S noise variances, in one pass. Eq. (N7)."""
     x = ball.coordinates(a, b)
     noise = ball.noise(noise_variances)
     growth = np.zeros((len(x), len(noise)))
@@ -44,7 +44,7 @@ def regret_path(ball: Ball, a: Any, b: Any, noise_variances: FloatArray) -> Floa
 
 
 def growth_of(curve: Curve, sigma: FloatArray) -> FloatArray:
-    """K − 1 = ∫ φ_σ(s) d(prediction) along the curve, (T, S). Eq. (N7)."""
+    """K − 1 of a norm ball's regret, ∫ φ_σ(s) d(prediction), (T, S). Eq. (N7)."""
     total = middle_growth(curve, sigma)
     for side in (curve.lower, curve.upper):
         s, dp = (part.reshape(len(part), 1, -1) for part in (side.s, side.dp))
@@ -53,21 +53,21 @@ def growth_of(curve: Curve, sigma: FloatArray) -> FloatArray:
 
 
 def middle_growth(curve: Curve, sigma: FloatArray) -> FloatArray:
-    """The part of the middle piece, where the residual is linear in the label. Eq. (N8)."""
+    """Part of K − 1 of a norm ball's regret from the middle piece. Eq. (N8)."""
     s, deviation = curve.middle_s, curve.middle_deviation
     moved = np.maximum(np.diff(deviation - s, axis=1), 0.0)
     return moved * mean_density(s[:, :1] / sigma, s[:, 1:] / sigma) / sigma
 
 
 def density(s: FloatArray, sigma: float | FloatArray) -> FloatArray:
-    """φ_σ(s), the density of Gaussian noise."""
+    """φ_σ(s), the density of Gaussian noise in a norm ball's regret."""
     z = s / sigma
     out: FloatArray = np.exp(-0.5 * z * z) / (_SQRT_2PI * sigma)
     return out
 
 
 def mean_density(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Mean of the standard normal density between two points, low ≤ high."""
+    """Mean normal density between two points, low ≤ high, for a norm ball's regret."""
     width = high - low
     nodes = (low + high)[..., None] / 2 + width[..., None] / 2 * NODES
     narrow = density(nodes, 1.0) @ WEIGHTS / 2

@@ -11,9 +11,9 @@ from numpy.polynomial import legendre
 
 from pnml.core.arrays import FloatArray
 from pnml.core.norm_ball.genie import Side
-from pnml.core.norm_ball.grid import NODES, WEIGHTS, Curve
+from pnml.core.norm_ball.genie_curve import NODES, WEIGHTS, Curve
+from pnml.core.norm_ball.multiplier_window import FAR
 from pnml.core.norm_ball.regret import density
-from pnml.core.norm_ball.window import FAR
 
 _MIDDLE_PANELS = 10
 _MAX_STEPS, _SETTLED = 80, 1e-14
@@ -31,7 +31,7 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Table:
-    """Unnormalised pNML of T rows at the nodes of P panels, from low to high labels. Eq. (N12)."""
+    """Table of a norm ball's unnormalised pNML: T rows at nodes of P panels. Eq. (N12)."""
 
     deviation: FloatArray  # (T, P, n)  label minus the prediction of the constrained fit
     mass: FloatArray  # (T, P, n)  density times quadrature weight

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.statistic.gram import Gram
+from pnml.core.statistic.gram import Gram, joint_mean, joint_moments, with_moments
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 
@@ -23,7 +23,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class GramSum:
-    """A Gram and the rounding errors of its means and moments. Eq. (B1).
+    """Exact sum of Grams: a Gram and the rounding errors of its moments. Eq. (B1).
 
     Sums of a thousand Grams in any order then agree to the last digit or nearly so. Sums add, so
     that they can be built by many workers and put together in a tree.
@@ -97,7 +97,7 @@ class GramSum:
 
 
 def added(total: GramSum | None, part: GramSum | Gram) -> GramSum:
-    """`total` plus one more part; None is the empty sum.
+    """The exact sum `total` plus one more Gram; None is the empty sum.
 
     >>> added(added(None, Gram.of(np.ones((2, 1)))), Gram.of(np.ones((3, 1)))).rows
     5
@@ -107,7 +107,7 @@ def added(total: GramSum | None, part: GramSum | Gram) -> GramSum:
 
 
 def merged(parts: Iterable[GramSum | Gram]) -> GramSum:
-    """Sum of Grams or GramSums; raises if there are none."""
+    """Exact sum of Grams or GramSums; raises if there are none."""
     total: GramSum | None = None
     for part in parts:
         total = added(total, part)
@@ -117,7 +117,7 @@ def merged(parts: Iterable[GramSum | Gram]) -> GramSum:
 
 
 def state_of(total: GramSum) -> tuple[Document, Arrays]:
-    """A sum of statistics as numbers for JSON and arrays."""
+    """An exact sum of Grams as numbers for JSON and arrays."""
     high, sample = total.high, total.high.sample
     document = {name: getattr(high, name) for name in _NUMBERS}
     document |= {"size": sample.size, "bound": sample.bound}
@@ -132,7 +132,7 @@ def state_of(total: GramSum) -> tuple[Document, Arrays]:
 
 
 def sum_of(document: Document, arrays: Arrays) -> GramSum:
-    """The sum of statistics from its `state_of`."""
+    """The exact sum of Grams from its `state_of`."""
     sample = RowSample(arrays["keys"], arrays["sampled"], document["size"], document["bound"])
     numbers: dict[str, Any] = {name: document[name] for name in _NUMBERS}
     moments = {name: arrays[name] for name in _MOMENTS}
@@ -141,7 +141,7 @@ def sum_of(document: Document, arrays: Arrays) -> GramSum:
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A sum of doubles and its exact rounding error. Eq. (B1).
+    """An exact sum: that of doubles and its rounding error. Eq. (B1).
 
     >>> two_sum(np.array([1.0]), np.array([1e-20]))
     (array([1.]), array([1.e-20]))
@@ -149,26 +149,3 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
-
-
-def joint_mean(gram: Gram) -> FloatArray:
-    """Means (d+k,) of features and targets together."""
-    return np.concatenate([gram.x_mean, gram.y_mean])
-
-
-def joint_moments(gram: Gram) -> FloatArray:
-    """Moments (d+k, d+k) of features and targets together."""
-    return np.block([[gram.xx, gram.xy], [gram.xy.T, gram.yy]])
-
-
-def with_moments(gram: Gram, mean: FloatArray, moments: FloatArray) -> Gram:
-    """The Gram with these means (d+k,) and moments (d+k, d+k) of features and targets."""
-    d = len(gram.x_mean)
-    return replace(
-        gram,
-        x_mean=mean[:d],
-        y_mean=mean[d:],
-        xx=np.ascontiguousarray(moments[:d, :d]),
-        xy=np.ascontiguousarray(moments[:d, d:]),
-        yy=np.ascontiguousarray(moments[d:, d:]),
-    )

@@ -21,7 +21,7 @@ _BLOCK_ROWS = 1000
 
 @dataclass(frozen=True)
 class Factor:
-    """R of the centred rows [X Y], computed block by block. Eq. (S1)."""
+    """Triangular factor R of the centred rows [X Y], block by block. Eq. (S1)."""
 
     rows: int
     weight: float

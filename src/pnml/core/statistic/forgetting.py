@@ -18,7 +18,7 @@ _CURE = "fit the rows that stay anew with fit() or partial_fit()."
 
 
 def without(gram: Gram, leaving: Gram) -> Gram:
-    """The statistic without the rows of `leaving`. Eqs. (G3) and (B2).
+    """The statistic that forgets the rows of `leaving`. Eqs. (G3) and (B2).
 
     Columns that varied only in those rows become exactly constant again. Raises if rows are known
     to be absent from the statistic, or if little more than round-off would remain.
@@ -42,7 +42,7 @@ def without(gram: Gram, leaving: Gram) -> Gram:
 
 
 def warn_if_worn(gram: Gram, spectrum: Spectrum, alpha: float) -> None:
-    """Warn if subtraction has lost significant digits. Eq. (B2)."""
+    """Warn if forgetting rows by subtraction has lost significant digits. Eq. (B2)."""
     if gram.lost is None or not len(spectrum.h2):
         return
     error = float(np.sum(gram.lost / spectrum.scale**2) / (spectrum.h2[-1] + alpha))

@@ -18,7 +18,7 @@ _EQUAL_TERMS = 200.0  # units of round-off observed in a block of equal rows
 
 @dataclass(frozen=True)
 class Gram:
-    """Second moments about the mean, and a uniform sample of the rows. Eq. (G1).
+    """Gram of rows: second moments about the mean, and a uniform sample. Eq. (G1).
 
     Taking moments about the mean keeps the digits that raw sums lose when a column is far from
     zero; two Grams add exactly, Eq. (G2), and subtract, Eq. (G3).
@@ -221,7 +221,7 @@ class Gram:
 
 
 def lost_together(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:
-    """Total round-off (d,) of two statistics; None if neither has any."""
+    """Total round-off (d,) of two Grams; None if neither has any."""
     if first is None or second is None:
         return second if first is None else first
     return first + second
@@ -234,7 +234,7 @@ def _width(gram: Gram) -> str:
 def counted_rows(
     X: FloatArray, Y: FloatArray | None, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Rows (n, d) of positive weight, their targets (n, k), with k = 0 for none, and weights (n,).
+    """Rows (n, d) that a Gram counts, of positive weight, targets (n, k ≥ 0) and weights.
 
     A row of weight 0 must not add to the number of rows, on which tolerances depend.
     """
@@ -253,7 +253,7 @@ def sample_rows(
     below: float = 1.0,
     seen: int = 0,
 ) -> RowSample:
-    """Sample rows [X Y w]; the keys depend on the rows alone, so a stream is reproducible."""
+    """Rows [X Y w] that a Gram samples; keys depend on the rows alone, so it is reproducible."""
     ends = np.concatenate([X[:1].ravel(), X[-1:].ravel(), Y.sum(axis=0), [len(X), seen]])
     seed = int.from_bytes(hashlib.blake2b(ends.tobytes(), digest_size=8).digest(), "little")
     size = sample_size(X.shape[1]) if keep is None else keep
@@ -262,3 +262,26 @@ def sample_rows(
     picked = keyed.rows[:, 0].astype(int)
     rows = np.column_stack([X[picked], Y[picked], w[picked]]).astype(float, copy=False)
     return RowSample(keyed.keys, rows, size, keyed.bound)
+
+
+def joint_mean(gram: Gram) -> FloatArray:
+    """Means (d+k,) of a Gram's features and targets together."""
+    return np.concatenate([gram.x_mean, gram.y_mean])
+
+
+def joint_moments(gram: Gram) -> FloatArray:
+    """Moments (d+k, d+k) of a Gram's features and targets together."""
+    return np.block([[gram.xx, gram.xy], [gram.xy.T, gram.yy]])
+
+
+def with_moments(gram: Gram, mean: FloatArray, moments: FloatArray) -> Gram:
+    """The Gram with these joint means (d+k,) and moments (d+k, d+k)."""
+    d = len(gram.x_mean)
+    return replace(
+        gram,
+        x_mean=mean[:d],
+        y_mean=mean[d:],
+        xx=np.ascontiguousarray(moments[:d, :d]),
+        xy=np.ascontiguousarray(moments[:d, d:]),
+        yy=np.ascontiguousarray(moments[d:, d:]),
+    )

@@ -15,12 +15,12 @@ _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 256, 2**22
 
 
 def sample_size(width: int) -> int:
-    """Number of rows of this width to keep: 4096, or fewer where these take more than 32 MiB."""
+    """Rows of this width to keep in a sample: 4096, or fewer if over 32 MiB."""
     return int(np.clip(_MOST_NUMBERS // max(width, 1), _FEWEST_ROWS, _MOST_ROWS))
 
 
 def smallest(keys: FloatArray, size: int) -> npt.NDArray[np.intp]:
-    """Positions of the `size` smallest keys, or of all where there are fewer, in order. Eq. (G4).
+    """Positions of the `size` smallest keys, whose rows make a sample, in order. Eq. (G4).
 
     >>> smallest(np.array([0.3, 0.9, 0.1]), 2)
     array([0, 2])
@@ -32,7 +32,7 @@ def smallest(keys: FloatArray, size: int) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class RowSample:
-    """At most `size` rows, a uniform sample of all rows that were seen. Eq. (G4).
+    """Sample of at most `size` rows, uniform over all rows that were seen. Eq. (G4).
 
     Every row draws one uniform key; the rows with the smallest keys stay. The smallest keys of a
     union are among the smallest keys of its parts, so samples merge without loss.

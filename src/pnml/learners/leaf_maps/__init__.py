@@ -1,6 +1,6 @@
 """Partitions of fitted tree ensembles as plain numbers: which leaf of each tree holds a row."""
 
-from pnml.learners.leaf_maps.dispatch import leaf_map_of
+from pnml.learners.leaf_maps.dispatch import is_tree_ensemble, leaf_map_of
 from pnml.learners.leaf_maps.merging import MergedLeaves, merged, rows_in_leaves
 from pnml.learners.leaf_maps.protocol import LeafMap
 from pnml.learners.leaf_maps.thinning import of_trees, thinned
@@ -8,6 +8,7 @@ from pnml.learners.leaf_maps.thinning import of_trees, thinned
 __all__ = [
     "LeafMap",
     "MergedLeaves",
+    "is_tree_ensemble",
     "leaf_map_of",
     "merged",
     "of_trees",

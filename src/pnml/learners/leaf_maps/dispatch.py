@@ -54,6 +54,17 @@ def leaf_map_of(model: Any, rows: Any = None) -> LeafMap | None:
     return _leaf_map(model, rows)
 
 
+def is_tree_ensemble(model: Any) -> bool:
+    """Whether a model, fitted or not, is of a class whose leaves can be read.
+
+    >>> is_tree_ensemble(RandomForestRegressor()), is_tree_ensemble(object())
+    (True, False)
+    """
+    cls = type(unfrozen(model))
+    _register_libraries(cls)
+    return _leaf_map.dispatch(cls) is not _leaf_map.dispatch(object)
+
+
 @singledispatch
 def _leaf_map(model: Any, rows: Any) -> LeafMap | None:
     return None

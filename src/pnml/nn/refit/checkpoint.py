@@ -17,7 +17,7 @@ _SECONDS = 1.0
 
 
 class Checkpoint:
-    """Finished chunks of rows in an ``.npz`` file without pickle, always complete.
+    """Checkpoint of refits: finished chunks of rows in an ``.npz`` file, always complete.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from pnml.nn.eval_mode import as_in_use
 
 @dataclass(frozen=True)
 class Cut:
-    """A network in two parts: a front that stays fixed, and a tail with weights to train."""
+    """A model cut in two: a front that stays fixed, and a tail with weights to train."""
 
     front: Callable[..., Any]  # input → input of the tail
     tail: nn.Module
@@ -25,7 +25,7 @@ class Cut:
 
 
 def cut_model(model: nn.Module, layers: int | str, given: Any) -> Cut:
-    """A model cut before its last layers.
+    """A model cut before its last layers, those to refit.
 
     A chain of modules is cut where these layers begin, so that the front runs only once. Any
     other model is tail as a whole, and only these layers of it are trained.
@@ -40,7 +40,7 @@ def cut_model(model: nn.Module, layers: int | str, given: Any) -> Cut:
 
 
 def cut_pair(front: Callable[..., Any], tail: Any, layers: int | str, tail_input: Any) -> Cut:
-    """The cut that the user gave as two functions; layers are counted in the second, a module."""
+    """A model cut as the user gave it, in two functions; layers are counted in the second."""
     if not isinstance(tail, nn.Module):
         raise InputError(
             f"The second of layer=(front, tail) is a {type(tail).__name__}, but its weights are "

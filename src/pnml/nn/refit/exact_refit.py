@@ -24,7 +24,7 @@ _AT_ONCE = 2560
 
 @dataclass(frozen=True)
 class ExactRefit:
-    """The last layer as a logistic regression on the training features."""
+    """Exact refits: the last layer as a logistic regression on the training features."""
 
     model: LogisticModel  # of the classes with training rows
     training: TrainingRows
@@ -106,6 +106,6 @@ class ExactRefit:
 
 
 def double(rows: Tensor) -> FloatArray:
-    """Rows as a float64 array."""
+    """Rows for an exact refit as a float64 array."""
     array: FloatArray = rows.detach().cpu().double().numpy()
     return array

@@ -32,7 +32,7 @@ _Logits = Callable[[dict[str, Tensor], Tensor, bool], Tensor]
 
 @dataclass(frozen=True)
 class FineTuned:
-    """A tail, its training rows, and settings for training it with one more row."""
+    """Fine-tuning of a tail: its training rows, and how it is trained with one more row."""
 
     cut: Cut
     training: TrainingRows

@@ -12,7 +12,7 @@ from pnml.errors import InputError
 
 
 def label_of(batch: Any, name: str) -> Any:
-    """The labels in a batch: the second element of a tuple, the entry "labels" of a dict.
+    """The labels in a batch to refit with: second of a tuple, or entry "labels" of a dict.
 
     >>> label_of((torch.zeros(2, 3), torch.tensor([1, 0])), "Batch 0")
     tensor([1, 0])
@@ -28,7 +28,7 @@ def label_of(batch: Any, name: str) -> Any:
 
 
 def class_labels(labels: Any, shape: torch.Size, classes: int, name: str) -> Tensor:
-    """Labels as whole numbers of this shape; raises if one is no class of the network.
+    """Labels to refit with, as whole numbers of this shape; raises if one is no class.
 
     >>> class_labels([1, 0], torch.Size([2]), 2, "Batch 0")
     tensor([1, 0])

@@ -17,7 +17,7 @@ _SEED = 0
 
 
 def chosen_penalty(X: FloatArray, labels: npt.NDArray[np.int64], classes: int) -> float:
-    """The penalty whose pNML best predicts held-out training rows. Eq. (D1).
+    """The penalty of a refit whose pNML best predicts held-out training rows. Eq. (D1).
 
     Penalties are tried from the strongest on until the log-loss rises. The strongest of those that
     are as good as the best is returned.
@@ -47,7 +47,7 @@ def chosen_penalty(X: FloatArray, labels: npt.NDArray[np.int64], classes: int) -
 
 
 def mean_loss(genies: FloatArray, labels: npt.NDArray[np.int64], others: float) -> float:
-    """Mean log-loss of the pNML of genies (n, k), where each other label counts `others` times.
+    """Log-loss that chooses a penalty: mean over genies (n, k); others count `others` times.
 
     The genie of the true label counts once; every other one stands for several labels.
 
@@ -60,7 +60,7 @@ def mean_loss(genies: FloatArray, labels: npt.NDArray[np.int64], others: float) 
 
 
 def held_out(labels: npt.NDArray[np.int64], classes: int) -> npt.NDArray[np.bool_]:
-    """Which rows are held out: the last third of each class, none of a class with two or fewer.
+    """Rows held out to choose a penalty: the last third of each class of three or more.
 
     >>> held_out(np.array([0, 0, 0, 1, 1, 0]), 2)
     array([False, False, False, False, False,  True])

@@ -18,7 +18,7 @@ from pnml.nn.refit.labels import class_labels
 
 @dataclass(frozen=True)
 class Genies:
-    """Results of the refits of some rows."""
+    """Output of the refits of some rows: their genies."""
 
     log_genie: FloatArray  # (n, C)  of each label, by the model trained with that label
     regret: FloatArray  # (n,)  nats
@@ -48,7 +48,7 @@ class Genies:
 
 @dataclass(frozen=True)
 class RefitOutput:
-    """The network's own outputs beside the genies of all labels, their regret and probabilities.
+    """Output of RefitLastLayerPNML: the network's own, genies of all labels, regret.
 
     Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position.
     Everything but logits and features is in float64.

@@ -10,7 +10,7 @@ from pnml.runtime.checks import check_number, check_whole
 
 @dataclass(frozen=True)
 class FineTuning:
-    """Settings of the SGD that trains the last layers for every label, as in the thesis.
+    """Settings of refits by SGD, which trains the last layers for every label.
 
     The seed fixes the order of the rows, which is the same for all labels and inputs.
 
@@ -34,7 +34,7 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class RefitSettings:
-    """The arguments of RefitLastLayerPNML."""
+    """Settings of RefitLastLayerPNML: its arguments, checked."""
 
     layers: int | str
     alpha: float | str

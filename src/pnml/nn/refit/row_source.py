@@ -25,7 +25,7 @@ from pnml.nn.split_model import SplitModel
 
 @dataclass(frozen=True)
 class NetworkRows:
-    """A batch of inputs inside the network."""
+    """Rows of a batch inside the network, from a source of rows for refits."""
 
     rows: Tensor  # (n, ...)  input of the refitted part
     features: Tensor  # (..., d)  input of the last layer
@@ -33,7 +33,7 @@ class NetworkRows:
 
 
 class Source(Protocol):
-    """Computes rows from inputs."""
+    """Source of the rows of refits, computed from inputs."""
 
     def of_inputs(self, given: Any) -> NetworkRows:
         """Rows of an input of the network."""
@@ -49,7 +49,7 @@ class Source(Protocol):
 
 
 class Refitter(Protocol):
-    """Computes genies of rows."""
+    """Computes the genies of the rows that a source gives."""
 
     @property
     def alpha(self) -> float | None:
@@ -75,7 +75,7 @@ class Refitter(Protocol):
 
 
 class LastLayerSource:
-    """Rows are the features that the last layer sees, one for each position."""
+    """Source of rows that are the features the last layer sees, one for each position."""
 
     def __init__(self, model: Any, layer: Any) -> None:
         self._split = SplitModel(model, layer)
@@ -102,7 +102,7 @@ class LastLayerSource:
 
 
 class TailSource:
-    """Rows are inputs of the first trained layer; the front before it runs once."""
+    """Source of rows that enter the first trained layer; the front before it runs once."""
 
     def __init__(self, model: Any, layer: Any, layers: int | str) -> None:
         self._split = SplitModel(model, layer)

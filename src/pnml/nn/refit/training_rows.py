@@ -12,7 +12,7 @@ from pnml.errors import InputError
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Inputs of the refitted part of a network, and their labels."""
+    """Training rows of a refit: inputs of the refitted part of a network, and labels."""
 
     rows: Tensor  # (n, ...)
     labels: Tensor  # (n,)
@@ -20,7 +20,7 @@ class TrainingRows:
 
 
 class TrainingRowsBuilder:
-    """Collects training rows batch by batch."""
+    """Collects the training rows of a refit batch by batch."""
 
     def __init__(self) -> None:
         self._rows: list[Tensor] = []
@@ -55,7 +55,7 @@ class TrainingRowsBuilder:
 
 
 def refuse_nonfinite(rows: Tensor, name: str) -> None:
-    """Raise if a row is not finite, naming the first."""
+    """Raise if a training row of a refit is not finite, naming the first."""
     finite = torch.isfinite(rows.flatten(1) if rows.ndim > 1 else rows[:, None]).all(dim=1)
     if not bool(finite.all()):
         raise InputError(

@@ -1,0 +1,145 @@
+"""Fitting the model inside a trusted estimator, whatever the table holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from pnml.columns.encoder import ColumnEncoder
+from pnml.errors import InputError, shorten
+from pnml.estimators.word_codes import WordCodes, categories, has_words
+from pnml.learners.last_step import last_of, unfrozen
+from pnml.learners.leaf_maps import is_tree_ensemble
+
+
+def default_model(kind: type, encoder: ColumnEncoder, random_state: Any) -> Any:
+    """Scikit-learn's histogram boosting, behind codes of words where the table has words."""
+    if not has_words(encoder):
+        return kind(random_state=random_state)
+    model = kind(random_state=random_state, categorical_features=categories(encoder))
+    return make_pipeline(WordCodes(), model)
+
+
+def fit_model(
+    model: Any, encoder: ColumnEncoder, X: Any, fit: Callable[[Any], Any]
+) -> tuple[Any, Any]:
+    """The unfitted model that can read the table X, and it fitted by `fit`.
+
+    A model of trees that cannot read words or dates is put behind their codes; another model is
+    refused with what to do.
+    """
+    refuse_gaps(model, encoder)
+    words = has_words(encoder) and not isinstance(model, Pipeline)
+    coded = make_pipeline(WordCodes(), model) if words and is_tree_ensemble(model) else None
+    # a data frame of polars with words ends the process in some releases of LightGBM
+    if coded is not None and hasattr(X, "get_columns"):
+        return coded, fit(clone(coded))
+    try:
+        return model, fit(clone(model))
+    except Exception as error:
+        if not words:
+            raise
+        if coded is None:
+            raise _refused_words(model, encoder) from error
+        return coded, fit(clone(coded))
+
+
+@dataclass(frozen=True)
+class PredictFunction:
+    """A function of rows that predicts, as a fitted model."""
+
+    function: Callable[[Any], Any]
+
+    def predict(self, X: Any) -> Any:
+        """The function's predictions."""
+        return self.function(X)
+
+
+def as_model(model: Any, *, prefit: bool) -> Any:
+    """The model, a function being made one; refuses what cannot predict or be fitted."""
+    name = type(model).__name__
+    if prefit and model is None:
+        raise InputError("prefit=True was passed without an estimator; pass the fitted model.")
+    if model is None:
+        return None
+    if isinstance(model, type):
+        raise InputError(
+            f"estimator is the class {model.__name__} itself, which lacks fit or predict of a "
+            f"model; pass an instance, {model.__name__}()."
+        )
+    if not hasattr(model, "predict"):
+        if callable(model) and prefit:
+            return PredictFunction(model)
+        advice = "pass prefit=True to use a function" if callable(model) else "pass a model"
+        raise InputError(
+            f"estimator is a {name}, which lacks fit or predict; {advice} of scikit-learn's kind."
+        )
+    if not prefit and not hasattr(model, "fit"):
+        raise InputError(
+            f"estimator is a {name}, which lacks fit or predict; pass prefit=True if it is fitted, "
+            "or a model of scikit-learn's kind."
+        )
+    return model
+
+
+def is_kind(kind: str, model: Any) -> bool:
+    """Whether a model says that it is a "classifier" or a "regressor"; not all models say."""
+    try:
+        return bool(get_tags(unfrozen(model)).estimator_type == kind)
+    except (AttributeError, TypeError, ValueError):
+        return bool(getattr(model, "_estimator_type", None) == kind)
+
+
+def check_prefit(model: Any, columns: int) -> None:
+    """Raise where a model that is to be taken as it is has not been fitted, or to other columns."""
+    inner = unfrozen(model)
+    try:
+        if hasattr(inner, "fit"):  # else it cannot be unfitted
+            check_is_fitted(inner)
+    except NotFittedError as error:
+        raise InputError(
+            f"prefit=True was passed, but the {type(inner).__name__} is not fitted; fit it first, "
+            "or leave prefit out."
+        ) from error
+    known = getattr(inner, "n_features_in_", None)
+    if known is not None and known != columns:
+        raise InputError(
+            f"The {type(inner).__name__} was fitted to {known} columns, but X has {columns}; pass "
+            "the rows that it was trained on."
+        )
+
+
+def refuse_gaps(model: Any, encoder: ColumnEncoder) -> None:
+    """Raise where training rows have gaps and the model says that it refuses NaN."""
+    places = [int(encoder.places[slot]) for slot in np.flatnonzero(encoder.numbers.gaps)]
+    if isinstance(model, Pipeline) or not places:
+        return
+    try:
+        takes_gaps = bool(get_tags(model).input_tags.allow_nan)
+    except (AttributeError, TypeError, ValueError):  # no estimator of scikit-learn's kind
+        return
+    if not takes_gaps:
+        raise InputError(
+            f"Column {shorten(encoder.names[places[0]])!r} has missing values (NaN), which "
+            f"{type(model).__name__} refuses; fill them in, for instance with "
+            "sklearn.impute.SimpleImputer in a Pipeline, or pass a model that takes them."
+        )
+
+
+def _refused_words(model: Any, encoder: ColumnEncoder) -> InputError:
+    place = next(
+        j for j, kind in enumerate(encoder.kinds) if kind not in ("number", "truth", "gap")
+    )
+    return InputError(
+        f"Column {shorten(encoder.names[place])!r} does not hold numbers, which "
+        f"{type(last_of(model)).__name__} cannot read; put an encoder before it, such as "
+        "sklearn.preprocessing.OneHotEncoder in a Pipeline."
+    )

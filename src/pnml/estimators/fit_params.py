@@ -1,0 +1,87 @@
+"""Weights, groups and other parameters of ``fit``, sent where scikit-learn's routing says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import _check_method_params
+
+from pnml.core.arrays import FloatArray
+from pnml.errors import InputError
+from pnml.estimators.wrapped import fit_wrapped
+
+
+@dataclass(frozen=True)
+class FitParams:
+    """How to fit the model inside, and how to split its rows."""
+
+    weights: FloatArray | None  # copies of each row, which cells and moments count too
+    to_model: Mapping[str, Any]  # other parameters of the model's ``fit``
+    weighs_model: bool  # whether the model is given the weights
+    to_splitter: Mapping[str, Any]
+
+    @classmethod
+    def routed(
+        cls, owner: Any, weights: FloatArray | None, groups: Any, params: dict[str, Any]
+    ) -> FitParams:
+        """From the arguments of ``fit``.
+
+        Without metadata routing `params` go to the model, weights too, and groups to the splitter.
+        """
+        if not get_config()["enable_metadata_routing"]:
+            return replace(cls.plain(weights, groups), to_model=params)
+        given = params | {
+            name: value
+            for name, value in {"sample_weight": weights, "groups": groups}.items()
+            if value is not None
+        }
+        routed = process_routing(owner, "fit", **given)
+        to_model = dict(routed["estimator"].fit) if "estimator" in routed else {}
+        weighs = to_model.pop("sample_weight", None) is not None or owner.estimator is None
+        return cls(weights, to_model, weighs, dict(routed["splitter"].split))
+
+    @classmethod
+    def plain(cls, weights: FloatArray | None = None, groups: Any = None) -> FitParams:
+        """Weights for the model and groups for the splitter, and nothing else."""
+        return cls(weights, {}, True, {} if groups is None else {"groups": groups})
+
+    def counts(self, rows: int) -> npt.NDArray[np.bool_]:
+        """Whether each row (n,) has a positive weight."""
+        return np.ones(rows, dtype=bool) if self.weights is None else self.weights > 0
+
+    def counted(self, X: Any) -> Any:
+        """The rows of positive weight."""
+        if self.weights is None or bool(np.all(self.weights > 0)):
+            return X
+        return _safe_indexing(X, np.flatnonzero(self.weights > 0))
+
+    def fit(self, model: Any, X: Any, y: npt.NDArray[Any]) -> Any:
+        """The model fitted to all rows."""
+        weights = self.weights if self.weighs_model else None
+        if not self.to_model:
+            return fit_wrapped(model, X, y, weights)
+        params = _check_method_params(X, dict(self.to_model))
+        if weights is not None:
+            params["sample_weight"] = weights
+        return model.fit(X, y, **params)
+
+    def at(self, X: Any, rows: npt.NDArray[np.intp]) -> FitParams:
+        """The same for some rows of X."""
+        weights = None if self.weights is None else self.weights[rows]
+        if weights is not None and not np.any(weights):
+            raise InputError(
+                "All rows outside one fold have weight zero; pass another splitter as cv."
+            )
+        model = _check_method_params(X, dict(self.to_model), indices=rows)
+        return replace(self, weights=weights, to_model=model)
+
+    def fit_at(self, model: Any, X: Any, y: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> Any:
+        """The model fitted to some rows."""
+        return self.at(X, rows).fit(model, _safe_indexing(X, rows), y[rows])

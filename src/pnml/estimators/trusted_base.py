@@ -1,0 +1,142 @@
+"""What TrustedRegressor and TrustedClassifier share: fitting the model, regret, trust, reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from pnml.columns.encoder import ColumnEncoder
+from pnml.core.arrays import FloatArray
+from pnml.core.trust import DEFAULT_LEVEL, Reference, check_level
+from pnml.errors import InputError
+from pnml.estimators.fit_model import as_model, check_prefit, default_model, fit_model
+from pnml.estimators.fit_params import FitParams
+from pnml.estimators.score_frame import reasons
+from pnml.estimators.validation import check_flag, check_weights
+from pnml.estimators.wrapped import check_table
+from pnml.learners.trusted_model import ReadRows, TrustedModel
+
+
+class TrustedBase(MetaEstimatorMixin, BaseEstimator):
+    """A wrapped model: fitted or taken as it is, and scored by what its predictions are made of."""
+
+    learner_: Any  # has `base`, a TrustedModel
+    estimator_: Any
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        prefit: bool = False,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.prefit = prefit
+        self.cv = cv
+        self.random_state = random_state
+
+    def regret(self, X: Any) -> FloatArray:
+        """Regret of each row in nats: how unlike the training rows it is to the model. ≥ 0."""
+        regrets: FloatArray = self._each(X, lambda rows: self.learner_.regret(rows))
+        return regrets
+
+    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+        """Whether each row is as ordinary as this share of the training rows.
+
+        The regret and the largest excess beyond the training range of a column (and, for classes,
+        the leverage) must be as small as those of left-out training rows; the tests share one level
+        of false alarms. A row with a word, a gap or a value of a constant column unseen in training
+        is never trusted.
+        """
+        limits = self.reference_.thresholds(check_level(level))
+        return self._each(X, lambda rows: limits.trusts(*self.learner_.evidence(rows)))
+
+    def explain(self, X: Any) -> FloatArray:
+        """Share of each column in the leverage of each row: (n, n_features), ≥ 0.
+
+        The rows sum to the leverage less the intercept's ``1/n``.
+        """
+        shares: FloatArray = self._each(X, lambda rows: self.learner_.base.explain(rows))
+        return shares
+
+    @property
+    def reference_(self) -> Reference:
+        """Left-out regrets and excesses of the training rows."""
+        check_is_fitted(self)
+        reference: Reference = self.learner_.reference
+        return reference
+
+    @property
+    def explain_names_(self) -> Any:
+        """Names of the columns of ``explain``."""
+        check_is_fitted(self)
+        return np.array(self.learner_.base.encoder.names, dtype=object)
+
+    def _fit_inside(
+        self, kind: type, X: Any, y: Any, Y: FloatArray, params: FitParams
+    ) -> tuple[Any, TrustedModel]:
+        """The unfitted model that the folds clone, and the fitted one with its training rows.
+
+        `kind` is the class of the default model; Y (n, k) are targets as numbers. Sets
+        ``estimator_``.
+        """
+        encoder = ColumnEncoder.of(X, params.weights)
+        columns = len(encoder.kinds)
+        if self.prefit:
+            model = self.estimator_ = as_model(self.estimator, prefit=True)
+            check_prefit(model, columns)
+        else:
+            inside = self.estimator
+            if inside is None:
+                inside = default_model(kind, encoder, self.random_state)
+            model, self.estimator_ = fit_model(inside, encoder, X, lambda m: params.fit(m, X, y))
+        counts = np.ones(len(Y)) if params.weights is None else params.weights
+        return model, TrustedModel.of(self.estimator_, encoder, X, Y, counts)
+
+    def _check_arguments(self, X: Any) -> Any:
+        """Check parameters and columns; the rows in a form that folds can index."""
+        check_flag("prefit", self.prefit)
+        as_model(self.estimator, prefit=self.prefit)
+        check_table(self, X, reset=True)
+        return X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
+
+    def _params(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> FitParams:
+        if _num_samples(X) != len(y):
+            raise InputError(
+                f"X has {_num_samples(X)} rows but y has {len(y)} values; pass exactly one target "
+                "per row."
+            )
+        weights = check_weights(sample_weight, y)
+        return FitParams.routed(self, weights, groups, params)
+
+    def _each(self, X: Any, ask: Callable[[ReadRows], Any]) -> Any:
+        check_is_fitted(self)
+        check_table(self, X, reset=False)
+        return self.learner_.base.each(X, ask)
+
+    def _because(self, rows: ReadRows) -> list[str]:
+        base: TrustedModel = self.learner_.base
+        return reasons(base.explain(rows), rows.encoded, base.outside(rows))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Where ``fit`` sends its parameters: to the model, to the splitter, and here."""
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        if self.estimator is not None:
+            router = router.add(estimator=self.estimator, method_mapping=fit)
+        return router.add(splitter=self.cv, method_mapping=split)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags

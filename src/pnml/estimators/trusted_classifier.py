@@ -1,0 +1,227 @@
+"""Trust in the predictions of a classifier that you already have."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from pnml.core import softmax
+from pnml.core.arrays import FloatArray
+from pnml.core.softmax import Categorical
+from pnml.core.trust import DEFAULT_LEVEL, check_level
+from pnml.errors import InputError
+from pnml.estimators.cross_fitting import out_of_fold_log_probabilities
+from pnml.estimators.fit_model import is_kind
+from pnml.estimators.labels import check_labels, positions, refuse_one_class
+from pnml.estimators.score_frame import score_frame
+from pnml.estimators.trusted_base import TrustedBase
+from pnml.estimators.validation import check_weights
+from pnml.estimators.wrapped import check_table
+from pnml.learners.last_step import log_probabilities, refuse_without_probabilities
+from pnml.learners.trusted_classes import TrustedClasses
+from pnml.learners.trusted_model import ReadRows
+from pnml.learners.wrong_probability import WrongProbability
+
+
+class TrustedClassifier(ClassifierMixin, TrustedBase):
+    """The classifier that you have, which also says which of its predictions not to trust.
+
+    The predictions and probabilities are the model's own. The regret is that of the single-layer
+    network on what the predictions are made of: leaves cut to the cells of their training rows and
+    linear columns for trees, columns for linear models, Fourier features for any other model. It
+    is large where the row is unlike the training rows and the classes are not clear-cut.
+
+    Parameters
+    ----------
+    estimator : classifier or Pipeline, optional
+        It is cloned and fitted; it must have ``predict_proba``. By default scikit-learn's
+        ``HistGradientBoostingClassifier``. Trees that cannot read the words of a data frame get
+        codes of them.
+    prefit : bool, default=False
+        Whether `estimator` is fitted already and is to be used as it is. ``fit`` then wants its
+        training rows. A model is over-confident on them, so the verdict is by leverage and ranges
+        alone; ``expected_error`` needs other rows, passed to ``calibrate``.
+    cv : int or cross-validation splitter, default=5
+        Folds whose left-out probabilities give the usual regrets and calibrate ``expected_error``.
+        A number means that many shuffled folds, with the classes dealt out evenly.
+    random_state : int or None, default=None
+        Seed of the default estimator and of the folds.
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted
+    estimator_ : the fitted model
+    learner_ : the model with its training rows left out, a frozen value
+    reference_ : left-out regrets, leverages and excesses of the training rows
+    explain_names_ : names of the columns of ``explain``
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 3))
+    >>> model = TrustedClassifier(random_state=0).fit(X, X[:, 0] + X[:, 1] > 1)
+    >>> model.trusted([[0.5, 0.2, 0.5], [0.5, 0.2, 8.0]])
+    array([ True, False])
+    """
+
+    learner_: TrustedClasses
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+    ) -> Self:
+        """Fit the model, its folds, and what its predictions are made of.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Any input that the model takes; for a prefit model, the rows that it was trained on.
+            Whether they are those cannot be known.
+        y : array-like of shape (n,)
+            One class per row, of at least two classes.
+        sample_weight : array-like of shape (n,), optional
+            How many copies of each row to count, where the model can count them.
+        groups : array-like of shape (n,), optional
+            Passed to the splitter `cv`.
+        **params : other parameters of the model's ``fit``
+        """
+        X = self._check_arguments(X)
+        if is_kind("regressor", self.estimator):
+            raise InputError(
+                f"estimator is a regressor ({type(self.estimator).__name__}); pass a classifier, "
+                "or use TrustedRegressor."
+            )
+        if self.estimator is not None:
+            refuse_without_probabilities(self.estimator)
+        y = check_labels(self, y)
+        fit_params = self._params(X, y, sample_weight, groups, params)
+        used = np.ones(len(y), dtype=bool)
+        if fit_params.weights is not None:
+            used = fit_params.weights > 0
+        refuse_one_class(y[used])
+        classes = np.unique(y[used])
+        # rows of weight 0 may have a class of their own, which no model learns
+        Y = (y[:, None] == classes).astype(float)
+        kind = HistGradientBoostingClassifier
+        model, base = self._fit_inside(kind, X, y, Y, fit_params)
+        self.classes_ = np.asarray(self.estimator_.classes_)
+        labels = positions(y[used], self.classes_)
+        regrets = np.full(len(labels), np.log(len(self.classes_)))
+        self.learner_ = TrustedClasses(base, regrets, None)
+        if not self.prefit:
+            log_p = out_of_fold_log_probabilities(
+                model, X, y, fit_params, self.cv, self.random_state, self.classes_
+            )[used]
+            wrong = WrongProbability.of(log_p, log_p.argmax(axis=1) != labels, base.weights)
+            self.learner_ = TrustedClasses(base, softmax.regret(log_p, base.leverages), wrong)
+        return self
+
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take the mistakes on rows that the model has not seen for ``expected_error``.
+
+        For prefit models, which cannot be fitted again to folds; of others it replaces the folds.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Ordinary rows that the model was not trained on, some fifty at least.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+        """
+        check_is_fitted(self)
+        check_table(self, X, reset=False)
+        labels = positions(check_labels(self, y), self.classes_)
+        weights = check_weights(sample_weight, labels.astype(float))
+        counts = np.ones(len(labels)) if weights is None else weights
+        base = self.learner_.base
+        log_p = base.each(X, lambda rows: log_probabilities(base.model, rows.X))
+        if len(log_p) != len(labels):
+            raise InputError(
+                f"X has {len(log_p)} rows but y has {len(labels)} values; pass exactly one label "
+                "per row."
+            )
+        wrong = WrongProbability.of(log_p, log_p.argmax(axis=1) != labels, counts)
+        self.learner_ = TrustedClasses(base, self.learner_.regrets, wrong)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The model's own class of each row, unchanged."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """The model's own probabilities (n, C), unchanged."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms (n, C) of the model's own probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict_dist(self, X: Any) -> Categorical:
+        """The pNML probabilities of the classes: flatter where the row is unlike training rows."""
+        check_is_fitted(self)
+        check_table(self, X, reset=False)
+        parts = [self.learner_.predictive(rows) for rows in self.learner_.base.in_parts(X)]
+        return Categorical(
+            np.concatenate([part.log_prob for part in parts]),
+            np.concatenate([part.regret for part in parts]),
+        )
+
+    def relative_regret(self, X: Any) -> FloatArray:
+        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
+        return self.regret(X) / float(np.log(len(self.classes_)))
+
+    def expected_error(self, X: Any) -> FloatArray:
+        """Probability that the predicted class of each row is wrong.
+
+        One less the model's largest probability, calibrated on rows that it has not seen. It orders
+        rows as that probability does; whether a row is like the training rows, ``trusted`` says.
+        """
+        known = self._wrong("expected_error")
+        wrong: FloatArray = self._each(X, lambda rows: self.learner_.expected_error(known, rows))
+        return wrong
+
+    def score_frame(self, X: Any, *, level: float = DEFAULT_LEVEL) -> Any:
+        """All answers as one data frame, of polars where X is, else of pandas.
+
+        Columns: prediction, probability (of that class), expected_error, regret, trusted, because.
+        A prefit model that is not calibrated leaves out expected_error.
+        """
+        limits = self.reference_.thresholds(check_level(level))
+        check_table(self, X, reset=False)
+        parts = [self._scored(rows, limits) for rows in self.learner_.base.in_parts(X)]
+        return score_frame(
+            X, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        )
+
+    def _scored(self, rows: ReadRows, limits: Any) -> dict[str, Any]:
+        wrong = self.learner_.wrong
+        evidence = self.learner_.evidence(rows)
+        probability = np.asarray(self.estimator_.predict_proba(rows.X)).max(axis=1)
+        scored = {
+            "prediction": np.asarray(self.estimator_.predict(rows.X)).ravel(),
+            "probability": probability,
+        }
+        if wrong is not None:
+            scored["expected_error"] = self.learner_.expected_error(wrong, rows)
+        return scored | {
+            "regret": evidence.regret,
+            "trusted": limits.trusts(*evidence),
+            "because": np.array(self._because(rows), dtype=object),
+        }
+
+    def _wrong(self, name: str) -> WrongProbability:
+        check_is_fitted(self)
+        if self.learner_.wrong is None:
+            raise InputError(
+                f"{name} needs mistakes on rows that the model was not trained on, which a prefit "
+                "model does not give; pass such rows to calibrate(X, y), or prefit=False with a "
+                "model that can be cloned."
+            )
+        return self.learner_.wrong

@@ -1,0 +1,52 @@
+"""A trusted classifier as a value: its regret, verdicts and probability of being wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pnml.core import softmax
+from pnml.core.arrays import FloatArray
+from pnml.core.softmax import Categorical
+from pnml.core.trust import Evidence, Reference
+from pnml.learners.last_step import log_probabilities
+from pnml.learners.trusted_model import ReadRows, TrustedModel
+from pnml.learners.wrong_probability import WrongProbability
+
+
+@dataclass(frozen=True)
+class TrustedClasses:
+    """A classifier, how unlike its training rows a row is, and how often it is wrong."""
+
+    base: TrustedModel
+    regrets: Annotated[FloatArray, "n"]  # of left-out training rows; log C where not known
+    wrong: WrongProbability | None
+
+    @property
+    def reference(self) -> Reference:
+        """Regrets, leverages and excesses of the training rows, each left out."""
+        base = self.base
+        return Reference(self.regrets, base.weights, base.leverages, base.excesses)
+
+    def predictive(self, rows: ReadRows) -> Categorical:
+        """pNML probabilities and regret: the model's probabilities, flattened by the leverage."""
+        log_p = log_probabilities(self.base.model, rows.X)
+        return softmax.predictive(log_p, self.base.leverage(rows))
+
+    def regret(self, rows: ReadRows) -> FloatArray:
+        """Regret (n,) in nats, at most log((C + 1)/2). Eq. (F3)."""
+        regret: FloatArray = softmax.regret(
+            log_probabilities(self.base.model, rows.X), self.base.leverage(rows)
+        )
+        return regret
+
+    def evidence(self, rows: ReadRows) -> Evidence:
+        """Regret, leverage, excess, and whether a row has a value unseen in training."""
+        kappa = self.base.leverage(rows)
+        never_seen, excess = self.base.never_seen(rows), self.base.excess(rows)
+        regret = softmax.regret(log_probabilities(self.base.model, rows.X), kappa)
+        return Evidence(regret, kappa, never_seen, excess)
+
+    def expected_error(self, wrong: WrongProbability, rows: ReadRows) -> FloatArray:
+        """Probability (n,) that the predicted class is wrong. Eq. (T23)."""
+        return wrong.at(log_probabilities(self.base.model, rows.X))

@@ -1,0 +1,174 @@
+"""One Parquet or Arrow file, whose columns have types."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from pnml.errors import InputError
+from pnml.readers.batches import MOST_ROWS, cast_batch
+from pnml.readers.file_errors import reading, refuse_repeated
+from pnml.readers.file_kind import Kind
+from pnml.readers.find_files import TableFile
+from pnml.readers.remote import Place
+
+_PARQUET_ROWS = 65_536
+_PARQUET_BYTES = 32 * 2**20  # of a batch, if all its cells were numbers
+_BUFFER_BYTES = 2**18
+_RUN_PIECES = 8  # row groups are read together in runs of so many pieces, so few are short
+
+
+class Piece(NamedTuple):
+    """Some rows of a Parquet or Arrow file, and the number of file bytes up to their end."""
+
+    batch: pa.RecordBatch
+    position: int
+
+
+class _Opened(Protocol):
+    """An open file of either kind."""
+
+    schema: pa.Schema
+
+    def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
+        """These columns of the rows in order, from piece `skip` on; `size` is that of the file."""
+
+
+class TypedFile:
+    """A Parquet or Arrow file; the constructor reads the schema only."""
+
+    def __init__(self, file: TableFile, columns: Collection[str] | None = None) -> None:
+        self.file = file
+        with reading(file.label), _opened(file) as opened:
+            schema = opened.schema.remove_metadata()
+            schema = pa.schema([field.remove_metadata().with_nullable(True) for field in schema])
+            names = schema.names
+        if not names:
+            raise InputError(f"{file.label} has no columns; give a table with columns and rows.")
+        refuse_repeated(names, file.label)
+        self.schema: pa.Schema = schema
+        self.names = tuple(names)
+        self.columns = tuple(name for name in names if columns is None or name in columns)
+
+    def has_rows(self) -> bool:
+        """Whether there is any row."""
+        with closing(self.pieces()) as pieces:
+            return any(piece.batch.num_rows for piece in pieces)
+
+    def pieces(self, skip: int = 0) -> Generator[Piece, None, None]:
+        """The rows in pieces, from piece `skip` on."""
+        with reading(self.file.label), _opened(self.file) as opened:
+            yield from opened.pieces(self.file.size, list(self.columns), skip)
+
+    def converted(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
+        """Rows of the schema's types, in its order."""
+        with reading(self.file.label):
+            batch = piece.batch.select(schema.names)
+            batch.validate(full=True)  # pyarrow has not validated the buffers before this line
+            return cast_batch(batch, schema)
+
+
+@contextmanager
+def _opened(file: TableFile) -> Iterator[_Opened]:
+    if file.kind is Kind.PARQUET:
+        # With pre_buffer and without a buffer size, pyarrow keeps a whole row group in memory.
+        path = file.path
+        with pyarrow.parquet.ParquetFile(
+            path if isinstance(path, Path) else path.open("rb"),
+            pre_buffer=False,
+            buffer_size=_BUFFER_BYTES,
+            page_checksum_verification=True,
+        ) as parquet:
+            yield _Parquet(parquet)
+    else:
+        with _bytes(file.path) as memory:
+            yield _arrow(memory)
+
+
+def _bytes(path: Place) -> Any:
+    if isinstance(path, Path):
+        return pa.memory_map(str(path))
+    return pa.PythonFile(path.open("rb"), mode="r")
+
+
+class _Parquet:
+    def __init__(self, file: pyarrow.parquet.ParquetFile) -> None:
+        self._file = file
+        self.schema = file.schema_arrow
+
+    def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
+        total = max(self._file.metadata.num_rows, 1)
+        width = max(len(columns), 1)
+        rows = min(_PARQUET_ROWS, max(1_024, _PARQUET_BYTES // (8 * width)))
+        done = 0
+        for groups, count in self._runs(_RUN_PIECES * rows):
+            pieces = -(-count // rows)
+            if skip >= pieces:  # not read at all
+                skip, done = skip - pieces, done + count
+                continue
+            batches = self._file.iter_batches(rows, row_groups=groups, columns=columns)
+            for batch in batches:
+                done += batch.num_rows
+                if skip:
+                    skip -= 1
+                else:
+                    yield Piece(batch, size * done // total)
+
+    def _runs(self, least: int) -> Iterator[tuple[list[int], int]]:
+        """Runs of neighbouring row groups with `least` rows or more, and their number of rows."""
+        metadata, groups, count = self._file.metadata, [], 0
+        for group in range(metadata.num_row_groups):
+            groups.append(group)
+            count += metadata.row_group(group).num_rows
+            if count >= least:
+                yield groups, count
+                groups, count = [], 0
+        if count:
+            yield groups, count
+
+
+def _arrow(memory: Any) -> _Opened:
+    start = memory.read(6)
+    memory.seek(0)
+    if start == b"ARROW1":
+        return _ArrowFile(pa.ipc.open_file(memory))
+    return _ArrowStream(pa.ipc.open_stream(memory), memory)
+
+
+class _ArrowFile:
+    def __init__(self, reader: pa.RecordBatchFileReader) -> None:
+        self._reader = reader
+        self.schema = reader.schema
+
+    def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
+        return islice(self._all(size, columns), skip, None)
+
+    def _all(self, size: int, columns: list[str]) -> Iterator[Piece]:
+        count = self._reader.num_record_batches
+        for place in range(count):
+            batch = self._reader.get_batch(place).select(columns)
+            yield from _sliced(batch, size * (place + 1) // count)
+
+
+class _ArrowStream:
+    def __init__(self, reader: pa.RecordBatchStreamReader, memory: Any) -> None:
+        self._reader, self._memory = reader, memory
+        self.schema = reader.schema
+
+    def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
+        return islice(self._all(size, columns), skip, None)
+
+    def _all(self, size: int, columns: list[str]) -> Iterator[Piece]:
+        for batch in self._reader:
+            yield from _sliced(batch.select(columns), min(self._memory.tell(), size))
+
+
+def _sliced(batch: pa.RecordBatch, position: int) -> Iterator[Piece]:
+    for start in range(0, batch.num_rows, MOST_ROWS):
+        yield Piece(batch.slice(start, MOST_ROWS), position)

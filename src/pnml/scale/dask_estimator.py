@@ -1,0 +1,144 @@
+"""Predictions and regrets of rows on a Dask cluster, as lazy Dask collections."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.trust import DEFAULT_LEVEL
+from pnml.errors import InputError
+from pnml.scale.dask_partitions import delayed, is_frame
+
+_INTERVAL = ("lower", "upper")
+
+
+def lazily(estimator: Any) -> Lazily:
+    """An estimator whose methods take and return Dask collections.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from pnml import PNMLRegressor
+    >>> model = PNMLRegressor().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.5])
+    >>> X = da.ones((1000, 1), chunks=(100, 1))
+    >>> regret = lazily(model).regret(X)
+    >>> regret.chunks[0][:2], bool(regret.max().compute() == model.regret([[1.0]])[0])
+    ((100, 100), True)
+    >>> lazily(PNMLRegressor()).fit(X.cumsum(axis=0), np.arange(1000.0)).estimator.coef_.round(6)
+    array([1.])
+    """
+    return Lazily(estimator)
+
+
+class Lazily:
+    """An estimator whose methods take and return Dask collections.
+
+    `fit` learns at once, where the rows are; all other methods are computed on demand. Arrays give
+    arrays with the same chunks of rows; dataframes give series and dataframes with the same
+    index. Empty partitions and chunks of unknown size are allowed.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator as `fit_dask` does, in one pass that fetches no rows."""
+        from pnml.scale.dask_fit import fit_dask
+
+        fit_dask(self.estimator, X, y, sample_weight)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predicted label of each row; a series is called ``prediction``."""
+        return self._each("predict", X, "prediction")
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+        """Interval (n, 2) that holds each label with probability `coverage`: lower and upper."""
+        return self._each("predict_interval", X, _INTERVAL, coverage=coverage)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities (n, C) of the classes, which name the columns of a dataframe."""
+        return self._each("predict_proba", X, getattr(self.estimator, "classes_", ()))
+
+    def regret(self, X: Any) -> Any:
+        """Regret of each row in nats."""
+        return self._each("regret", X, "regret")
+
+    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+        """Whether each row's regret is as small as those of training rows."""
+        return self._each("trusted", X, "trusted", level=level)
+
+    def explain(self, X: Any) -> Any:
+        """Share of each feature in the leverage of each row: (n, n_features)."""
+        names = getattr(self.estimator, "explain_names_", None)
+        if names is None:
+            names = X.columns if is_frame(X) else ()
+        return self._each("explain", X, names)
+
+    def _each(self, method: str, X: Any, names: Any, **options: Any) -> Any:
+        if not hasattr(self.estimator, method):
+            raise InputError(
+                f"{type(self.estimator).__name__} has no {method}; ask for what it can tell."
+            )
+        if not hasattr(X, "__dask_graph__"):
+            raise InputError(
+                f"X is a {type(X).__name__}, not a Dask array or dataframe; call the estimator "
+                "itself with rows in memory."
+            )
+        if is_frame(X):
+            empty = _framed(self._trial(method, _some_rows(X), options)[:0], X._meta, names)
+            model = delayed(self.estimator)
+            return X.map_partitions(
+                _answer, model, method, names, options, empty, meta=empty, align_dataframes=False
+            )
+        return self._each_block(method, X, options)
+
+    def _each_block(self, method: str, X: Any, options: dict[str, Any]) -> Any:
+        if X.ndim == 2 and len(X.chunks[1]) > 1:
+            X = X.rechunk({1: -1})
+        rows = np.ones((1, *X.shape[1:]), X.dtype)
+        empty = self._trial(method, rows, options)[:0]
+        single = empty.ndim == 1
+        shape = {"drop_axis": 1} if single else {"chunks": (X.chunks[0], empty.shape[1:])}
+        return X.map_blocks(
+            _answer,
+            delayed(self.estimator),
+            method,
+            (),
+            options,
+            empty,
+            dtype=empty.dtype,
+            meta=empty,
+            **shape,
+        )
+
+    def _trial(self, method: str, rows: Any, options: dict[str, Any]) -> npt.NDArray[Any]:
+        """The result for invented rows: its dtype and shape; errors come here, not on a worker."""
+        return np.asarray(getattr(self.estimator, method)(rows, **options))
+
+
+def _answer(
+    X: Any, estimator: Any, method: str, names: Any, options: dict[str, Any], empty: Any
+) -> Any:
+    """The result for one partition."""
+    if len(X) == 0:
+        return empty
+    values = getattr(estimator, method)(X, **options)
+    return _framed(values, X, names) if hasattr(X, "columns") else values
+
+
+def _framed(values: npt.NDArray[Any], X: Any, names: Any) -> Any:
+    """Values as a series or a dataframe beside the rows that they belong to."""
+    import pandas as pd
+
+    if values.ndim == 1:
+        return pd.Series(values, index=X.index[: len(values)], name=names)
+    return pd.DataFrame(values, index=X.index[: len(values)], columns=list(names))
+
+
+def _some_rows(X: Any) -> Any:
+    from dask.dataframe.dispatch import meta_nonempty
+
+    return meta_nonempty(X._meta)

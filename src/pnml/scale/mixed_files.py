@@ -1,0 +1,175 @@
+"""Models of files of numbers, words, dates and missing cells: what ``pnml fit`` makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pnml.core.statistic.exact_sum import Arrays, Document
+from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.readers import ReadOptions, Retyped, TableSource, open_table
+from pnml.readers.file_pass import Mark
+from pnml.runtime.progress import FileProgress, watching
+from pnml.scale.checkpoint import Checkpoint
+from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
+from pnml.tables.fitting import Job, first_look, peek
+from pnml.tables.model import TableModel
+from pnml.tables.roles import Request, check_request
+from pnml.tables.table_statistic import TableStatistic
+
+
+def fit_mixed_files(
+    source: str | Path,
+    target: str,
+    *,
+    learner: str = "auto",
+    categorical: Collection[str] = (),
+    drop: Collection[str] = (),
+    id_columns: Collection[str] = (),
+    weight: str | None = None,
+    skip_constant: bool = False,
+    skip_bad: bool = False,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = EVERY,
+    threads: int | None = None,
+    progress: FileProgress = None,
+    options: ReadOptions | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> TableModel:
+    r"""Fit files of mixed columns as ``pnml fit``: numbers, words, dates, missing cells.
+
+    Standardising, one-hot places and what stands for missing cells come from the same pass as
+    the sums. Files up to 100,000 rows are learnt in memory, to full accuracy, as are, from a
+    sample, learners that need the rows themselves.
+
+    Parameters
+    ----------
+    source, target, weight, skip_bad, threads, progress : as in `fit_files`
+    checkpoint, checkpoint_seconds, options, storage_options : as in `fit_files`
+    learner : "auto", "pnml", "lpnml", "ols" or another name that ``pnml fit --learner`` takes
+    categorical, drop, id_columns, skip_constant : as the options of ``pnml fit``
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("x,c,y\n1,u,1\n2,v,2\n4,u,5\n5,v,5\n7,u,8\n")
+    ...     model = fit_mixed_files(folder, target="y", learner="pnml")
+    >>> model.encoder.names, model.rows
+    (('x', 'c'), 5)
+    """
+    plan = Plan.of(checkpoint, checkpoint_seconds, threads, progress)
+    request = Request(
+        target=target,
+        categorical=tuple(categorical),
+        drop=tuple(drop),
+        id=tuple(id_columns),
+        weight=weight,
+        skip_constant=skip_constant,
+    )
+    with open_table(source, options, skip_bad=skip_bad, access=storage_options) as table:
+        model = fit_mixed_table(table, request, learner, plan)
+        warn_of_bad(table)
+    if plan.checkpoint is not None:
+        plan.checkpoint.unlink(missing_ok=True)
+    return model
+
+
+def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Plan) -> TableModel:
+    """Fit a table of mixed columns: in memory if short, else in one resumable pass.
+
+    The caller removes the checkpoint, if there is one, once the model is saved.
+    """
+    check_request(table.schema.names, request, table.name)
+    words = [*request.categorical, *request.id]
+    if request.task == "classification":
+        words.append(request.target)
+    identity = {"files": table.identity, "columns": _columns_asked(request, learner)}
+    checkpoint = Checkpoint(plan.checkpoint, identity, plan.seconds)
+    stop = checkpoint.load()
+    schema = table.wanted(text=words) if stop is None else stop.schema
+    while True:
+        try:
+            job, look, model = _first_pass(table, request, learner, schema, plan)
+            if model is not None:
+                return model
+            if not look.schema.equals(schema):  # the look has read to the end, so the schema holds
+                schema, stop = look.schema, None
+                checkpoint.remove()
+            statistic = job.statistic(look)
+            accumulate(table, schema, _InOrder(statistic), checkpoint, stop, plan)
+        except Retyped as news:
+            schema, stop = news.schema, None
+            checkpoint.remove()
+        else:
+            return job.from_statistic(statistic)
+
+
+def _first_pass(
+    table: TableSource, request: Request, learner: str, schema: pa.Schema, plan: Plan
+) -> tuple[Job, pa.Table, TableModel | None]:
+    """The job, the first rows, and the model where it comes from rows in memory.
+
+    A long table whose rows add up is read only as far as its first rows. All others are read once,
+    to their end; only then is progress shown, from the beginning.
+    """
+    early: list[int] = []  # bytes read before it is known whether to show them
+    shown: list[Callable[[int, int], None]] = []
+
+    def progress(done: int, _: int) -> None:
+        if shown:
+            shown[0](done, 0)
+        else:
+            early.append(done)
+
+    def begin(batches: Iterator[pa.RecordBatch]) -> tuple[Job, pa.Table, TableModel | None]:
+        look = first_look(batches)
+        if look is None:
+            raise InputError(
+                f"{shorten(table.name, MOST_PATH)} has no rows to learn from; give a table with "
+                "some."
+            )
+        rest = peek(batches)
+        job = Job.of(look, request, learner, table.name)
+        if rest is not None and job.streams:
+            return job, look, None
+        if not shown:
+            shown.append(stack.enter_context(watching(plan.progress, "Fitting", table.size)))
+            for done in early:
+                progress(done, 0)
+        return job, look, job.in_memory(look, rest)
+
+    with ExitStack() as stack:
+        return table.read(begin, schema=schema, progress=progress)
+
+
+class _InOrder:
+    """A table's statistic that sees batches in order, since it learns words on the way."""
+
+    def __init__(self, statistic: TableStatistic) -> None:
+        self._statistic = statistic
+
+    def measured(self, batch: pa.RecordBatch, mark: Mark) -> pa.RecordBatch:
+        """The batch itself."""
+        return batch
+
+    def add(self, measured: pa.RecordBatch) -> None:
+        """Add a batch."""
+        self._statistic.add(measured)
+
+    def state(self) -> tuple[Document, Arrays]:
+        """State needed to resume."""
+        return self._statistic.state()
+
+    def restore(self, document: Document, arrays: Arrays) -> None:
+        """Resume from a state."""
+        self._statistic.restore(document, arrays)
+
+
+def _columns_asked(request: Request, learner: str) -> dict[str, Any]:
+    asked = {n: list(v) if isinstance(v, tuple) else v for n, v in vars(request).items()}
+    return asked | {"learner": learner}

@@ -1,0 +1,162 @@
+"""Cells of a column as numbers or as words, from any arrow type."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pnml.core.arrays import FloatArray
+from pnml.errors import InputError, shorten
+
+_DAY = 86_400e6  # microseconds
+
+_SIGN = "[$€£¥%]?"
+_GAP = r" \x{A0}\x{202F}"  # spaces, some of which break no line
+_NUMBER = (
+    rf"^\s*[+-]?{_SIGN}\s*[+-]?(\d+([.,]\d+)?|\d{{1,3}}([,'{_GAP}]\d{{3}})+([.,]\d+)?"
+    rf"|\d{{1,3}}(\.\d{{3}})+,\d+)\s*{_SIGN}\s*$"
+)
+_DATE = r"^\s*\d{1,2}[/.]\d{1,2}[/.](\d{4}|\d{2})\b"
+_DISGUISES = ((_NUMBER, "numbers", "1234.5"), (_DATE, "dates", "2024-12-31"))
+
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+
+
+def is_date(kind: pa.DataType) -> bool:
+    """Whether the values of cells are points in time."""
+    return bool(pt.is_timestamp(kind) or pt.is_date(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether the values of cells are amounts; truth values are words."""
+    numeric = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
+    return bool(numeric or pt.is_time(kind) or pt.is_duration(kind))
+
+
+def is_words(kind: pa.DataType) -> bool:
+    """Whether the values of cells are words; whole numbers kept as categories are."""
+    if pt.is_dictionary(kind):
+        return is_words(kind.value_type) or bool(pt.is_integer(kind.value_type))
+    text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+    return bool(text or pt.is_boolean(kind))
+
+
+def as_numbers(column: Column, name: str) -> FloatArray:
+    """Values of cells as amounts (n,) in float64; seconds for times; NaN where missing."""
+    kind = column.type
+    if pt.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    try:
+        if pt.is_time(kind) or pt.is_duration(kind):
+            return _as_time(column)
+        if is_date(kind):
+            raise pa.ArrowInvalid("a date is no amount")
+        if is_words(kind) and not pt.is_boolean(kind):
+            column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        return _floats(column.cast(pa.float64(), safe=False))  # long integers lose a digit
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(
+            f"Column {shorten(name)!r} holds {first_non_number(column)}, but the model knows it as "
+            "a number; correct the cell, or fit anew with --categorical or --drop for this column."
+        ) from error
+
+
+def as_dates(column: Column, name: str) -> FloatArray:
+    """Values of cells as days since 1970 (n,); words are read as ISO 8601 dates."""
+    kind = column.type
+    if is_date(kind):
+        return _as_time(column)
+    try:
+        if not (is_words(kind) or pt.is_null(kind)):
+            raise pa.ArrowInvalid("a number is no date")
+        return _as_time(column.cast(pa.string()).cast(pa.timestamp("us")))
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"Column {shorten(name)!r} holds {first_non_number(column)}, but the model knows it as "
+            "a date; write dates as YYYY-MM-DD, or fit anew with --drop for this column."
+        ) from error
+
+
+def as_words(column: Column, name: str) -> pa.DictionaryArray:
+    """Values of cells as codes into a dictionary of strings, missing cells as null."""
+    kind = column.type
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pt.is_dictionary(kind):
+        if pt.is_string(kind.value_type) and column.dictionary.null_count == 0:
+            return column
+        column, kind = column.dictionary_decode(), kind.value_type
+    if pt.is_floating(kind):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    try:
+        return column.cast(pa.string()).dictionary_encode()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(
+            f"Column {shorten(name)!r} holds cells of type {shorten(kind)}, which cannot be "
+            "written as words; turn them into text or numbers, or fit with --drop for this column."
+        ) from error
+
+
+def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
+    """Position in the dictionary of each cell's word (n,), −1 where it is missing."""
+    codes: npt.NDArray[np.int64] = pc.fill_null(words.indices.cast(pa.int64()), -1).to_numpy(
+        zero_copy_only=False
+    )
+    return codes
+
+
+def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which cells (n,) of words could be read as a number."""
+    pattern = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+    matches: npt.NDArray[np.bool_] = pc.fill_null(
+        pc.match_substring_regex(values, pattern), False
+    ).to_numpy(zero_copy_only=False)
+    return matches
+
+
+def unread_format(words: pa.Array) -> str:
+    """How cells of numbers or dates in an unread format are written; "" for words.
+
+    >>> unread_format(pa.array(["1,234.50", "950.00"]))
+    "numbers written as '1,234.50', but only such as 1234.5 are read"
+    """
+    words = words.filter(pa.array(~looks_numeric(words))).drop_null()
+    for pattern, what, plain in _DISGUISES:
+        if len(words) and pc.all(pc.match_substring_regex(words, pattern)).as_py():
+            example = shorten(words[0].as_py())
+            return f"{what} written as {example!r}, but only such as {plain} are read"
+    return ""
+
+
+def _as_time(column: Column) -> FloatArray:
+    kind = column.type
+    if is_date(kind):
+        stamps = column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False)
+        return _floats(stamps.cast(pa.int64()).cast(pa.float64(), safe=False)) / _DAY
+    if pt.is_time(kind):
+        column = column.cast(pa.time64("us"))
+    else:
+        column = column.cast(pa.duration("us"), safe=False)
+    return _floats(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / 1e6
+
+
+def _floats(column: Column) -> FloatArray:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    values: FloatArray = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def first_non_number(column: Column) -> str:
+    """The first cell that is not a number, as quoted in a message."""
+    if not is_words(column.type):
+        return f"cells of type {shorten(column.type)}"
+    words = column.cast(pa.string())
+    odd = ~looks_numeric(words) & ~words.is_null().to_numpy(zero_copy_only=False)
+    first = int(odd.argmax())
+    return f"{shorten(words[first].as_py())!r}" if odd.any() else "words"

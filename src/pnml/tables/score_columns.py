@@ -1,0 +1,55 @@
+"""Scored rows: the columns of the input, and the columns that scoring adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.tables.model import Scores, TableModel
+
+REGRESSION = ("prediction", "lower", "upper", "regret", "trusted", "because")
+
+
+def added_columns(model: TableModel, prefix: str = "") -> list[str]:
+    """Names of the columns of scores that scoring adds."""
+    if model.target.task == "regression":
+        return [prefix + name for name in REGRESSION]
+    probabilities = [f"{prefix}probability_{label}" for label in model.classes]
+    return [
+        prefix + "prediction",
+        *probabilities,
+        *(prefix + name for name in ("regret", "trusted", "because")),
+    ]
+
+
+def check_names(model: TableModel, names: list[str], table: str, prefix: str) -> None:
+    """Raise where the table already has a column of scores that would be added."""
+    taken = [name for name in added_columns(model, prefix) if name in names]
+    if taken:
+        raise InputError(
+            f"{shorten(table, MOST_PATH)} already has a column {shorten(taken[0])!r}, which "
+            "scoring would add; rename it, or pass --prefix with a word to put before the added "
+            "columns."
+        )
+
+
+def with_scores(
+    model: TableModel, batch: pa.RecordBatch, scores: Scores, prefix: str
+) -> pa.RecordBatch:
+    """The batch with the columns of scores."""
+    names = [*batch.schema.names, *added_columns(model, prefix)]
+    return pa.RecordBatch.from_arrays([*batch.columns, *_columns(scores)], names=names)
+
+
+def _columns(scores: Scores) -> Iterator[pa.Array]:
+    yield scores.prediction
+    answer = scores.answer
+    table = answer.interval if answer.probabilities is None else answer.probabilities
+    if table is not None:
+        for column in table.T:
+            yield pa.array(column)
+    yield pa.array(answer.regret)
+    yield pa.array(scores.trusted)
+    yield scores.because
