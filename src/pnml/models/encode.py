@@ -216,9 +216,10 @@ def _stored_form(value: Any) -> Any:
 
 def _left_out(model: Any, error: InputError) -> str:
     reason, _, _ = str(error).rstrip(".").partition("; ")  # without what to do about it
+    kind = shorten(type(model).__name__)
     return (
-        f"The file holds only a fingerprint of the {shorten(type(model).__name__)}, since {reason}; "
-        "keep that model, and load the file with pnml.load(path, model=fitted)."
+        f"The file holds only a fingerprint of the {kind}, since {reason}; keep that model, and "
+        "load the file with pnml.load(path, model=fitted)."
     )
 
 
