@@ -23,7 +23,7 @@ KEY = "pnml"  # the only entry of the metadata
 MOST_HEADER_BYTES = 64 * 2**20
 _PREFIX = 8  # bytes that give the length of the header
 _DIGITS = 64  # of SHA-256 in hexadecimal
-_DTYPES = ("F64", "F32", "I64", "I32", "BOOL")
+_DTYPES = ("F64", "F32", "I64", "I32", "U8", "BOOL")
 _FOREIGN = (
     "so it is not a model file, or not a whole one; pass one that pnml fit or pnml.save has "
     "written."

@@ -13,18 +13,22 @@ from pnml.errors import InputError, shorten
 from pnml.models.codec import OUTPUT, Codec
 from pnml.models.encode import SCALARS, Tensors, fits_texts, is_fitted
 from pnml.models.pipelines import last_of
-from pnml.models.registry import CODECS, MODEL_CLASSES, SHARED_SIZES, add_registered
+from pnml.models.registry import CODEC_OF, CODECS, MODEL_CLASSES, SHARED_SIZES, add_registered
 from pnml.models.schema import Sizes, Spec, agree, check_sum, is_words
 from pnml.models.values import NAMED
+from pnml.models.wrapped import Fingerprint
 
 
-def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
-    """The model; raises InputError where the description is wrong in any way."""
+def decode(described: Mapping[str, Any], tensors: Tensors, given: Any = None) -> Any:
+    """The model; raises InputError where the description is wrong in any way.
+
+    `given` is the fitted model of which the file holds a fingerprint only.
+    """
     objects, layouts = described.get("objects"), described.get("layouts")
     if type(objects) is not list or type(layouts) is not dict:
         raise InputError("its description has no list of objects or no layouts")
     add_registered()
-    reader = _Reader(tensors, layouts)
+    reader = _Reader(tensors, layouts, given)
     for item in objects:
         reader.add(item)
     model = reader.value(described.get("model"))
@@ -39,9 +43,9 @@ def decode(described: Mapping[str, Any], tensors: Tensors) -> Any:
 class _Reader:
     """The objects made so far; a new object can only refer to these."""
 
-    def __init__(self, tensors: Tensors, layouts: dict[str, Any]) -> None:
+    def __init__(self, tensors: Tensors, layouts: dict[str, Any], given: Any) -> None:
         self.arrays: Tensors = {}
-        self._tensors, self._layouts = tensors, layouts
+        self._tensors, self._layouts, self._given = tensors, layouts, given
         self._objects: list[Any] = []
         self._sizes: dict[int, Sizes] = {}  # id of an object → the sizes it shares
 
@@ -59,10 +63,12 @@ class _Reader:
         sizes = self._agreed(codec, params | state)
         codec.check(params | state)
         new = codec.make(params)
+        if type(new) is Fingerprint:
+            new = new.claimed(self._given)
         if state:
             vars(new).update(codec.restored(new, state))
         self._objects.append(new)
-        if not codec.state:
+        if not codec.state and new is not self._given:
             self._sizes[id(new)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}
 
     def _fields(
@@ -184,6 +190,14 @@ _NONFINITE = {"inf", "-inf", "nan"}
 def _shown(content: Any) -> str:
     """A piece of the description as it stands in a message."""
     return repr(shorten(content)) if type(content) is str else shorten(repr(content))
+
+
+def needs_model(described: Mapping[str, Any]) -> bool:
+    """Whether a fitted model must be given, of which there is a fingerprint only."""
+    objects = described.get("objects")
+    items = objects if type(objects) is list else []
+    name = CODEC_OF[Fingerprint].name
+    return any(type(item) is dict and item.get("class") == name for item in items)
 
 
 def _refuse_missing(codec: Codec, params: dict[str, Any], state: dict[str, Any]) -> None:

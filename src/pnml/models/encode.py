@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -13,13 +14,15 @@ import numpy.typing as npt
 from pnml.errors import InputError, shorten
 from pnml.models.codec import Codec
 from pnml.models.pipelines import last_of
+from pnml.models.refusals import LeftOutModelWarning
 from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES, add_registered
 from pnml.models.schema import is_words
 from pnml.models.values import NAMED
+from pnml.models.wrapped import Fingerprint, WrappedModel, stored_form
 
 Tensors = dict[str, npt.NDArray[Any]]
 
-DTYPES = tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, np.bool_)))
+DTYPES = tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)))
 # Scalars of numpy keep their type: name in the file → type, and the Python type of its value.
 SCALARS: dict[str, tuple[type[np.generic], type]] = {
     "float64": (np.float64, float),
@@ -81,6 +84,8 @@ def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
             f"A parameter of this {type(model).__name__} contains itself or is nested too deep "
             "for a model file; pass a flatter one."
         ) from error
+    for text in writer.left_out:
+        warnings.warn(text, LeftOutModelWarning, stacklevel=4)  # of who has called save
     described = {"model": root, "objects": writer.objects, "layouts": writer.layouts}
     return described, writer.tensors
 
@@ -102,6 +107,7 @@ class _Writer:
         self.objects: list[dict[str, Any]] = []
         self.layouts: dict[str, dict[str, list[int]]] = {}
         self.tensors: Tensors = {}
+        self.left_out: list[str] = []  # what to tell of models that are stored by fingerprint
         self._seen: dict[int, tuple[Any, dict[str, Any]]] = {}  # the value stays, so its id does
 
     def value(self, value: Any, name: str) -> Any:
@@ -146,14 +152,31 @@ class _Writer:
                 return {"named": known}
         if id(value) in self._seen:
             return self._seen[id(value)][1]
+        stored = _stored_form(value)
         if type(value) is np.ndarray:
             reference = self._array(value, name)
+        elif type(value) is WrappedModel:
+            reference = self._wrapped(value, name)
+        elif stored is not None:
+            reference = self._object(stored, CODEC_OF[type(stored)])
         elif type(value) in CODEC_OF:
             reference = self._object(value, CODEC_OF[type(value)])
         else:
             raise _refusal(value, name)
         self._seen[id(value)] = value, reference
         return reference
+
+    def _wrapped(self, wrapped: WrappedModel, name: str) -> dict[str, Any]:
+        """The model, or its fingerprint where a file cannot hold the model."""
+        objects, layouts, tensors = len(self.objects), dict(self.layouts), dict(self.tensors)
+        seen = dict(self._seen)
+        try:
+            return self._reference(wrapped.model, name)
+        except InputError as error:
+            del self.objects[objects:]
+            self.layouts, self.tensors, self._seen = layouts, tensors, seen
+            self.left_out.append(_left_out(wrapped.model, error))
+            return self._reference(Fingerprint.of(wrapped.model, wrapped.rows), name)
 
     def _array(self, array: npt.NDArray[Any], name: str) -> dict[str, Any]:
         if array.dtype == object and array.ndim == 1 and all(isinstance(x, str) for x in array):
@@ -211,6 +234,27 @@ _WRITERS: dict[type, Callable[[_Writer, Any, str], Any]] = {
     slice: _Writer._slice,
     **dict.fromkeys(_SCALAR_NAMES, _Writer._scalar),
 }
+
+
+def _stored_form(value: Any) -> Any:
+    """What stands in the file for a model of another library; None where it is none."""
+    try:
+        return stored_form(value)
+    except InputError as error:
+        kind = shorten(type(value).__name__)
+        raise InputError(
+            f"A {kind} inside this model cannot be saved, since {error}; pass one of numbers and "
+            "text only."
+        ) from error
+
+
+def _left_out(model: Any, error: InputError) -> str:
+    reason, _, _ = str(error).rstrip(".").partition("; ")  # without what to do about it
+    kind = shorten(type(model).__name__)
+    return (
+        f"The file holds only a fingerprint of the {kind}, since {reason}; keep that model, and "
+        "load the file with pnml.load(path, model=fitted)."
+    )
 
 
 def _refusal(value: Any, name: str) -> InputError:

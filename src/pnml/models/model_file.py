@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,8 +15,9 @@ import numpy.typing as npt
 
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.models.container import pack, unpack
-from pnml.models.decode import decode
+from pnml.models.decode import decode, needs_model
 from pnml.models.encode import encode
+from pnml.models.refusals import UnmetNeedError
 from pnml.models.registry import refuse_without_pyarrow
 from pnml.models.stored_layer import KEY, StoredLayer
 from pnml.runtime.atomic import check_path, reason, write_whole
@@ -65,8 +67,9 @@ def load(path: str | os.PathLike[str], *, model: Any = None, layer: Any = None) 
     Parameters
     ----------
     path : str or path
-    model : torch.nn.Module, optional
-        The network that a LastLayerPNML was fitted with, which its file does not hold.
+    model : torch.nn.Module or fitted model, optional
+        The network that a LastLayerPNML was fitted with, or the fitted model inside an estimator
+        of which the file holds only a fingerprint. A model with another fingerprint is refused.
     layer : optional
         Where the last layer of that network is, as for `pnml.nn.LastLayerPNML`.
 
@@ -126,7 +129,10 @@ class ModelFile:
             raise self._unreadable(error) from error
 
     def model(self, network: Any = None, layer: Any = None) -> Any:
-        """The model; a last layer is put around the network given, or around its own head."""
+        """The model; a last layer is put around the network given, or around its own head.
+
+        `network` may also be the fitted model of which the file holds a fingerprint.
+        """
         stored = self.last_layer
         if stored is not None:
             try:
@@ -134,15 +140,28 @@ class ModelFile:
             except InputError as error:
                 raise InputError(f"Cannot load {_shown(self.path)}: {error}") from error
         try:
-            model = decode(self.document, self.tensors)
+            model = decode(self.document, self.tensors, network)
+        except UnmetNeedError as error:
+            raise InputError(f"Cannot load {_shown(self.path)}: {error}") from error
         except (InputError, RecursionError) as error:
             raise self._unreadable(error) from error
-        if network is not None or layer is not None:
-            raise InputError(
-                f"Cannot load {_shown(self.path)} around a network: it holds a "
-                f"{type(model).__name__}, which needs none; leave out model and layer."
-            )
+        self._refuse_spare(model, network, layer)
         return model
+
+    def _refuse_spare(self, model: Any, network: Any, layer: Any) -> None:
+        """Raise where a network or a layer was passed for nothing."""
+        around = needs_model(self.document)
+        if layer is None and (network is None or around):
+            return
+        kind = type(model).__name__
+        raise InputError(
+            f"Cannot load {_shown(self.path)} around a network: it holds a {kind}, which "
+            + (
+                "needs no layer; leave it out."
+                if around
+                else "needs none; leave out model and layer."
+            )
+        )
 
     def _unreadable(self, error: Exception) -> InputError:
         reason = str(error).rstrip(".")
@@ -159,7 +178,7 @@ def _shown(path: Path) -> str:
 
 def _encoded(model: Any) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Description and arrays of a model, checked by decoding them once."""
-    check: Callable[..., Any] = decode
+    check: Callable[..., Any] = partial(decode, given=getattr(model, "estimator_", None))
     if _is_last_layer(model):
         stored = _network_file().to_stored(model)
         described, tensors, check = stored.document, stored.tensors, StoredLayer.of

@@ -16,6 +16,7 @@ from pnml.models.pipelines import PIPELINE_PARTS, PIPELINES
 from pnml.models.regressors import REGRESSORS
 from pnml.models.trees import GROWN_BY, TREE_PARTS, TREES
 from pnml.models.values import FUNCTIONS_BY_NAME, VALUES
+from pnml.models.wrapped import WRAPPED_CODECS
 
 # Sizes that an object shares with the one it is part of: features, targets, directions, and the
 # width of sampled rows. Other letters mean nothing outside the object that uses them.
@@ -38,6 +39,7 @@ CODECS: dict[str, Codec] = {
         *PIPELINE_PARTS,
         *_ESTIMATORS,
         *KERNELS,
+        *WRAPPED_CODECS,
         *_TABLE_PARTS,
         *_TABLE_MODELS,
     ]

@@ -21,7 +21,7 @@ _WORDS: dict[type, str] = {
     str: "text",
     NoneType: "null",
 }
-_DTYPE_WORDS = {"f": "", "i": "; whole numbers", "b": "; true or false"}
+_DTYPE_WORDS = {"f": "", "i": "; whole numbers", "u": "; bytes", "b": "; true or false"}
 
 
 class Spec(Protocol):
@@ -184,7 +184,8 @@ class ManyOf(_Sizeless):
     @property
     def text(self) -> str:
         """The container and its items."""
-        return f"{self.container.__name__}, each {self.item.text}"
+        each = f", each {self.item.text}" if self.item.text else ""
+        return f"{self.container.__name__}{each}"
 
     def accepts(self, value: Any) -> bool:
         """Whether all its values are of the right kind."""

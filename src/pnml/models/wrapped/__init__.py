@@ -1,0 +1,6 @@
+"""Models of other libraries inside model files: their own formats, checked, and no pickle."""
+
+from pnml.models.wrapped.dispatch import WRAPPED_CODECS as WRAPPED_CODECS
+from pnml.models.wrapped.dispatch import stored_form as stored_form
+from pnml.models.wrapped.fingerprint import Fingerprint as Fingerprint
+from pnml.models.wrapped.fingerprint import WrappedModel as WrappedModel

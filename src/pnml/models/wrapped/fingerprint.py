@@ -1,0 +1,129 @@
+"""Fingerprints of models that a file cannot hold: enough to know them again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from pnml.core.arrays import FloatArray
+from pnml.errors import InputError, shorten
+from pnml.models.codec import ANYTHING, value
+from pnml.models.refusals import UnmetNeedError
+from pnml.models.schema import ManyOf
+from pnml.models.wrapped.plain import said
+from pnml.models.wrapped.probe_rows import ProbeRows, probe_of, rows_again
+
+# The same model on another processor, or in another batch, differs by far less; another by more.
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class WrappedModel:
+    """A fitted model for a file: stored whole where possible, and else by its fingerprint."""
+
+    model: Any
+    rows: Any  # some training rows, as the model takes them
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What a file holds of a model that it cannot hold."""
+
+    name: str  # of the class, without its module: that of a script changes its name
+    features: int | None
+    classes: tuple[str, ...] | None
+    rows: ProbeRows | None  # training rows; None where a file cannot hold those either
+    answers: Annotated[FloatArray, "n o"]  # what the model says of them
+
+    @classmethod
+    def of(cls, model: Any, rows: Any) -> Fingerprint:
+        """The fingerprint of a fitted model, by what it says of a few training rows."""
+        probe, answers = probe_of(rows), np.zeros((0, 0))
+        try:
+            answers = answers if probe is None else _answers(model, rows_again(probe))
+        except Exception:  # it does not take these rows: its class must do
+            probe = None
+        return cls(_name(model), _features(model), _classes(model), probe, answers)
+
+    def claimed(self, model: Any) -> Any:
+        """The model itself where it is the one meant; raises where it is not, or is not given."""
+        if model is None:
+            raise UnmetNeedError(
+                f"it holds all but the {self._short}, of which it has a fingerprint only; pass "
+                "that fitted model too, as in pnml.load(path, model=fitted)."
+            )
+        told = self._difference(model)
+        if told:
+            raise UnmetNeedError(
+                f"the model passed is not the {self._short} that it was saved with: {told}; pass "
+                "that very model."
+            )
+        return model
+
+    @property
+    def _short(self) -> str:
+        return shorten(self.name)
+
+    def _difference(self, model: Any) -> str:
+        """In what a model differs; empty where it does not."""
+        if _name(model) != self.name:
+            return f"it is a {shorten(type(model).__name__)}"
+        if _features(model) != self.features:
+            return f"it takes {_features(model)} features and not {self.features}"
+        if _classes(model) != self.classes:
+            return "it has other classes"
+        if self.rows is None:
+            return ""
+        try:
+            answers = _answers(model, rows_again(self.rows))
+        except UnmetNeedError:
+            raise
+        except Exception as error:
+            return f"it cannot predict the rows kept in the file ({said(error)})"
+        finite = np.abs(self.answers[np.isfinite(self.answers)])
+        scale = float(np.max(finite, initial=0.0))
+        same = answers.shape == self.answers.shape and np.allclose(
+            answers, self.answers, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True
+        )
+        return "" if same else "it predicts other values"
+
+
+def _answers(model: Any, rows: Any) -> FloatArray:
+    """Predictions (n, k) of rows, or the probabilities of their classes."""
+    if not is_classifier(model):
+        given = model.predict(rows)
+    elif hasattr(model, "predict_proba"):
+        given = model.predict_proba(rows)
+    else:
+        given = np.equal.outer(np.ravel(model.predict(rows)), np.ravel(model.classes_))
+    answers: FloatArray = np.asarray(given, dtype=np.float64).reshape(len(rows), -1)
+    return answers
+
+
+def _name(model: Any) -> str:
+    return type(model).__qualname__
+
+
+def _features(model: Any) -> int | None:
+    features = getattr(model, "n_features_in_", None)
+    return None if features is None else int(features)
+
+
+def _classes(model: Any) -> tuple[str, ...] | None:
+    classes = getattr(model, "classes_", None)
+    return None if classes is None else tuple(str(label) for label in np.ravel(classes))
+
+
+def _check(values: Any) -> None:
+    rows, answers = values["rows"], values["answers"]
+    if rows is None and answers.size:
+        raise InputError("its fingerprint of a model gives answers but no rows")
+
+
+FINGERPRINT_CODECS = [
+    value(ProbeRows, columns=ManyOf(list, ANYTHING)),
+    value(Fingerprint, check=_check),
+]

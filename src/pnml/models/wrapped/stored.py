@@ -1,0 +1,58 @@
+"""Codecs of models of other libraries: a frozen value in the file, the model in memory."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.errors import InputError
+from pnml.models.codec import ANYTHING, Codec, value
+from pnml.models.field_specs import field_hints
+from pnml.models.schema import ManyOf, Spec
+from pnml.models.wrapped.plain import said
+
+Attributes = Mapping[str, Any]
+Bytes = npt.NDArray[np.uint8]
+Stored = TypeVar("Stored")
+
+_OPEN: dict[Any, Spec] = {Any: ANYTHING, Attributes: ManyOf(dict, ANYTHING)}
+
+
+def stored(cls: type[Stored], name: str, model: Callable[[Stored], Any]) -> Codec:
+    """Codec of the values of a dataclass, read back as the model that a function makes of them.
+
+    Fields declared as ``Any`` or ``Attributes`` take whatever a file can hold; the function checks
+    them.
+    """
+    hints = field_hints(cls)
+    special: dict[str, Any] = {field: _OPEN[hint] for field, hint in hints.items() if hint in _OPEN}
+    codec = value(cls, stored_as=name, **special)
+
+    def build(**fields: Any) -> Any:
+        try:
+            return model(cls(**fields))
+        except InputError:
+            raise
+        except Exception as error:  # whatever else is wrong with them
+            raise InputError(f"the parts of its {name} do not make one: {said(error)}") from error
+
+    build.__signature__ = inspect.signature(cls)  # type: ignore[attr-defined]
+    return replace(codec, build=build)
+
+
+def as_bytes(data: bytes | bytearray) -> Bytes:
+    """Bytes as the array that a file holds."""
+    return np.frombuffer(bytes(data), dtype=np.uint8)
+
+
+def as_text(data: Bytes, what: str) -> str:
+    """The text in an array of bytes; raises where it is not UTF-8."""
+    try:
+        return data.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} is not text") from error
