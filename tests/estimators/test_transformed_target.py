@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import lognorm
@@ -95,8 +96,15 @@ def back(model, z):
     return model.transformer_.inverse_transform(np.reshape(z, (-1, 1))).reshape(np.shape(z))
 
 
+def flat_labels_in_1_6(estimator):
+    """scikit-learn 1.6 flattens labels of one column before the regressor could warn."""
+    old = sklearn.__version__.startswith("1.6.")
+    return {"check_supervised_y_2d": "of scikit-learn 1.6 itself"} if old else {}
+
+
 @parametrize_with_checks(
-    [TransformedTargetRegressor(), TransformedTargetRegressor(transformer=StandardScaler())]
+    [TransformedTargetRegressor(), TransformedTargetRegressor(transformer=StandardScaler())],
+    expected_failed_checks=flat_labels_in_1_6,
 )
 def test_it_keeps_the_contract_of_scikit_learn(estimator, check):
     check(estimator)

@@ -456,7 +456,27 @@ CHANGES = {
             "_transformer_to_input_indices",
             {"dict": [["s", [0, 1]], ["d", [1]], ["remainder", [2]]]},
         ),
-        "not fitted to its columns",
+        "names other columns than it takes",
+    ),
+    "a class to call": (
+        "columns by place",
+        field("ColumnTransformer", "params", "verbose_feature_names_out", {"named": "object"}),
+        "another kind",
+    ),
+    "a thousand processes": (
+        "columns by place",
+        field("ColumnTransformer", "params", "n_jobs", 1000),
+        "another kind",
+    ),
+    "a scale that was asked for": (
+        "scalers that do less",
+        field("StandardScaler", "params", "with_std", True),
+        "asks for",
+    ),
+    "a target that is dropped": (
+        "function of the label",
+        field("TransformedTargetRegressor", "state", "transformer_", "drop"),
+        "no inverse",
     ),
     "a function not listed": (
         "functions",
