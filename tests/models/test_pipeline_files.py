@@ -269,7 +269,7 @@ def test_every_step_has_the_attributes_and_parameters_that_it_had(name, tmp_path
 def test_a_loaded_pipeline_can_be_cloned_and_fitted_again(name, tmp_path):
     model, rows = fitted(name)
     again = clone(back(model, tmp_path)).fit(rows, Y)
-    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    np.testing.assert_allclose(again.predict(rows), model.predict(rows), rtol=1e-9)  # two fits
     assert again.explain_names_.tolist() == model.explain_names_.tolist()
 
 

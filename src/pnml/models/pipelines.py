@@ -16,7 +16,7 @@ from pnml.estimators.pipeline import Pipeline
 from pnml.estimators.transformed_target import TransformedTargetRegressor
 from pnml.models.codec import ANYTHING, Codec, value
 from pnml.models.preprocessing import PREPROCESSING
-from pnml.models.schema import Either, Fitted, ManyOf, Names, OneOf, Row, Same, Spec, _Sizeless
+from pnml.models.schema import Either, Fitted, ManyOf, Names, OneOf, Row, Same, Sizeless, Spec
 from pnml.models.step_widths import (
     SKIPPED,
     check_chain,
@@ -39,7 +39,7 @@ _STEP_NAMES = ", ".join(dict.fromkeys(cls.__name__ for cls in STEPS))
 _NONE, _TEXT, _BOOL = OneOf((NoneType,)), OneOf((str,)), OneOf((bool,))
 
 
-class Step(_Sizeless):
+class Step(Sizeless):
     """A transformer that a file may hold, or a word that stands for one."""
 
     @property
@@ -52,7 +52,7 @@ class Step(_Sizeless):
         return type(value) in STEPS or (type(value) is str and value in SKIPPED)
 
 
-class LastStep(_Sizeless):
+class LastStep(Sizeless):
     """A step, or an estimator."""
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from pnml.errors import InputError
 from pnml.models.codec import COLUMNS, OUTPUT, Codec, no_check, no_objection
-from pnml.models.schema import Count, Names, Spec, _Sizeless
+from pnml.models.schema import Count, Names, Sizeless, Spec
 from pnml.models.values import DTYPES_BY_NAME
 
 _KEPT = COLUMNS | {OUTPUT}
@@ -24,7 +24,7 @@ Store = Callable[[Any], dict[str, Any]]
 Restore = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 
 
-class Plain(_Sizeless):
+class Plain(Sizeless):
     """Numbers, texts, arrays, and lists, tuples and dicts of them."""
 
     @property
@@ -60,7 +60,7 @@ def plain_params(cls: type) -> dict[str, Spec]:
     return {name: Dtypes() if name.startswith("dtype") else Plain() for name in names}
 
 
-class Jobs(_Sizeless):
+class Jobs(Sizeless):
     """How many processes transform columns at once."""
 
     @property
@@ -73,7 +73,7 @@ class Jobs(_Sizeless):
         return value is None or (type(value) is int and 0 < abs(value) <= _MOST_JOBS)
 
 
-class OutputContainer(_Sizeless):
+class OutputContainer(Sizeless):
     """What ``set_output`` has asked for."""
 
     @property
