@@ -99,6 +99,22 @@ def test_a_grid_is_searched_by_the_log_likelihood(ran):
     assert search.best_score_ == pytest.approx(-5.42, abs=0.005)
 
 
+def test_steps_are_passed_and_prices_have_intervals_of_their_own(ran):
+    pytest.importorskip("pandas")
+    names = ran("how-to/pipelines.md")
+    pipe, model, new = names["pipe"], names["model"], names["new"]
+    assert pipe.trusted(new).tolist() == model.trusted(new).tolist() == [True, False]
+    assert names["names"][names["shares"].argmax()] == "numbers__size"
+    assert names["gain"] > 0.1
+    held = names["table"][300:], names["price"][300:].to_numpy()
+    # a hundred rows: two standard deviations of a coverage of 0.9
+    assert interval_coverage(held[1], model.predict_interval(held[0])) == pytest.approx(
+        0.9, abs=0.06
+    )
+    again = names["again"]
+    assert again.predict_interval(new).tobytes() == names["ends"].tobytes()
+
+
 def test_embeddings_alone_will_do(ran):
     torch = pytest.importorskip("torch")
     names = ran("how-to/embeddings.md")

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import lognorm
@@ -95,8 +96,15 @@ def back(model, z):
     return model.transformer_.inverse_transform(np.reshape(z, (-1, 1))).reshape(np.shape(z))
 
 
+def flat_labels_in_1_6(estimator):
+    """scikit-learn 1.6 flattens labels of one column before the regressor could warn."""
+    old = sklearn.__version__.startswith("1.6.")
+    return {"check_supervised_y_2d": "of scikit-learn 1.6 itself"} if old else {}
+
+
 @parametrize_with_checks(
-    [TransformedTargetRegressor(), TransformedTargetRegressor(transformer=StandardScaler())]
+    [TransformedTargetRegressor(), TransformedTargetRegressor(transformer=StandardScaler())],
+    expected_failed_checks=flat_labels_in_1_6,
 )
 def test_it_keeps_the_contract_of_scikit_learn(estimator, check):
     check(estimator)
@@ -107,21 +115,21 @@ def test_predictions_are_those_of_scikit_learn(name, rows):
     X, y = rows
     theirs = compose.TransformedTargetRegressor(PNMLRegressor(), **SCALES[name][0]).fit(X, y)
     new = X / 2  # near: beyond its image the inverse of a power is NaN, in scikit-learn too
-    np.testing.assert_array_equal(fitted(name, rows).predict(new), theirs.predict(new))
+    # two fits; a label may be a steep function of its transform
+    np.testing.assert_allclose(fitted(name, rows).predict(new), theirs.predict(new), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", SCALES)
 def test_regret_trust_and_reasons_are_those_of_the_regressor_of_the_transform(name, rows):
     X, y = rows
     model = fitted(name, rows)
-    by_hand = PNMLRegressor().fit(X, transformed(model, y))
+    by_hand, inner = PNMLRegressor().fit(X, transformed(model, y)), model.regressor_
+    np.testing.assert_allclose(model.regret(2 * X), by_hand.regret(2 * X), rtol=1e-10)  # two fits
     for method in ("regret", "trusted", "explain"):
-        np.testing.assert_array_equal(
-            getattr(model, method)(2 * X), getattr(by_hand, method)(2 * X)
-        )
-    np.testing.assert_array_equal(model.trusted(2 * X, 0.5), by_hand.trusted(2 * X, 0.5))
-    np.testing.assert_array_equal(model.reference_.regrets, by_hand.reference_.regrets)
-    np.testing.assert_array_equal(model.predict_dist(X).regret, by_hand.regret(X))
+        np.testing.assert_array_equal(getattr(model, method)(2 * X), getattr(inner, method)(2 * X))
+    np.testing.assert_array_equal(model.trusted(2 * X, 0.5), inner.trusted(2 * X, 0.5))
+    np.testing.assert_array_equal(model.reference_.regrets, inner.reference_.regrets)
+    np.testing.assert_array_equal(model.predict_dist(X).regret, inner.regret(X))
 
 
 @pytest.mark.parametrize("name", SCALES)
@@ -344,11 +352,11 @@ def test_weights_are_passed_on_with_and_without_routing(rows):
     plain = TransformedTargetRegressor(func=np.log, inverse_func=np.exp)
     plain.fit(X, y, sample_weight=weights)
     by_hand = PNMLRegressor().fit(X, np.log(y), sample_weight=weights)
-    np.testing.assert_array_equal(plain.regret(X), by_hand.regret(X))
+    np.testing.assert_allclose(plain.regret(X), by_hand.regret(X), rtol=1e-10)  # two fits
     with config_context(enable_metadata_routing=True):
         routed = TransformedTargetRegressor(func=np.log, inverse_func=np.exp)
         routed.fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(routed.regret(X), by_hand.regret(X))
+    np.testing.assert_allclose(routed.regret(X), by_hand.regret(X), rtol=1e-10)
 
 
 def test_float32_rows_get_float32_intervals(rows):

@@ -29,8 +29,10 @@ from pnml import (  # noqa: E402
     LpNMLRegressor,
     PNMLClassifier,
     PNMLRegressor,
+    TransformedTargetRegressor,
     export_onnx,
 )
+from pnml import make_pipeline as our_pipeline  # noqa: E402
 
 DTYPES = ["float64", "float32"]
 
@@ -92,6 +94,23 @@ def test_scaled_and_rotated_rows_are_the_same(steps, dtype, X, y, tmp_path):
         onnx_sessions.assert_same(
             onnx_sessions.run(tmp_path / "m.onnx", new), said(model, new), dtype, atol=1e-9
         )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_our_own_pipelines_are_exported_as_those_of_scikit_learn_are(dtype, X, y, tmp_path):
+    columns = (our_pipeline(SimpleImputer(), StandardScaler()), [0, 2])
+    steps = make_column_transformer(columns, remainder="passthrough")
+    model = our_pipeline(our_pipeline(steps, PCA(3)), our_pipeline(PNMLRegressor())).fit(X, y)
+    export_onnx(model, tmp_path / "m.onnx", dtype=dtype)
+    new = X.astype(dtype)
+    found = onnx_sessions.run(tmp_path / "m.onnx", new)
+    onnx_sessions.assert_same(found, model.predict_dist(new), dtype, atol=1e-9)
+
+
+def test_a_transformed_target_is_refused_in_one_sentence(X, y, tmp_path):
+    model = our_pipeline(StandardScaler(), TransformedTargetRegressor()).fit(X, y)
+    with pytest.raises(InputError, match="TransformedTargetRegressor cannot be exported"):
+        export_onnx(model, tmp_path / "m.onnx")
 
 
 @pytest.mark.filterwarnings("ignore:Found unknown categories")

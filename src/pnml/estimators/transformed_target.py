@@ -70,7 +70,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
     >>> y = np.exp(X[:, 0] + 0.1 * rng.normal(size=100))
     >>> model = TransformedTargetRegressor(func=np.log, inverse_func=np.exp).fit(X, y)
     >>> model.predict_interval([[1.0, 0.0]], coverage=0.9).round(1)
-    array([[2.3, 3.2]])
+    array([[2.2, 3.2]])
     >>> model.trusted([[1.0, 0.0], [1.0, 9.0]])
     array([ True, False])
     """

@@ -61,12 +61,9 @@ class _Reader:
         state = self._fields(codec, "state", state, codec.state)
         _refuse_missing(codec, params, state)
         sizes = self._agreed(codec, params | state)
-        codec.check(params | state)
-        new = codec.make(params)
+        new = _made(codec, params, state)
         if type(new) is Fingerprint:
             new = new.claimed(self._given)
-        if state:
-            vars(new).update(codec.restored(new, state))
         self._objects.append(new)
         if not codec.state and new is not self._given:
             self._sizes[id(new)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}
@@ -184,6 +181,25 @@ class _Reader:
 
 
 _ITEM = {"class", "params", "state"}
+# What constructors and checks may raise for fields that clash with each other.
+_CLASHES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+
+
+def _made(codec: Codec, params: dict[str, Any], state: dict[str, Any]) -> Any:
+    """The object of these fields; raises where they clash."""
+    try:
+        codec.check(params | state)
+        new = codec.make(params)
+        if state:
+            vars(new).update(codec.restored(new, state))
+    except InputError:
+        raise
+    except _CLASHES as error:
+        why = shorten(str(error).partition("\n")[0], 120)
+        raise InputError(f"a {codec.name} cannot be made of its fields: {why}") from error
+    return new
+
+
 _NONFINITE = {"inf", "-inf", "nan"}
 
 

@@ -48,6 +48,8 @@ def _state(model: Any) -> dict[str, Any]:
 def _grouped(made: Any, state: Mapping[str, Any], missing: dict[int, int]) -> dict[str, Any]:
     """Attributes that both encoders have; sets them too, since scikit-learn's methods read them."""
     categories, rare = state["categories_"], state["_infrequent_indices"]
+    if np.dtype(made.dtype).kind not in "fiub":
+        raise InputError("an encoder makes columns of no numbers")
     made._check_infrequent_enabled()
     if made._infrequent_enabled != (rare is not None):
         raise InputError("an encoder does not say which of its categories are rare")

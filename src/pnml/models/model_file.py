@@ -32,8 +32,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : a fitted estimator of this library, or a fitted `pnml.nn.LastLayerPNML`
-        Of the latter the file holds the statistic of the training rows, not the network; after
-        ``from_embeddings`` it also holds the head.
+        Of a `Pipeline` the file holds the usual preprocessing of scikit-learn; any other step is
+        refused by name. Of a LastLayerPNML the file holds the statistic of the training rows, not
+        the network; after ``from_embeddings`` it also holds the head.
     path : str or path
         By custom it ends in ``.pnml``. An existing file is replaced.
 

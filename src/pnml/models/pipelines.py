@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import UserList
 from collections.abc import Mapping
 from types import NoneType
@@ -17,9 +16,16 @@ from pnml.estimators.pipeline import Pipeline
 from pnml.estimators.transformed_target import TransformedTargetRegressor
 from pnml.models.codec import ANYTHING, Codec, value
 from pnml.models.preprocessing import PREPROCESSING
-from pnml.models.schema import Either, Fitted, ManyOf, Names, OneOf, Row, Same, Spec, _Sizeless
-from pnml.models.step_widths import SKIPPED, check_chain, is_fitted_step, width_in, width_out
-from pnml.models.steps import Plain, checked_params, transformer
+from pnml.models.schema import Either, Fitted, ManyOf, Names, OneOf, Row, Same, Sizeless, Spec
+from pnml.models.step_widths import (
+    SKIPPED,
+    check_chain,
+    is_fitted_step,
+    resolved,
+    width_in,
+    width_out,
+)
+from pnml.models.steps import Jobs, Plain, checked_params, plain_params, transformer
 from pnml.models.values import FUNCTIONS_BY_NAME
 
 _PIPELINES = (Pipeline, ScikitLearnPipeline)
@@ -33,7 +39,7 @@ _STEP_NAMES = ", ".join(dict.fromkeys(cls.__name__ for cls in STEPS))
 _NONE, _TEXT, _BOOL = OneOf((NoneType,)), OneOf((str,)), OneOf((bool,))
 
 
-class Step(_Sizeless):
+class Step(Sizeless):
     """A transformer that a file may hold, or a word that stands for one."""
 
     @property
@@ -46,7 +52,7 @@ class Step(_Sizeless):
         return type(value) in STEPS or (type(value) is str and value in SKIPPED)
 
 
-class LastStep(_Sizeless):
+class LastStep(Sizeless):
     """A step, or an estimator."""
 
     @property
@@ -96,7 +102,8 @@ def _check_steps(values: Mapping[str, Any]) -> None:
     if not steps or len(set(names)) != len(names) or any("__" in name for name in names):
         raise InputError("the steps of a Pipeline have no names of their own")
     before = [step for _, step in steps[:-1]]
-    if not all(step is None or Step().accepts(step) for step in before):
+    taken = all(step is None or Step().accepts(step) for step in before)
+    if not taken or any(isinstance(step, str) and step == "drop" for _, step in steps):
         raise InputError("a step of a Pipeline does not transform rows")
     if is_fitted_step(steps[-1][1]):
         check_chain([step for _, step in steps])
@@ -127,10 +134,12 @@ def _columns(made: ColumnTransformer, state: Mapping[str, Any]) -> dict[str, Any
     if named not in (asked, [*asked, "remainder"]) or set(indices) != {*asked, "remainder"}:
         raise InputError("the parts of a ColumnTransformer are not those it was made of")
     start, outputs = 0, {}
-    for name, step, _ in parts:
+    for name, step, columns in parts:
         places = indices[name]
         if not all(type(at) is int and 0 <= at < state["n_features_in_"] for at in places):
             raise InputError("a ColumnTransformer takes columns that the rows do not have")
+        if places != resolved(columns, state["n_features_in_"], state.get("feature_names_in_")):
+            raise InputError(f"the part {shorten(name)!r} names other columns than it takes")
         if step in SKIPPED or not places:
             continue
         if not is_fitted_step(step) or width_in(step) not in (None, len(places)):
@@ -154,12 +163,17 @@ def _check_range(values: Mapping[str, Any]) -> None:
 def _check_target(values: Mapping[str, Any]) -> None:
     if "transformer_" not in values:
         return  # not fitted
-    if width_in(values["transformer_"]) not in (None, 1) and values["_labels"] is not None:
+    step = values["transformer_"]
+    if not is_fitted_step(step) or not hasattr(step, "inverse_transform"):
+        raise InputError("the transformer of a target has no inverse, or is not fitted")
+    if not hasattr(values["regressor_"], "predict"):
+        raise InputError("the regressor of a transformed target predicts nothing")
+    if width_in(step) not in (None, 1) and values["_labels"] is not None:
         raise InputError("the transformer of a target takes more than one column")
 
 
 def _pipeline(cls: type, stored_as: str = "") -> Codec:
-    params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, Plain())
+    params = plain_params(cls)
     params |= {"steps": ManyOf(list, Row((_TEXT, LastStep()))), "memory": _NONE}
     params |= {"transform_input": Either((_NONE, ManyOf(list, _TEXT))), "verbose": _BOOL}
     return Codec(
@@ -190,11 +204,12 @@ _COLUMN_PARTS = transformer(
     savable=_refuse_other_columns,
     transformers=ManyOf(list, Row((_TEXT, Step(), _COLUMN_CHOICE))),
     remainder=Step(),
+    n_jobs=Jobs(),
+    verbose_feature_names_out=OneOf((bool, str)),
 )
-_SELECTOR = inspect.signature(make_column_selector).parameters
 PIPELINE_PARTS = [
     *PREPROCESSING,
-    Codec(make_column_selector, dict.fromkeys(_SELECTOR, Plain())),
+    Codec(make_column_selector, plain_params(make_column_selector)),
     _COLUMN_PARTS,
     _pipeline(ScikitLearnPipeline, "ScikitLearnPipeline"),
     value(LabelRange, check=_check_range),

@@ -43,10 +43,29 @@ def _check_scaler(values: Mapping[str, Any]) -> None:
     refuse_zero(values, "scale_")
 
 
+def _check_standard(values: Mapping[str, Any]) -> None:
+    _check_scaler(values)
+    _refuse_lacking(values, {"with_mean": "mean_", "with_std": "scale_"})
+
+
+def _check_robust(values: Mapping[str, Any]) -> None:
+    _check_scaler(values)
+    _refuse_lacking(values, {"with_centering": "center_", "with_scaling": "scale_"})
+
+
+def _refuse_lacking(values: Mapping[str, Any], kept: Mapping[str, str]) -> None:
+    """Raise where a fitted scaler lacks what one of its parameters asks for."""
+    for asked, name in kept.items():
+        if name in values and values.get(asked, True) and values[name] is None:
+            raise InputError(f"a step lacks the {name} that {asked} asks for")
+
+
 def _check_power(values: Mapping[str, Any]) -> None:
     refuse_infinite(values, "lambdas_", gaps=True)
     scaler = values.get("_scaler")
-    if scaler is not None and len(scaler.mean_) != values["n_features_in_"]:
+    if "lambdas_" in values and (scaler is None) == bool(values.get("standardize", True)):
+        raise InputError("a PowerTransformer lacks the scaler that standardize asks for")
+    if scaler is not None and scaler.n_features_in_ != values["n_features_in_"]:
         raise InputError("the scaler in a PowerTransformer is not one of its columns")
 
 
@@ -92,6 +111,8 @@ def _imputer(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     if not {state["_fit_dtype"], state["_fill_dtype"]} <= set(_CELL_DTYPES):
         raise InputError("a SimpleImputer was fitted to cells of no known type")
     indicator = state["indicator_"]
+    if (indicator is None) == bool(made.add_indicator):
+        raise InputError("a SimpleImputer does not say which columns had gaps")
     if indicator is not None and indicator.n_features_in_ != state["n_features_in_"]:
         raise InputError("the columns with gaps of an imputer are not among its columns")
     dtypes = {name: np.dtype(state[name]) for name in ("_fit_dtype", "_fill_dtype")}
@@ -170,12 +191,12 @@ _GAPS: dict[str, Spec] = {
 }
 
 PREPROCESSING = [
-    transformer(StandardScaler, _SCALED | _SEEN, _check_scaler),
+    transformer(StandardScaler, _SCALED | _SEEN, _check_standard),
     transformer(MinMaxScaler, _RANGE | _SEEN, _check_scaler),
     transformer(
         MaxAbsScaler, {"scale_": _PER_COLUMN, "max_abs_": _PER_COLUMN} | _SEEN, _check_scaler
     ),
-    transformer(RobustScaler, {"center_": _OR_NONE, "scale_": _OR_NONE}, _check_scaler),
+    transformer(RobustScaler, {"center_": _OR_NONE, "scale_": _OR_NONE}, _check_robust),
     transformer(
         PowerTransformer,
         {"lambdas_": array("d"), "_scaler": OneOf((StandardScaler, NoneType))},

@@ -38,10 +38,11 @@ class Spec(Protocol):
         """Letters, or sums such as ``d+k+1``, with their lengths in this value."""
 
 
-class _Sizeless:
+class Sizeless:
     """A field that says nothing about sizes."""
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
+        """No sizes."""
         return ()
 
 
@@ -129,7 +130,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class OneOf(_Sizeless):
+class OneOf(Sizeless):
     """An object of one of these classes, subclasses not included."""
 
     classes: tuple[type, ...]
@@ -146,7 +147,7 @@ class OneOf(_Sizeless):
 
 
 @dataclass(frozen=True)
-class Same(_Sizeless):
+class Same(Sizeless):
     """One of these very objects."""
 
     objects: tuple[Any, ...]
@@ -161,7 +162,7 @@ class Same(_Sizeless):
         return any(value is known for known in self.objects)
 
 
-class Fitted(_Sizeless):
+class Fitted(Sizeless):
     """A fitted estimator."""
 
     @property
@@ -175,7 +176,7 @@ class Fitted(_Sizeless):
 
 
 @dataclass(frozen=True)
-class ManyOf(_Sizeless):
+class ManyOf(Sizeless):
     """A list, a tuple, or a dict by name, of values that all have one spec."""
 
     container: type[list[Any]] | type[tuple[Any, ...]] | type[dict[str, Any]]
@@ -195,7 +196,7 @@ class ManyOf(_Sizeless):
 
 
 @dataclass(frozen=True)
-class Row(_Sizeless):
+class Row(Sizeless):
     """A tuple with one spec for each place."""
 
     places: tuple[Spec, ...]
@@ -232,7 +233,7 @@ class Either:
         return next(spec for spec in self.kinds if spec.accepts(value)).sizes(value)
 
 
-class Anything(_Sizeless):
+class Anything(Sizeless):
     """Whatever a file can hold: an argument of a constructor, which the estimator checks."""
 
     @property

@@ -60,6 +60,41 @@ def check_chain(steps: list[Any]) -> None:
             width = width_out(step)
 
 
+def resolved(columns: Any, width: int, names: Any) -> list[int] | None:
+    """Places of the columns that a ColumnTransformer was asked for; None where there are none such.
+
+    >>> resolved(["b", "a"], 3, np.array(["a", "b", "c"], dtype=object))
+    [1, 0]
+    >>> resolved(slice(1, None), 3, None)
+    [1, 2]
+    """
+    known = [] if names is None else list(names)
+    if isinstance(columns, slice):
+        return _sliced(columns, width, known)
+    items = columns.tolist() if isinstance(columns, np.ndarray) else columns
+    if not isinstance(items, list):
+        return None  # one column alone would not be a table
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        return [j for j, item in enumerate(items) if item] if len(items) == width else None
+    if all(isinstance(item, str) and item in known for item in items):
+        return [known.index(item) for item in items]
+    if all(isinstance(item, int | np.integer) and -width <= item < width for item in items):
+        return [int(item) % width for item in items]
+    return None
+
+
+def _sliced(columns: slice, width: int, known: list[str]) -> list[int] | None:
+    start, stop, step = columns.start, columns.stop, columns.step
+    if isinstance(start, str):
+        start = known.index(start)
+    if isinstance(stop, str):
+        stop = known.index(stop) + 1  # both ends of names belong to it
+    places = range(width)[slice(start, stop, step)]
+    return list(places) if len(places) <= _MOST_COLUMNS else None
+
+
+_MOST_COLUMNS = 10**7  # no file makes a longer list of places
+
 _OUT: dict[type, Callable[[Any], Any]] = {
     ColumnTransformer: lambda step: max(at.stop for at in step.output_indices_.values()),
     OneHotEncoder: lambda step: sum(step._n_features_outs),
