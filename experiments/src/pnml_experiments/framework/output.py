@@ -71,10 +71,18 @@ class Output:
         return self._journal.piece(key, compute)
 
     def arrays(
-        self, name: str, depends: Iterable[Path | str], compute: Callable[[], Arrays]
+        self,
+        name: str,
+        depends: Iterable[Path | str],
+        compute: Callable[[], Arrays],
+        *,
+        ours: bool = True,
     ) -> Arrays:
-        """Arrays stored for this code, these files and settings; computed if there are none."""
-        parts = [version("pnml"), function_digest(compute), *depends]
+        """Arrays stored for this code, these files and settings; computed if there are none.
+
+        Those that no learner of pnml enters, ``ours=False``, outlive its releases.
+        """
+        parts = [*([version("pnml")] if ours else []), function_digest(compute), *depends]
         key = f"{name}-{fingerprint(*parts)[:16]}"
         path = self._cache / f"{key}.npz"
         if path.is_file() and (not self._fresh or key in self._computed):

@@ -37,6 +37,21 @@ PMLB_SMALL = (
     "666_rmftsa_ladata",
 )
 SHIFT = ("wine", "parkinson", "fire", "fertility", "triazines")
+# Tables of the trust study: training rows, ordinary rows and shifted ones; c_ for classes.
+TRUST = (
+    "baseball",
+    "computers",
+    "diamonds",
+    "flights",
+    "movies",
+    "parkinson",
+    "pol",
+    "power",
+    "quakes",
+    "wind",
+    "wine",
+)
+TRUST_CLASSES = ("c_digits", "c_flights")
 
 
 def pmlb_path(name: str) -> str:
@@ -55,6 +70,16 @@ def shift_path(name: str) -> str:
     'shift/wine.npz'
     """
     return f"shift/{name}.npz"
+
+
+def trust_paths(name: str) -> tuple[str, ...]:
+    """Files of a table of the trust study; those of classes have no half along a component.
+
+    >>> trust_paths("wind")
+    ('trust/wind_nat.npz', 'trust/wind_cov.npz')
+    """
+    shifts = ("nat",) if name in TRUST_CLASSES else ("nat", "cov")
+    return tuple(f"trust/{name}_{shift}.npz" for shift in shifts)
 
 
 def _weights(network: str, *endings: str) -> tuple[str, ...]:
@@ -83,6 +108,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "pmlb-small": tuple(map(pmlb_path, PMLB_SMALL)),
     "pmlb": tuple(dict.fromkeys(pmlb_path(line["set"]) for line in lines("pmlb"))),
     "shift": tuple(map(shift_path, SHIFT)),
+    "trust-small": trust_paths("quakes"),
+    "trust": tuple(path for name in (*TRUST, *TRUST_CLASSES) for path in trust_paths(name)),
 }
 
 
