@@ -37,7 +37,7 @@ _GAP_TYPES = frozenset({"NoneType", "NAType", "NaTType"})  # None, pandas.NA, pa
 
 @dataclass(frozen=True)
 class Column:
-    """Cells of one column."""
+    """One column: its kind, and its cells."""
 
     kind: str
     cells: FloatArray | Words  # (n,)  NaN for gaps among numbers

@@ -20,7 +20,7 @@ from pnml.errors import InputError, shorten
 
 @dataclass(frozen=True)
 class Encoded:
-    """Encoded rows."""
+    """Rows encoded by a ColumnEncoder: cells, features, and what training has never seen."""
 
     columns: Columns  # numbers (n, q) and codes of words (n, c); `places` maps them to columns
     Z: FloatArray  # (n, p)  features of a linear part; `groups` maps them to columns

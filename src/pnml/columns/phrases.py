@@ -17,12 +17,12 @@ Write = Callable[[float], str]
 
 
 def name_text(name: str) -> str:
-    """A column's name, shortened."""
+    """Phrase for a column's name, shortened."""
     return shorten(name, most=_LONGEST)
 
 
 def value_text(kind: str, value: float, low: float, high: float) -> str:
-    """A number as text, with digits enough to tell it from the ends of the range.
+    """Phrase for a number, with digits enough to tell it from the ends of the range.
 
     >>> value_text("number", 1.0000001, 0.2, 1.0), value_text("number", math.nan, 0.2, 1.0)
     ('1.0000001', 'missing')
@@ -31,7 +31,7 @@ def value_text(kind: str, value: float, low: float, high: float) -> str:
 
 
 def known_text(kind: str, value: float, low: float, high: float, *, gaps: bool) -> str:
-    """The training range as text.
+    """Phrase for the training range of a column.
 
     >>> known_text("number", 1.52, 0.2, 1.0, gaps=True)
     '0.2–1 or missing'

@@ -46,7 +46,7 @@ class Table:
 
 
 class Known(Protocol):
-    """What training rows had: names, whether new rows must have them, and kinds."""
+    """Protocol of a known table: names and kinds of columns, and whether names must agree."""
 
     @property
     def names(self) -> tuple[str, ...]: ...  # noqa: D102
@@ -59,7 +59,7 @@ class Known(Protocol):
 
 
 def read_columns(X: Any, like: Known | None = None) -> Table:
-    """Rows of numpy arrays, pandas or polars data frames or lists of lists, column by column.
+    """The table of a numpy array, a pandas or polars data frame or a list of lists.
 
     `like` has the `names`, `named` and `kinds` of the training rows: the columns are then read as
     those kinds, and rows that cannot be are refused.

@@ -25,7 +25,7 @@ def days(stamps: npt.NDArray[np.datetime64]) -> FloatArray:
 
 
 def seconds(spans: npt.NDArray[np.timedelta64]) -> FloatArray:
-    """Seconds (n,); NaN for NaT."""
+    """Seconds (n,) of time spans; NaN for NaT."""
     return _microseconds(spans) / _SECOND
 
 

@@ -65,7 +65,7 @@ def shared_penalty(
     alphas: FloatArray,
     interpolates: bool,
 ) -> tuple[Path, int]:
-    """The mean loss of some targets along a path of penalties, and the place of the best. Eq. (V3).
+    """Select one penalty for several targets: their mean loss, and the best place. Eq. (V3).
 
     Each target has its folds, its noise variance (None: the pooled optimum) and the least of those.
     """

@@ -22,7 +22,7 @@ DEFAULT_LEVEL = 0.99
 
 
 def check_level(level: Any, of: str = "training regrets") -> float:
-    """The level as a float; refuses what is not a quantile above 0.
+    """The level of trust as a float; refuses what is not a quantile above 0.
 
     >>> check_level(0.9)
     0.9
@@ -37,7 +37,7 @@ def check_level(level: Any, of: str = "training regrets") -> float:
 
 
 class Evidence(NamedTuple):
-    """Inputs of the verdict on rows, each (n,)."""
+    """Evidence for the verdict of trust on rows, each (n,)."""
 
     regret: Any  # nats
     leverage: Any = None  # None: the leverage is not used
@@ -47,7 +47,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Largest regret, leverage and excess of a trusted row. Eqs. (F8) and (T20)."""
+    """Thresholds of trust: largest regret, leverage and excess. Eqs. (F8) and (T20)."""
 
     regret: float  # nats; −inf where no training row has a finite regret
     leverage: float = np.inf  # inf: the leverage is not used
@@ -80,7 +80,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Reference:
-    """Leave-one-out regrets of training rows, to compare new rows with.
+    """Reference of trust: left-out regrets of training rows to compare new rows with.
 
     >>> Reference(np.arange(100.0)).thresholds(0.9).regret
     89.0

@@ -24,7 +24,7 @@ from pnml.learners.protocol import Classification, Learner, Regression
 
 
 class RegressorBase(RegressorMixin, BaseEstimator):
-    """Prediction, interval, regret, trust and reasons of a fitted regression learner."""
+    """Base of regressors: prediction, interval, regret, trust and reasons of a learner."""
 
     learner_: Regression
 
@@ -104,7 +104,7 @@ class RegressorBase(RegressorMixin, BaseEstimator):
 
 
 class ClassifierBase(ClassifierMixin, BaseEstimator):
-    """Probabilities, regret, trust and reasons of a fitted classification learner."""
+    """Base of classifiers: probabilities, regret, trust and reasons of a learner."""
 
     learner_: Classification
     classes_: Any
@@ -183,14 +183,14 @@ def learner_of(estimator: Any) -> Learner | None:
 
 
 def evidence_of(estimator: Any, X: Any) -> Evidence:
-    """Inputs of the verdict on rows, by a fitted estimator with a ``learner_``."""
+    """Evidence for the verdict on rows by any estimator of the two bases."""
     X = checked_rows(estimator, X)
     evidence: Evidence = _ask_learner(estimator, X, estimator.learner_.evidence)
     return evidence
 
 
 def verdicts(estimator: Any, X: Any, level: float) -> Any:
-    """Whether each row is trusted, by the one rule of `pnml.core.trust`."""
+    """Verdicts on rows by any estimator of the two bases: trusted or not."""
     level = check_level(level)
     evidence = evidence_of(estimator, X)
     return estimator.learner_.reference.thresholds(level).trusts(*evidence)

@@ -21,7 +21,7 @@ from pnml.learners.leaf_maps import is_tree_ensemble
 
 
 def default_model(kind: type, encoder: ColumnEncoder, random_state: Any) -> Any:
-    """Scikit-learn's histogram boosting, behind codes of words where the table has words."""
+    """The default model to fit: histogram boosting, behind codes of words if there are any."""
     if not has_words(encoder):
         return kind(random_state=random_state)
     model = kind(random_state=random_state, categorical_features=categories(encoder))
@@ -31,7 +31,7 @@ def default_model(kind: type, encoder: ColumnEncoder, random_state: Any) -> Any:
 def fit_model(
     model: Any, encoder: ColumnEncoder, X: Any, fit: Callable[[Any], Any]
 ) -> tuple[Any, Any]:
-    """The unfitted model that can read the table X, and it fitted by `fit`.
+    """Fit a model that can read the table X; the unfitted model, and the fitted one.
 
     A model of trees that cannot read words or dates is put behind their codes; another model is
     refused with what to do.

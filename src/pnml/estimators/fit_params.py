@@ -20,7 +20,7 @@ from pnml.estimators.wrapped import fit_wrapped
 
 @dataclass(frozen=True)
 class FitParams:
-    """How to fit the model inside, and how to split its rows."""
+    """Parameters of ``fit``: weights and others for the model inside, groups for its folds."""
 
     weights: FloatArray | None  # copies of each row, which cells and moments count too
     to_model: Mapping[str, Any]  # other parameters of the model's ``fit``

@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.05
 
 
 def reasons(shares: FloatArray, encoded: Encoded, outside: BoolArray) -> list[str]:
-    """The columns that carry the leverage of each row, with value and training range."""
+    """Reasons for a score frame: columns that carry the leverage, with value and range."""
     parts = fractions(shares)
     texts = []
     for i, row in enumerate(parts):
@@ -38,7 +38,7 @@ def _reason(encoded: Encoded, i: int, j: int, share: float, outside: bool) -> st
 
 
 def score_frame(X: Any, columns: dict[str, Any]) -> Any:
-    """A data frame of these columns: of polars where X is, else of pandas with the index of X."""
+    """The score frame of these columns: of polars where X is, else of pandas with its index."""
     if type(X).__module__.startswith("polars"):
         return type(X)({name: np.asarray(values) for name, values in columns.items()})
     if find_spec("pandas") is None:

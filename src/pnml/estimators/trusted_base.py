@@ -23,7 +23,7 @@ from pnml.learners.trusted_model import ReadRows, TrustedModel
 
 
 class TrustedBase(MetaEstimatorMixin, BaseEstimator):
-    """A wrapped model: fitted or taken as it is, and scored by what its predictions are made of."""
+    """Base of TrustedRegressor and TrustedClassifier: a wrapped model, and trust in it."""
 
     learner_: Any  # has `base`, a TrustedModel
     estimator_: Any

@@ -15,7 +15,7 @@ from pnml.learners.last_step import unfrozen
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Check the columns of rows that a pipeline will turn into numbers."""
+    """Check the columns of a table that goes into a wrapped estimator as it is."""
     flat = np.ndim(X) == 1 if isinstance(X, list | tuple) else getattr(X, "ndim", 2) == 1
     if flat:
         raise InputError(
@@ -31,7 +31,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
-    """Fit an estimator, with weights passed to the step that learns the labels."""
+    """Fit a wrapped estimator, with weights passed to the step that learns the labels."""
     if weights is None:
         return estimator.fit(X, y)
     step, name = estimator, "sample_weight"
@@ -47,7 +47,7 @@ def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray
 
 
 def feature_names(estimator: Any, features: int, names_in: Any) -> npt.NDArray[Any]:
-    """Names (d,) of the features at the last step of a fitted classifier."""
+    """Names (d,) of the features at the last step of a wrapped classifier."""
     steps, names = unfrozen(estimator), names_in
     while isinstance(steps, Pipeline):
         if len(steps.steps) > 1:

@@ -8,7 +8,7 @@ from pnml.core.trust import Reference
 
 
 class Chosen:
-    """A learner whose settings were chosen, with the training rows that it was judged by."""
+    """Base of learners whose penalty and noise were chosen by leave-one-out."""
 
     choice: Choice
 

@@ -19,7 +19,7 @@ _MOST_LEVERAGE = 10.0
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """Typical absolute error by the leaves of a row and its leverage. Eq. (T21)."""
+    """Expected absolute error of a row, by its leaves and its leverage. Eq. (T21)."""
 
     noise: LocalNoise
     factor: float  # so that the mean over left-out training rows is the mean error

@@ -44,7 +44,7 @@ class FourierFeatures:
 def choose_fourier(
     Z: FloatArray, Y: FloatArray, weights: FloatArray
 ) -> tuple[FourierFeatures, float]:
-    """The features and the penalty of smallest leave-one-out log-loss of targets Y (n, k)."""
+    """Fourier features and penalty of smallest leave-one-out log-loss of targets Y (n, k)."""
     rows = some_rows(len(Z), _MOST_ROWS)
     Z, Y, weights = Z[rows], Y[rows], weights[rows]
     best: tuple[float, FourierFeatures, float] | None = None
@@ -60,7 +60,7 @@ def choose_fourier(
 def choose_penalty(
     X: FloatArray, Y: FloatArray, weights: FloatArray, *, intercept: bool = True
 ) -> tuple[float, float]:
-    """Ridge penalty of smallest leave-one-out log-loss of targets Y (n, k), and that loss."""
+    """Ridge penalty, of Fourier features or columns, by leave-one-out of targets Y (n, k)."""
     spectrum = Spectrum.of_factor(Factor.of(X, Y, weights), intercept=intercept, unit_columns=False)
     variance = np.average(
         (Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=0, weights=weights

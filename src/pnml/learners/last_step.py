@@ -97,7 +97,7 @@ class LastStep:
 
 
 def ridge_of(model: Any) -> float | None:
-    """The ℓ2 penalty 1/C of a logistic regression; None for other models and penalties."""
+    """The ℓ2 penalty 1/C of a last step that is a logistic regression; None for others."""
     if type(model) is not LogisticRegression or model.penalty not in ("deprecated", "l2", None):
         return None
     if model.penalty is None:
@@ -156,7 +156,7 @@ def unfrozen(estimator: Any) -> Any:
 
 
 def refuse_without_probabilities(estimator: Any) -> None:
-    """Raise if an estimator has no class probabilities."""
+    """Raise if the last step of an estimator has no class probabilities."""
     if not hasattr(estimator, "predict_proba"):
         raise InputError(
             f"estimator is a {type(unfrozen(estimator)).__name__} without predict_proba, but pNML "

@@ -30,7 +30,7 @@ _MOST_KEPT = 2**24  # leaves of training rows that are kept between two passes, 
 
 @dataclass(frozen=True)
 class CellRows:
-    """Rows as cells see them."""
+    """Rows for leaf cells: the leaf of each tree, columns and features."""
 
     leaf: IntArray  # (n, T)  leaf of each tree, counted over all trees
     columns: Columns
@@ -45,7 +45,7 @@ class CellRows:
 
 @dataclass(frozen=True)
 class LeafCells:
-    """A trust map: the cells of all trees, and the geometry of some or all of them."""
+    """Trust map of leaf cells: the cells of all trees, and the geometry of some or all."""
 
     leaves: ModelLeaves
     geometry: LeafGeometry  # of the trees `leaves.kept`
@@ -120,7 +120,7 @@ class LeafCells:
 def count_cells(
     leaves: ModelLeaves, encoder: ColumnEncoder, X: Any, weights: FloatArray
 ) -> tuple[LeafCells, FloatArray]:
-    """Cells of training rows, all of positive weight, and their left-out leverages (n,).
+    """Leaf cells of training rows of positive weight, and their left-out leverages (n,).
 
     Two passes over parts of the rows; the leaves of a long table are read again in the second.
     """

@@ -34,7 +34,7 @@ _MOST_ROWS = 10_000
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """Rows as the model takes them, encoded, and as features (n, d)."""
+    """Rows with the features of a model without trees: as they came, encoded, and (n, d)."""
 
     X: Any
     encoded: Encoded
@@ -42,7 +42,7 @@ class FeatureRows:
 
 
 class Features(Protocol):
-    """Features of rows, and the leverage of the rows shared among the input columns."""
+    """Protocol of model features: values of rows, and leverage shared among input columns."""
 
     def values(self, X: Any, encoded: Encoded) -> FloatArray:
         """Features (n, d)."""
@@ -53,7 +53,7 @@ class Features(Protocol):
 
 @dataclass(frozen=True)
 class LinearColumns:
-    """The columns that the last step of a linear model sees."""
+    """Features of a linear model: the columns that its last step sees."""
 
     model: Any
     typical: tuple[Any, ...] | None  # cells of a training row; None: features are the columns
@@ -82,7 +82,7 @@ class LinearColumns:
 
 @dataclass(frozen=True)
 class EncodedFourier:
-    """Encoded columns and Fourier features of them."""
+    """Features of any other model: encoded columns and Fourier features of them."""
 
     fourier: FourierFeatures
     groups: tuple[tuple[int, ...], ...]  # encoded features of each column
@@ -107,7 +107,7 @@ class EncodedFourier:
 
 @dataclass(frozen=True)
 class ModelFeatures:
-    """A trust map: features that predictions are linear in, and their geometry."""
+    """Trust map of model features: what predictions are linear in, and its geometry."""
 
     features: Features
     geometry: FeatureGeometry
@@ -141,7 +141,7 @@ class ModelFeatures:
 def count_features(
     model: Any, encoder: ColumnEncoder, X: Any, Y: FloatArray, weights: FloatArray
 ) -> tuple[ModelFeatures, FloatArray]:
-    """Features of training rows of positive weight, and their left-out leverages (n,).
+    """Model features of training rows of positive weight, and left-out leverages (n,).
 
     Y (n, k) are the targets: numbers, or an indicator of each class.
     """
@@ -171,7 +171,7 @@ def count_features(
 
 
 def numbers_at_last_step(model: Any, X: Any) -> FloatArray:
-    """Finite numbers (n, d) that the last step of a fitted model sees."""
+    """Model features: the finite numbers (n, d) that the last step of a fitted model sees."""
     rows, last = at_last_step(model, X)
     dense = rows.toarray() if hasattr(rows, "toarray") else rows
     values: FloatArray = np.asarray(dense, dtype=np.float64)

@@ -24,7 +24,7 @@ _MOST_LEFT_OUT = 200
 
 @dataclass(frozen=True)
 class Training:
-    """Training rows at the last step of a fitted classifier."""
+    """Training rows for the one-step genie, at the last step of a fitted classifier."""
 
     classifier: Any  # the fitted classifier, or a Pipeline that ends in one
     geometry: FeatureGeometry
@@ -38,7 +38,7 @@ class Training:
 
 
 class LeftOutSample(NamedTuple):
-    """Leave-one-out results of the rows of `sampled_rows`."""
+    """Leave-one-out results of the one-step genie for sampled rows."""
 
     log_prob: FloatArray  # (k, C)
     regrets: FloatArray  # (k,)
@@ -47,7 +47,7 @@ class LeftOutSample(NamedTuple):
 
 @dataclass(frozen=True)
 class OnLastStep:
-    """A fitted classifier, and the geometry of its training rows as its last step sees them."""
+    """Base of genies on the last step of a classifier, such as the one-step genie."""
 
     classifier: Any  # fitted
     geometry: FeatureGeometry
@@ -133,7 +133,7 @@ class OneStep(OnLastStep):
 
 
 def sampled_rows(weights: FloatArray) -> npt.NDArray[np.int64]:
-    """Indices (k,) of at most 200 rows of positive weight, always the same ones."""
+    """Sampled rows for the one-step genie: at most 200 indices (k,), always the same ones."""
     rows = np.flatnonzero(weights > 0).astype(np.int64)
     if len(rows) <= _MOST_LEFT_OUT:
         return rows

@@ -17,7 +17,7 @@ _MOST_DOUBT = 100.0
 
 @dataclass(frozen=True)
 class WrongProbability:
-    """σ(offset + slope · logit(1 − largest probability)), by Platt's method. Eq. (T23)."""
+    """Probability of being wrong, from the largest probability by Platt's method. Eq. (T23)."""
 
     offset: float
     slope: float  # > 0, so that rows keep the order of their largest probabilities

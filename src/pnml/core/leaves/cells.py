@@ -26,7 +26,7 @@ _BLOCK_NUMBERS = 2**21
 
 @dataclass(frozen=True)
 class Columns:
-    """Cells of a table: numbers with NaN for gaps, and words as codes.
+    """Columns of rows that are compared with the cells of leaves: numbers, and words as codes.
 
     A code is the place of the word among all words of all columns; −1 is a word unseen
     in training. A gap in a column of words is a word of its own.
@@ -128,7 +128,7 @@ class Cells:
 
 @cache
 def compiled() -> ModuleType | None:
-    """The loops compiled by numba where it is installed; they give the same numbers."""
+    """The module of compiled loops over cells where numba is installed; None where it is not."""
     if find_spec("numba") is None:
         return None
     return import_module("pnml.core.leaves.compiled")

@@ -18,7 +18,7 @@ from pnml.core.softmax_leave_one_out import LabelsLeftOut
 
 @dataclass(frozen=True)
 class ClassLeaves:
-    """Rows of each class in every node, and the prior on even leaves. Eq. (T4)."""
+    """Counts of classes in every node of the trees, and the prior on even leaves. Eq. (T4)."""
 
     counts: Annotated[FloatArray, "m c"]
     prior: float
@@ -92,7 +92,7 @@ def leave_labels_out(
     labels: npt.NDArray[np.intp],
     weights: FloatArray,
 ) -> LabelsLeftOut:
-    """Leave-one-out of all training rows, in blocks of bounded size. Eq. (T8)."""
+    """Leave-one-out of the classes in leaves, in blocks of training rows. Eq. (T8)."""
     parts = [
         leaves.left_out(partition.leaves(X[part]), labels[part], weights[part])
         for part in partition.blocks(len(X), leaves.classes)

@@ -11,7 +11,7 @@ from pnml.core.leaves.cells import BoolArray, Cells, Columns, IntArray
 
 @compiled
 def add_pairs(products: FloatArray, ends: IntArray, local: IntArray, w: FloatArray) -> None:
-    """Add the weight of rows that share two leaves; local (T, n) counts leaves within trees.
+    """Compiled loop: add the weight of rows that share two leaves; local is (T, n).
 
     The block of two trees is added up in a small array of its own, which stays in cache.
     """
@@ -48,7 +48,7 @@ def _block(inverse: FloatArray, ends: IntArray, s: int, t: int) -> FloatArray:
 def add_inner(
     total: FloatArray, inverse: FloatArray, ends: IntArray, local: IntArray, inside: FloatArray
 ) -> None:
-    """Add the quadratic form of filled cells to total (n,); local and inside are (T, n)."""
+    """Compiled loop: add the form of filled cells to total (n,); local and inside are (T, n)."""
     trees, n = local.shape
     row = np.empty(n)
     for s in range(trees):
@@ -67,7 +67,7 @@ def add_inner(
 def add_forms(
     total: FloatArray, inverse: FloatArray, ends: IntArray, local: IntArray, inside: FloatArray
 ) -> None:
-    """Add the leaves' quadratic forms to total (3, n); local and inside are (T, n)."""
+    """Compiled loop: add all forms of leaves to total (3, n); local and inside are (T, n)."""
     trees, n = local.shape
     row = np.empty((2, n))
     for s in range(trees):
@@ -144,12 +144,12 @@ def _empty(
 
 
 def count_numbers(cells: Cells, leaf: IntArray, numbers: FloatArray) -> None:
-    """Add the numbers of rows in leaves (n, T) to cells, in place."""
+    """Compiled loop: add the numbers of rows in leaves (n, T) to cells, in place."""
     _extremes(leaf, numbers, cells.lowest, cells.highest, cells.gaps)
 
 
 def empty(cells: Cells, leaf: IntArray, columns: Columns, most: int) -> BoolArray:
-    """Whether the row is outside the cell of each tree: (n, T)."""
+    """Compiled loop: whether the row is outside the cell of each tree, (n, T)."""
     low = np.ascontiguousarray(cells.lowest[:, most])
     high = np.ascontiguousarray(cells.highest[:, most])
     rows = columns.numbers, columns.words

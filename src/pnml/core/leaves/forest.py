@@ -12,7 +12,7 @@ from pnml.core.leaves.partition import IntArray, Partition
 
 
 class Leaves(Protocol):
-    """Statistics of the training rows in the leaves of trees."""
+    """Protocol of what a forest keeps of training rows in its leaves."""
 
     @property
     def weight(self) -> FloatArray:
@@ -23,13 +23,13 @@ class Leaves(Protocol):
 
 
 def leverage(partition: Partition, leaves: Leaves, X: FloatArray) -> FloatArray:
-    """K − 1 of rows, in blocks of bounded size."""
+    """Leverage K − 1 of rows in a forest, in blocks of bounded size."""
     parts = partition.blocks(len(X))
     return np.concatenate([leaves.leverage(partition.leaves(X[part])) for part in parts])
 
 
 def explain(partition: Partition, leaves: Leaves, X: FloatArray) -> FloatArray:
-    """Share of each feature (n, d) in the leverage of rows. Eq. (T10).
+    """Share of each feature (n, d) in the leverage of rows in a forest. Eq. (T10).
 
     Every split on the path to a leaf leaves fewer rows, and so raises the leverage; this rise is
     attributed to its feature. The rows sum to the leverage less that of a tree without splits.

@@ -16,7 +16,7 @@ from pnml.core.leaves.leaf_leverage import LeafGeometry
 
 @dataclass(frozen=True)
 class LeafAttribution:
-    """The leverage of rows shared among the columns of their table. Eq. (T19).
+    """Attribution of the leverage in leaves and cells to the columns of a table. Eq. (T19).
 
     A column of the table may be several features of the linear part (one for each word), so the
     features come in groups, one for each column.

@@ -19,7 +19,7 @@ CHUNK = 4096
 
 @dataclass(frozen=True)
 class LeafGram:
-    """Weighted first and second moments of rows u = [one-hot leaves, columns]. Eq. (T14).
+    """Gram of leaves: moments of rows u = [one-hot leaves, columns]. They add. Eq. (T14).
 
     The leaves of tree t are ``ends[t]`` to ``ends[t + 1]``; the columns follow the last leaf.
     """
@@ -57,12 +57,12 @@ class LeafGram:
 
 
 def chunks(n: int, size: int = CHUNK) -> Iterator[slice]:
-    """Slices of at most `size` rows."""
+    """Slices of at most `size` rows, for a pass over the Gram of leaves."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def one_hot(leaf: IntArray, leaves: int) -> sparse.csr_array:
-    """Rows (n, D) with a one for the leaf of each tree."""
+    """One-hot leaves: rows (n, D) with a one for the leaf of each tree."""
     n, trees = leaf.shape
     starts = np.arange(0, n * trees + 1, trees)
     return sparse.csr_array((np.ones(n * trees), leaf.ravel(), starts), shape=(n, leaves))

@@ -18,7 +18,7 @@ _SIDE = 256  # rows of the blocks in which a triangle is mirrored
 
 @dataclass(frozen=True)
 class LeafGeometry:
-    """Inverse of the centred, penalised moments of the training rows. Eq. (T15).
+    """Geometry that gives leverages in leaves: the inverse of penalised moments. Eq. (T15).
 
     Leaf indicators are divided by √T, so that the leaves of a row have norm 1 in all. The penalty
     is `alpha` on the leaves and 1 on the columns; the intercept has none.

@@ -18,7 +18,7 @@ _PSEUDO_ROWS = 5.0
 
 @dataclass(frozen=True)
 class LocalNoise:
-    """Sums of absolute errors of training rows in each of D leaves. They add. Eq. (T18)."""
+    """Local noise: absolute errors of training rows summed in each of D leaves. Eq. (T18)."""
 
     errors: FloatArray  # (D,)  weighted sums of |error|
     weight: FloatArray  # (D,)

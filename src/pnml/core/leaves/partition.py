@@ -21,7 +21,7 @@ _BLOCK_NUMBERS = 2**16
 
 @dataclass(frozen=True)
 class Partition:
-    """T trees with m nodes in all; every node comes after the one above it.
+    """Partition by T trees with m nodes in all; every node comes after the one above it.
 
     A row goes left where its value, in float32 as trees are grown, does not pass the threshold.
 

@@ -14,7 +14,7 @@ from pnml.core.geometry import attribution
 
 
 def class_scores(counts: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Probability that each label's genie gives it, times its luck. Eqs. (T1) and (T4).
+    """Regret in a leaf: what each label's genie gives it, times its luck. Eqs. (T1) and (T4).
 
     `counts` are (…, C) rows of each class in a leaf; without a prior the genie's luck is 1.
 
@@ -29,7 +29,7 @@ def class_scores(counts: FloatArray, prior: float = 0.0) -> FloatArray:
 
 
 def class_leverage(counts: FloatArray, prior: float = 0.0) -> FloatArray:
-    """K − 1 of a leaf with counts (…, C): 0 to C − 1, the sum of its scores less one.
+    """Regret in a leaf with counts (…, C): K − 1, the sum of its scores less one.
 
     Without a prior (C − 1)/(n + 1), exactly that for every split of n among the classes.
     Eqs. (T2) and (T4).
@@ -55,7 +55,7 @@ def _log_luck(N: FloatArray, prior: float) -> FloatArray:
 
 
 def moved(weight: FloatArray) -> FloatArray:
-    """Share 1/(n + 1) by which the mean of a leaf moves towards an added label. Eq. (T6).
+    """Regret in a leaf: share 1/(n + 1) its mean moves to an added label. Eq. (T6).
 
     >>> moved(np.array([0.0, 4.0]))
     array([1. , 0.2])
@@ -64,7 +64,7 @@ def moved(weight: FloatArray) -> FloatArray:
 
 
 def value_leverage(weight: FloatArray) -> FloatArray:
-    """K − 1 of rows whose leaves in the T trees have weights (n, T). Eq. (T7).
+    """Regret in leaves of weights (n, T), one for each tree: K − 1 of rows. Eq. (T7).
 
     1/n for a single tree; infinite where all leaves are empty.
 
@@ -78,7 +78,7 @@ def value_leverage(weight: FloatArray) -> FloatArray:
 
 
 def explain(falls: FloatArray, leverage: FloatArray, at_root: float) -> FloatArray:
-    """Leverage (n,) above that of the root, shared among features by their falls (n, d). Eq. (T10).
+    """Regret in leaves above that of the root, shared among features by falls (n, d). Eq. (T10).
 
     All terms are ≥ 0. Where the leverage is infinite, so are the features that led there.
     """

@@ -17,7 +17,7 @@ from pnml.core.leaves.regret import moved, value_leverage
 
 @dataclass(frozen=True)
 class ValueFolds:
-    """Leave-one-out of training rows. All arrays are (n,). Eq. (T9)."""
+    """Leave-one-out results of the values in leaves. All arrays are (n,). Eq. (T9)."""
 
     residual: FloatArray  # y − prediction without the row
     genie_residual: FloatArray  # residual of the genie, refitted with the row and its label
@@ -43,7 +43,7 @@ class ValueFolds:
 
 @dataclass(frozen=True)
 class ValueLeaves:
-    """Rows in every node and the mean of their targets."""
+    """Values in leaves: rows in every node, and the mean of their targets."""
 
     weight: Annotated[FloatArray, "m"]
     mean: Annotated[FloatArray, "m"]  # that of all rows where a node is empty
@@ -95,7 +95,7 @@ class ValueLeaves:
 def leave_values_out(
     leaves: ValueLeaves, partition: Partition, X: FloatArray, y: FloatArray, weights: FloatArray
 ) -> ValueFolds:
-    """Leave-one-out of all training rows, in blocks of bounded size. Eq. (T9)."""
+    """Leave-one-out of the values in leaves, in blocks of training rows. Eq. (T9)."""
     parts = [
         leaves.folds(partition.leaves(X[part]), y[part], weights[part])
         for part in partition.blocks(len(X))

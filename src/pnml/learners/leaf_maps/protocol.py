@@ -9,7 +9,7 @@ from pnml.learners.leaf_maps.branches import Branches
 
 
 class LeafMap(Protocol):
-    """T fitted trees with D leaves in all. The model says how many; rows do not matter."""
+    """Protocol of a leaf map: T fitted trees with D leaves in all, whatever the rows."""
 
     @property
     def ends(self) -> IntArray:
