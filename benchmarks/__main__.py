@@ -10,6 +10,7 @@ from pathlib import Path
 SUITES = (
     "linear",
     "tables",
+    "trusted",
     "ood",
     "refit",
     "active",
