@@ -23,21 +23,21 @@ OUTPUT = "_sklearn_output_config"  # what scikit-learn's set_output keeps, fitte
 
 
 def no_check(values: Mapping[str, Any]) -> None:
-    """Accept all values: kinds and sizes have been compared already."""
+    """The check of a codec that accepts all values, compared already."""
 
 
 def no_objection(model: Any) -> None:
-    """Accept an object as it is."""
+    """The check of a codec that accepts an object as it is."""
 
 
 def as_stored(made: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Attributes of an object whose fitted state is stored under their own names."""
+    """The conversion of a codec whose state has the names of the attributes."""
     return state
 
 
 @dataclass(frozen=True)
 class Codec:
-    """One class that a model file may hold, field by field."""
+    """Codec: one class that a model file may hold, field by field."""
 
     cls: type
     params: Mapping[str, Spec]  # arguments of the constructor

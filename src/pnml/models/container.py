@@ -32,7 +32,7 @@ _DAMAGED = "so it was cut short or changed after it was written; copy or save it
 
 
 def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> list[memoryview]:
-    """The bytes of a file, in pieces; the checksum fills the gap between two of them."""
+    """Pack a container: the bytes of a file, in pieces, with a checksum between two of them."""
     mark = secrets.token_hex(_DIGITS // 2)  # found again in the header, then overwritten
     document = described | {"format": FORMAT, "pnml": __version__, "sha256": mark}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -48,7 +48,7 @@ def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> lis
 
 
 def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Document and arrays of a file; raises where the checksum is wrong."""
+    """Unpack a container: document and arrays of a file; raises on a wrong checksum."""
     _library()
     if not stat.S_ISREG(path.stat().st_mode):
         raise InputError(

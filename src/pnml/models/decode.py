@@ -20,7 +20,7 @@ from pnml.models.wrapped import Fingerprint
 
 
 def decode(described: Mapping[str, Any], tensors: Tensors, given: Any = None) -> Any:
-    """The model; raises InputError where the description is wrong in any way.
+    """Decode a description: the model; raises InputError where it is wrong in any way.
 
     `given` is the fitted model of which the file holds a fingerprint only.
     """
@@ -209,7 +209,7 @@ def _shown(content: Any) -> str:
 
 
 def needs_model(described: Mapping[str, Any]) -> bool:
-    """Whether a fitted model must be given, of which there is a fingerprint only."""
+    """Whether decoding needs a fitted model, of which there is a fingerprint only."""
     objects = described.get("objects")
     items = objects if type(objects) is list else []
     name = CODEC_OF[Fingerprint].name

@@ -44,12 +44,12 @@ _MOST_CHARACTERS = 2**24
 
 
 def fits_texts(width: int, count: int) -> bool:
-    """Whether an array of `count` texts, each `width` characters wide, is small enough to make."""
+    """Whether an array of `count` texts, `width` characters wide, is small enough to encode."""
     return width * count <= _MOST_CHARACTERS
 
 
 def is_fitted(model: Any) -> bool:
-    """Whether the model is fitted; table models always are."""
+    """Whether the model to encode is fitted; table models always are."""
     codec = CODEC_OF[type(model)]
     if codec.fitted is not None:
         return codec.fitted(model)
@@ -57,7 +57,7 @@ def is_fitted(model: Any) -> bool:
 
 
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
-    """Description and arrays of a fitted model; objects shared in memory are stored once."""
+    """Encode a fitted model: description and arrays; shared objects are stored once."""
     add_registered()
     if type(model) not in MODEL_CLASSES:
         _refuse_namesake(model)

@@ -24,7 +24,7 @@ def field_hints(source: Callable[..., Any]) -> dict[str, Any]:
 
 
 def spec_of(hint: Any) -> Spec:
-    """The values that a field with this type hint takes in a file.
+    """Spec of a field by its type hint: the values that it takes in a file.
 
     >>> from pnml.core.arrays import FloatArray
     >>> spec_of(Annotated[FloatArray, "d k"] | None).text
@@ -48,7 +48,7 @@ def spec_of(hint: Any) -> Spec:
 
 
 def sums_of(hints: dict[str, Any]) -> Sums:
-    """Sizes of the parts that are sums of sizes of the whole, as in ``"w=d+k+1"``."""
+    """Sizes in the hints of fields that are sums of other sizes, as in ``"w=d+k+1"``."""
     notes = [get_args(hint)[1] for hint in hints.values() if get_origin(hint) is Annotated]
     return tuple(tuple(note.split("=")) for note in notes if "=" in note)
 

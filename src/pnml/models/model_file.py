@@ -93,7 +93,7 @@ def load(path: str | os.PathLike[str], *, model: Any = None, layer: Any = None) 
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
-    """The contents of a file with a correct checksum; no model is made yet."""
+    """Read a model file with a correct checksum; no model is made yet."""
     path = check_path(path)
     try:
         document, tensors = unpack(path)
@@ -107,7 +107,7 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """The contents of a model file: its document and its arrays."""
+    """A model file that was read: its document and its arrays."""
 
     path: Path
     document: dict[str, Any]

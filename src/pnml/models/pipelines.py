@@ -40,7 +40,7 @@ _NONE, _TEXT, _BOOL = OneOf((NoneType,)), OneOf((str,)), OneOf((bool,))
 
 
 class Step(Sizeless):
-    """A transformer that a file may hold, or a word that stands for one."""
+    """Spec of a Pipeline's step: a transformer, or a word that stands for one."""
 
     @property
     def text(self) -> str:
@@ -53,7 +53,7 @@ class Step(Sizeless):
 
 
 class LastStep(Sizeless):
-    """A step, or an estimator."""
+    """Spec of a Pipeline's last step: a transformer or an estimator."""
 
     @property
     def text(self) -> str:

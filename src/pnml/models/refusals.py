@@ -6,7 +6,7 @@ from pnml.errors import InputError
 
 
 class UnmetNeedError(InputError):
-    """A file is as it was written, but needs a library or a model that is not there."""
+    """Refusal of a sound file that needs a library or a model that is not there."""
 
 
 class LeftOutModelWarning(UserWarning):

@@ -47,7 +47,7 @@ CODECS: dict[str, Codec] = {
 
 
 def refuse_without_pyarrow(described: Mapping[str, Any]) -> None:
-    """Raise where the model is one of a table and pyarrow is not installed."""
+    """Refuse a registered table model where pyarrow is not installed."""
     objects = described.get("objects")
     for item in objects if isinstance(objects, list) else ():
         name = item.get("class") if isinstance(item, dict) else None

@@ -25,7 +25,7 @@ _DTYPE_WORDS = {"f": "", "i": "; whole numbers", "u": "; bytes", "b": "; true or
 
 
 class Spec(Protocol):
-    """The values that one field takes, and what they say about sizes."""
+    """Spec: schema of one field, the values it takes and what they say about sizes."""
 
     @property
     def text(self) -> str:
@@ -39,7 +39,7 @@ class Spec(Protocol):
 
 
 class Sizeless:
-    """A field that says nothing about sizes."""
+    """Spec, base: a field that says nothing about sizes."""
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
         """No sizes."""
@@ -48,7 +48,7 @@ class Sizeless:
 
 @dataclass(frozen=True)
 class Array:
-    """An array whose axes are named by letters or sums of them."""
+    """Spec: an array whose axes are named by letters or sums of them."""
 
     axes: tuple[str, ...]
     dtype: type[np.generic]
@@ -85,7 +85,7 @@ class _TextVector:
 
 
 class Names(_TextVector):
-    """Names of columns, as scikit-learn keeps them: an array of Python strings."""
+    """Spec: names of columns as scikit-learn keeps them, an array of Python strings."""
 
     def accepts(self, value: Any) -> bool:
         """Whether it is a vector of strings with dtype object."""
@@ -94,7 +94,7 @@ class Names(_TextVector):
 
 
 class Texts(_TextVector):
-    """Labels that are text: an array with one of numpy's string dtypes."""
+    """Spec: labels that are text, an array with one of numpy's string dtypes."""
 
     def accepts(self, value: Any) -> bool:
         """Whether it is a vector with a string dtype."""
@@ -102,7 +102,7 @@ class Texts(_TextVector):
 
 
 class Cells(_TextVector):
-    """Words with gaps, as scikit-learn's encoders keep them: an array of objects."""
+    """Spec: words with gaps as scikit-learn's encoders keep them, an array of objects."""
 
     def accepts(self, value: Any) -> bool:
         """Whether it is a vector of strings and gaps with dtype object."""
@@ -111,7 +111,7 @@ class Cells(_TextVector):
 
 @dataclass(frozen=True)
 class Count:
-    """A whole number that is the length of an axis."""
+    """Spec: a whole number that is the length of an axis."""
 
     axis: str
 
@@ -131,7 +131,7 @@ class Count:
 
 @dataclass(frozen=True)
 class OneOf(Sizeless):
-    """An object of one of these classes, subclasses not included."""
+    """Spec: an object of one of these classes, subclasses not included."""
 
     classes: tuple[type, ...]
 
@@ -148,7 +148,7 @@ class OneOf(Sizeless):
 
 @dataclass(frozen=True)
 class Same(Sizeless):
-    """One of these very objects."""
+    """Spec: one of these very objects."""
 
     objects: tuple[Any, ...]
 
@@ -163,7 +163,7 @@ class Same(Sizeless):
 
 
 class Fitted(Sizeless):
-    """A fitted estimator."""
+    """Spec: a fitted estimator."""
 
     @property
     def text(self) -> str:
@@ -177,7 +177,7 @@ class Fitted(Sizeless):
 
 @dataclass(frozen=True)
 class ManyOf(Sizeless):
-    """A list, a tuple, or a dict by name, of values that all have one spec."""
+    """Spec: a list, tuple or dict by name of values that all have one spec."""
 
     container: type[list[Any]] | type[tuple[Any, ...]] | type[dict[str, Any]]
     item: Spec
@@ -197,7 +197,7 @@ class ManyOf(Sizeless):
 
 @dataclass(frozen=True)
 class Row(Sizeless):
-    """A tuple with one spec for each place."""
+    """Spec: a tuple with one spec for each place."""
 
     places: tuple[Spec, ...]
 
@@ -215,7 +215,7 @@ class Row(Sizeless):
 
 @dataclass(frozen=True)
 class Either:
-    """A value that one of several specs takes."""
+    """Spec: a value that one of several specs takes."""
 
     kinds: tuple[Spec, ...]
 
@@ -234,7 +234,7 @@ class Either:
 
 
 class Anything(Sizeless):
-    """Whatever a file can hold: an argument of a constructor, which the estimator checks."""
+    """Spec: whatever a file can hold, an argument that the estimator checks itself."""
 
     @property
     def text(self) -> str:
@@ -247,7 +247,7 @@ class Anything(Sizeless):
 
 
 def is_words(array: Any) -> bool:
-    """Whether an array is a vector of strings and gaps, None or NaN, not all of them gaps."""
+    """Whether an array fits the schema of words with gaps: strings, None or NaN."""
     if array.dtype != object or array.ndim != 1:
         return False
     gaps = [x is None or (isinstance(x, float) and x != x) for x in array]

@@ -20,7 +20,7 @@ SKIPPED = ("passthrough", "drop")  # words in the place of a step
 
 
 def is_fitted_step(step: Any) -> bool:
-    """Whether a step or an estimator has been fitted; words never are."""
+    """Whether a step has been fitted and so has a width; words never have."""
     return not isinstance(step, str) and looks_fitted(step)
 
 

@@ -25,7 +25,7 @@ Restore = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Plain(Sizeless):
-    """Numbers, texts, arrays, and lists, tuples and dicts of them."""
+    """Spec of a step's parameters: numbers, texts, arrays, lists, tuples and dicts of them."""
 
     @property
     def text(self) -> str:
@@ -42,7 +42,7 @@ class Plain(Sizeless):
 
 
 class Dtypes(Plain):
-    """Dtypes, by name or themselves, and lists of them."""
+    """Spec of a step's parameters: dtypes, and lists of them."""
 
     @property
     def text(self) -> str:
@@ -61,7 +61,7 @@ def plain_params(cls: type) -> dict[str, Spec]:
 
 
 class Jobs(Sizeless):
-    """How many processes transform columns at once."""
+    """Spec of a step's parameter: how many processes transform columns at once."""
 
     @property
     def text(self) -> str:
@@ -74,7 +74,7 @@ class Jobs(Sizeless):
 
 
 class OutputContainer(Sizeless):
-    """What ``set_output`` has asked for."""
+    """Spec of a step's state: what ``set_output`` has asked for."""
 
     @property
     def text(self) -> str:
@@ -148,12 +148,12 @@ def transformer(
 
 
 def checked_params(made: Any) -> None:
-    """Raise where scikit-learn would refuse a parameter in ``fit``."""
+    """Raise where scikit-learn would refuse a parameter of a step in ``fit``."""
     made._validate_params()
 
 
 def refuse_infinite(values: Mapping[str, Any], *names: str, gaps: bool = False) -> None:
-    """Raise where an array holds infinite numbers, or NaN where it may have no gaps."""
+    """Raise where an array of a step holds infinite numbers, or NaN without leave."""
     for name in names:
         array = values.get(name)
         if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
@@ -163,7 +163,7 @@ def refuse_infinite(values: Mapping[str, Any], *names: str, gaps: bool = False) 
 
 
 def refuse_zero(values: Mapping[str, Any], name: str) -> None:
-    """Raise where an array of scales holds 0 or less."""
+    """Raise where the scales of a step hold 0 or less."""
     array = values.get(name)
     if isinstance(array, np.ndarray) and np.any(array <= 0):
         raise InputError(f"{name} of a step holds scales that are not above 0")

@@ -34,14 +34,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CheckedModel:
-    """What the bytes say of the model."""
+    """What the bytes of a CatBoost model say of it."""
 
     features: int
     classes: int  # 0 of a regressor
 
 
 def check_bytes(data: bytes) -> CheckedModel:
-    """Features and classes of a model, given its bytes; raises where the bytes are wrong."""
+    """Features and classes of a CatBoost model by its bytes; raises where they are wrong."""
     if data[:4] != _MAGIC or len(data) < 8:
         raise InputError(BROKEN)
     size = int.from_bytes(data[4:8], "little")

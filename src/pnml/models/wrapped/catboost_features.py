@@ -22,7 +22,7 @@ Base = tuple[int, tuple[int, ...], tuple[bytes, ...], tuple[bytes, ...]]
 
 @dataclass(frozen=True)
 class Features:
-    """What the trees can split on."""
+    """Features that CatBoost's trees can split on."""
 
     count: int
     bins: npt.NDArray[Any]  # packed form of every split there can be
@@ -33,7 +33,7 @@ class Features:
 
 
 def read_features(trees: FlatTable) -> Features:
-    """The features; raises where they are not numbered, or are texts or embeddings."""
+    """CatBoost's features; raises where they are not numbered, or texts or embeddings."""
     if any(len(trees.array(field, "<u4")) for field in (12, 13, 18)):
         raise InputError("a model file holds no CatBoost model of texts or embeddings")
     floats, sorts = trees.tables(5), trees.tables(4)
@@ -60,7 +60,7 @@ def read_features(trees: FlatTable) -> Features:
 
 
 def read_base(table: FlatTable, features: Features) -> Base:
-    """Kind and combined features of a table of categories; raises where they do not exist."""
+    """Kind and features of a CatBoost table of categories; raises where they do not exist."""
     combined, kind = table.table(0), table.number(1, "i1")
     sorts, floats = combined.array(0, "<i4"), combined.array(1, _FLOAT_SPLIT)
     values = combined.array(2, _VALUE_SPLIT)

@@ -14,7 +14,7 @@ _BORDERS, _BUCKETS, _BINARY_MEAN, _FLOAT_MEAN = 0, 1, 2, 3
 
 
 def check_tables(data: bytes, features: Features) -> None:
-    """Raise where a table that the trees use is missing, or leads outside itself."""
+    """Raise where a table that CatBoost's trees use is missing, or leads outside itself."""
     known = set()
     count, at = (_size(data, 0), 4) if data else (0, 0)
     for _ in range(count):

@@ -100,7 +100,7 @@ def class_named(name: Any) -> type:
 
 
 def library(module: str) -> Any:
-    """The imported library; a missing one is named together with the extra that installs it."""
+    """The imported library of a class in a file; a missing one is named with its extra."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -113,5 +113,5 @@ def library(module: str) -> Any:
 
 
 def version_of(package: str) -> str:
-    """The version of a library, as it stands in files."""
+    """The version of the library of a class, as it stands in files."""
     return str(getattr(library(package), "__version__", "unknown"))

@@ -16,7 +16,7 @@ _TEXT = np.dtype(np.uint8)
 
 @dataclass(frozen=True)
 class FlatTable:
-    """One table: its fields are found by number, through the list of their places."""
+    """One flat table (flatbuffers): fields are found by number, through their places."""
 
     data: bytes
     at: int

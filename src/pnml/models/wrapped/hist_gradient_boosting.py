@@ -38,7 +38,7 @@ _FLAGS = ("missing_go_to_left", "is_leaf", "is_categorical")
 
 @dataclass(frozen=True)
 class HistNodes:
-    """All nodes of the trees; the children of a node are counted within its tree."""
+    """All nodes of HistGradientBoosting; children are counted within their tree."""
 
     ends: Annotated[IntArray, "e"]  # (T + 1,)
     value: Annotated[FloatArray, "m"]

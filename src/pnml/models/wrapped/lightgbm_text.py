@@ -62,7 +62,7 @@ Fields = dict[str, str]
 
 
 def check_text(text: str) -> tuple[int, int]:
-    """Features and outputs of a model, given its text; raises where the text is wrong."""
+    """Features and outputs of a LightGBM model by its text; raises where it is wrong."""
     if "\r" in text or "\0" in text:
         raise InputError(_BROKEN)
     head, blank, rest = text.partition("\n\n")

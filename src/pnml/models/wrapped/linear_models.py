@@ -56,7 +56,7 @@ LINEAR = (
 
 @dataclass(frozen=True)
 class StoredAttributes:
-    """A fitted model whose state is plain arrays, each under its own name."""
+    """A fitted linear or constant model: plain arrays, each under its own name."""
 
     estimator: Any  # not fitted
     attributes: Attributes

@@ -25,7 +25,7 @@ MEMBERS = (*_BAGGING, AdaBoostClassifier, AdaBoostRegressor)
 
 @dataclass(frozen=True)
 class StoredMembers:
-    """A fitted ensemble whose members are models of any kind that files hold."""
+    """Fitted bagging or AdaBoost, whose members are models of any kind that files hold."""
 
     estimator: Any  # not fitted
     attributes: Attributes

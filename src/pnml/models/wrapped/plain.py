@@ -102,7 +102,7 @@ def set_attributes(model: Any, attributes: Mapping[str, Any]) -> None:
 
 
 def check_columns(attributes: Mapping[str, Any], owner: str) -> int:
-    """Number of features of a fitted model; raises where the names are not those of the columns."""
+    """Number of features by plain attributes; raises where names are not those of columns."""
     features: Any = attributes.get("n_features_in_")
     names: Any = attributes.get("feature_names_in_")
     if type(features) is not int or features < 1:
@@ -115,5 +115,5 @@ def check_columns(attributes: Mapping[str, Any], owner: str) -> int:
 
 
 def said(error: Exception) -> str:
-    """The message of another library as a part of one sentence."""
+    """The plain message of another library as a part of one sentence."""
     return shorten(" ".join(str(error).split()).rstrip("."))

@@ -23,7 +23,7 @@ _POLARS = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String|Categorical
 
 @dataclass(frozen=True)
 class ProbeRows:
-    """Rows of an array or a data frame, column by column."""
+    """Probe rows of an array or a data frame, stored column by column."""
 
     kind: str  # "numpy", "pandas" or "polars"
     names: tuple[str, ...]  # of the columns; none in an array
@@ -32,7 +32,7 @@ class ProbeRows:
 
 
 def probe_of(rows: Any) -> ProbeRows | None:
-    """The first rows of a table; None where a file cannot hold them."""
+    """Probe rows: the first rows of a table; None where a file cannot hold them."""
     kind = type(rows).__module__.partition(".")[0]
     try:
         if kind == "pandas":
@@ -50,7 +50,7 @@ def probe_of(rows: Any) -> ProbeRows | None:
 
 
 def rows_again(held: ProbeRows) -> Any:
-    """The rows; raises InputError where the file describes none."""
+    """The probe rows again; raises InputError where the file describes none."""
     try:
         if held.kind == "numpy":
             return _numpy_rows(held)

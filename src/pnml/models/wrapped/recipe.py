@@ -13,7 +13,7 @@ from pnml.models.wrapped.stored import Attributes, stored
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make a model that is not fitted."""
+    """Recipe of a model that is not fitted: class, version and parameters."""
 
     name: str  # "module.Class", one of those in `classes`
     version: str  # of the library that wrote it
@@ -21,7 +21,7 @@ class Recipe:
 
 
 def store_unfitted(model: Any) -> Recipe:
-    """What a file holds of a model that is not fitted, or of one but for its fit."""
+    """The recipe that a file holds of a model without its fit."""
     name = name_of(type(model))
     if name is None or not hasattr(model, "get_params"):
         raise InputError(f"a model file holds no {shorten(type(model).__name__)}")

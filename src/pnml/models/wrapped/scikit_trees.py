@@ -45,7 +45,7 @@ _STARTS = (DummyClassifier, DummyRegressor)
 
 @dataclass(frozen=True)
 class StoredTree:
-    """One fitted tree."""
+    """One fitted tree of scikit-learn."""
 
     estimator: Any  # not fitted
     attributes: Attributes
@@ -54,7 +54,7 @@ class StoredTree:
 
 @dataclass(frozen=True)
 class StoredForest:
-    """A fitted forest, or the trees of gradient boosting: rounds after each other."""
+    """A fitted forest of scikit-learn, or gradient boosting, round after round."""
 
     estimator: Any  # not fitted
     attributes: Attributes
@@ -66,17 +66,17 @@ class StoredForest:
 
 
 def store_tree(model: Any) -> StoredTree:
-    """What a file holds of a fitted tree."""
+    """What a file holds of a fitted tree of scikit-learn."""
     return StoredTree(_copy(model), attributes_of(model), TreeNodes.of([model]))
 
 
 def store_forest(model: Any) -> StoredForest:
-    """What a file holds of a fitted forest."""
+    """What a file holds of a fitted forest of scikit-learn."""
     return _stored(model, list(model.estimators_), None)
 
 
 def store_boosting(model: Any) -> StoredForest:
-    """What a file holds of fitted gradient boosting; its start is a constant or zero."""
+    """What a file holds of scikit-learn's gradient boosting, from a constant start."""
     start = model.init_
     if type(start) not in _STARTS and start != "zero":
         raise InputError(

@@ -31,7 +31,7 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class TreeNodes:
-    """T trees with m nodes in all; the children of a node are counted within its tree."""
+    """Tree nodes of scikit-learn: T trees, m nodes; children are counted within trees."""
 
     ends: Annotated[IntArray, "e"]  # (T + 1,): the nodes of tree t are ends[t] to ends[t + 1]
     left: Annotated[IntArray, "m"]  # −1 at a leaf

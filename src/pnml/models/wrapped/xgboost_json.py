@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 
 def check_json(text: str) -> tuple[int, int]:
-    """Features and classes, 0 of a regressor, of a model; raises where its JSON is wrong."""
+    """Features and classes (0: regressor) of an XGBoost model; raises on wrong JSON."""
     document = _parsed(text)
     try:
         return _check(document)
