@@ -13,7 +13,8 @@ from pnml.core.leaves.cells import BoolArray, Cells, Columns, IntArray
 def add_pairs(products: FloatArray, ends: IntArray, local: IntArray, w: FloatArray) -> None:
     """Compiled loop: add the weight of rows that share two leaves; local is (T, n).
 
-    The block of two trees is added up in a small array of its own, which stays in cache.
+    The block of two trees is added up in a small array of its own, which stays in cache, and then
+    to the upper triangle of products.
     """
     trees, n = local.shape
     for s in range(trees):
@@ -27,9 +28,7 @@ def add_pairs(products: FloatArray, ends: IntArray, local: IntArray, w: FloatArr
                 block[of_t[i] * width + of_s[i]] += w[i]
             for b in range(height):
                 for a in range(width):
-                    added = products[ends[t] + b, ends[s] + a] + block[b * width + a]
-                    products[ends[t] + b, ends[s] + a] = added
-                    products[ends[s] + a, ends[t] + b] = added
+                    products[ends[t] + b, ends[s] + a] += block[b * width + a]
 
 
 @compiled

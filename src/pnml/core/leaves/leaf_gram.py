@@ -15,6 +15,7 @@ from pnml.core.leaves.cells import IntArray, compiled
 
 # Rows of a chunk: enough to pay for a pass over all pairs of trees, few enough to stay in cache.
 CHUNK = 4096
+_SIDE = 256  # rows of the blocks in which a triangle is mirrored
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class LeafGram:
             products[:D, D:] += one_hot(leaf[rows], D).T @ weighted
             products[D:, D:] += Z[rows].T @ weighted
             sums[D:] += weighted.sum(axis=0)
-        products[D:, :D] = products[:D, D:].T
+        mirror(products)
         sums[:D] = np.diagonal(products)[:D]
         return cls(ends, float(w.sum()), sums, products)
 
@@ -54,6 +55,22 @@ class LeafGram:
             self.sums + other.sums,
             self.products + other.products,
         )
+
+
+def mirror(A: FloatArray) -> None:
+    """Write the upper triangle of a Gram, or of its inverse, into the lower one, in place.
+
+    >>> A = np.array([[1.0, 2.0], [0.0, 3.0]])
+    >>> mirror(A)
+    >>> A
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    for start in range(0, len(A), _SIDE):
+        end = start + _SIDE
+        square = A[start:end, start:end]
+        square[:] = np.triu(square) + np.triu(square, 1).T
+        A[end:, start:end] = A[start:end, end:].T
 
 
 def chunks(n: int, size: int = CHUNK) -> Iterator[slice]:
@@ -74,7 +91,7 @@ def within_trees(leaf: IntArray, ends: IntArray) -> npt.NDArray[np.int32]:
 
 
 def _add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArray) -> None:
-    """Add the weight of rows that share two leaves, block by block of a pair of trees."""
+    """Add the weight of rows that share two leaves to the upper triangle, tree by tree."""
     local = within_trees(leaf, ends)
     fast = compiled()
     if fast is not None:
@@ -89,5 +106,3 @@ def _add_pairs(products: FloatArray, ends: IntArray, leaf: IntArray, w: FloatArr
             pair = local[t].astype(np.int64) * width + local[s]
             block = np.bincount(pair, weights=w, minlength=height * width).reshape(height, width)
             products[columns, rows] += block
-            if t < s:
-                products[rows, columns] += block.T

@@ -10,10 +10,8 @@ from scipy.linalg import lapack
 
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.cells import BoolArray, IntArray, compiled
-from pnml.core.leaves.leaf_gram import LeafGram, chunks, one_hot, within_trees
+from pnml.core.leaves.leaf_gram import LeafGram, chunks, mirror, one_hot, within_trees
 from pnml.errors import InputError
-
-_SIDE = 256  # rows of the blocks in which a triangle is mirrored
 
 
 @dataclass(frozen=True)
@@ -175,10 +173,6 @@ def _inverse(A: FloatArray) -> FloatArray:
             "The penalised moments of the leaves are not positive definite; pass a larger alpha."
         )
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    for start in range(0, len(inverse), _SIDE):  # the upper triangle, block by block
-        end = start + _SIDE
-        square = inverse[start:end, start:end]
-        square[:] = np.tril(square) + np.tril(square, -1).T
-        inverse[start:end, end:] = inverse[end:, start:end].T
+    mirror(inverse.T)  # of which the lower triangle is known
     filled: FloatArray = inverse
     return filled
