@@ -27,6 +27,13 @@ def test_the_table_is_the_one_printed(names):
         assert names["table"][name] == pytest.approx(values, abs=0.0151), name
 
 
+def test_leaves_and_columns_find_a_wrong_unit_that_counts_do_not(names):
+    # percent as printed, of 285 rows
+    assert names["leaves"]["forest"] == pytest.approx((0.99, 0.00), abs=0.006)
+    assert names["leaves"]["boosting"] == pytest.approx((0.98, 0.17), abs=0.006)
+    assert names["columns"] == 0
+
+
 def test_left_out_rows_say_what_to_expect_of_new_ones(names):
     assert names["loo"].log_loss == pytest.approx(0.12, abs=0.01)
     assert log_loss(names["y_test"], names["dist"].prob) == pytest.approx(0.14, abs=0.01)

@@ -32,15 +32,62 @@ def test_a_network_is_honest_on_rows_it_has_not_seen_and_only_there(ran):
     assert interval_coverage(truth, fooled) < 0.7
 
 
-def test_a_wrong_unit_is_found_and_named_by_a_boosted_model(ran):
+def test_rows_that_training_never_had_are_found_and_named_by_boosted_models(ran):
+    for package in ("lightgbm", "xgboost", "catboost", "pandas"):
+        pytest.importorskip(package)
     names = ran("how-to/boosted-models.md")
-    scored = names["scored"]
-    assert not scored.loc[350, "trusted"]
-    assert scored.loc[350, "because"].startswith("bp ")
-    assert "is outside" in scored.loc[350, "because"]
-    assert names["share"] > 0.95
-    model, new = names["model"], names["new"]
-    assert (scored["prediction"] == model.estimator_.predict(new)).all()
+    model, table, scored = names["model"], names["table"], names["scored"]
+    verdict = [True, False, False, False]
+    assert scored["trusted"].tolist() == verdict
+    assert [v.tolist() for v in names["verdicts"].values()] == [verdict, verdict]
+    assert (scored["prediction"] == model.estimator_.predict(names["new"])).all()
+    for row, column in ((501, "size"), (502, "town 'Mainz'"), (503, "size missing")):
+        assert scored.loc[row, "because"].startswith(column)
+        assert "is outside" in scored.loc[row, "because"]
+    # a hundred rows, of which one in a hundred is refused: four standard deviations
+    assert model.trusted(table[500:]).mean() > 0.95
+    assert model.regret(table[500:]).mean() == pytest.approx(0.6, abs=0.05)
+    inside = names["routed"].estimator_
+    weighed = inside.fit(table[["size", "age"]], names["rent"], sample_weight=names["weight"])
+    new = table[["size", "age"]]
+    assert (weighed.predict(new) == names["routed"].predict(new)).all()
+
+
+def test_a_fitted_model_is_kept_and_calibrated_by_rows_set_aside(ran):
+    for package in ("lightgbm", "pandas"):
+        pytest.importorskip(package)
+    names = ran("how-to/prefit.md")
+    before, after, new, X = (names[name] for name in ("before", "after", "new", "X"))
+    production, y = names["production"], names["y"]
+    assert list(before) == ["prediction", "regret", "trusted", "because"]
+    assert (before["prediction"] == production.predict(new)).all()
+    assert before["because"].iloc[0].startswith("bp ")
+    assert not before["trusted"].iloc[0]
+    assert (~before["trusted"][1:]).sum() == 1
+    assert (before["trusted"] == after["trusted"]).all()
+    seen = np.abs(production.predict(X[:250]) - y[:250]).mean()
+    assert [seen, names["error"]] == pytest.approx([19, 44], abs=0.5)
+    assert after["expected_error"].mean() == pytest.approx(51, abs=0.5)
+    for same in ("by_booster", "same"):
+        assert (names[same].regret(new) == before["regret"]).all()
+    assert (names["by_rule"].predict(new) == 5 * new["bmi"]).all()
+
+
+def test_expected_errors_of_rare_classes_hold_by_prediction_and_not_with_class_weights(ran):
+    for package in ("lightgbm", "pandas"):
+        pytest.importorskip(package)
+    names = ran("how-to/imbalanced-classes.md")
+    by_prediction, by_truth = names["by_prediction"], names["by_truth"]
+    # two decimals as printed; a row of a hundred that turns about moves the second
+    printed = [[0.05, 0.03, 0.99], [0.34, 0.40, 0.89]], [[0.04, 0.01, 0.99], [0.23, 0.70, 0.94]]
+    np.testing.assert_allclose(by_prediction, printed[0], atol=0.011)
+    np.testing.assert_allclose(by_truth, printed[1], atol=0.011)
+    wrong = names["scored"].groupby("trusted")["wrong"].mean()
+    assert wrong.tolist() == pytest.approx([0.13, 0.03], abs=0.03)
+    assert [names["still_trusted"], names["expected"]] == pytest.approx([0.03, 0.14], abs=0.01)
+    assert [names["found"], names["right"]] == pytest.approx([0.50, 0.41], abs=0.011)
+    assert [names["promised"], names["came"]] == pytest.approx([0.25, 0.55], abs=0.011)
+    assert names["called"][names["truth"]].mean() == pytest.approx(0.44, abs=0.011)
 
 
 def test_the_trust_level_is_the_share_let_pass(ran):
@@ -104,6 +151,9 @@ def test_steps_are_passed_and_prices_have_intervals_of_their_own(ran):
     names = ran("how-to/pipelines.md")
     pipe, model, new = names["pipe"], names["model"], names["new"]
     assert pipe.trusted(new).tolist() == model.trusted(new).tolist() == [True, False]
+    gap, around, ending = names["gap"], names["around"], names["ending"]
+    assert [around.trusted(gap).item(), ending.trusted(gap).item()] == [False, True]
+    assert around.explain_names_.tolist() == ["size", "town"]
     assert names["names"][names["shares"].argmax()] == "numbers__size"
     assert names["gain"] > 0.1
     held = names["table"][300:], names["price"][300:].to_numpy()
@@ -143,6 +193,20 @@ def test_one_width_for_all_rows_misses_far_ones(ran):
     names = ran("migration/mapie.md")
     assert names["plain"] == pytest.approx(0.60, abs=0.02)
     assert names["scaled"] == pytest.approx(0.98, abs=0.02)
+    truth = names["y"][200:]
+    covered = [interval_coverage(truth, names[name]) for name in ("by_cross", "by_trust")]
+    assert covered == pytest.approx([0.89, 0.86], abs=0.015)  # one row of the hundred
+    assert names["refused"] == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_model_covers_as_conformalised_quantiles_do_but_not_on_each_side(ran):
+    for package in ("mapie", "lightgbm"):
+        pytest.importorskip(package)
+    misses = ran("migration/quantile-regression.md")["misses"]
+    printed = {"pair": (14, 13), "cqr": (5, 6), "ours": (3, 7), "logs": (6, 6)}
+    for name, sides in printed.items():
+        assert [100 * share for share in misses[name]] == pytest.approx(sides, abs=0.6)
 
 
 def test_dead_directions_have_a_large_leverage(ran):

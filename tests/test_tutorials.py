@@ -57,13 +57,18 @@ def share(values):
 
 
 def test_the_landing_page(tmp_path):
-    pytest.importorskip("torch")
+    for package in ("torch", "lightgbm", "pandas"):
+        pytest.importorskip(package)
     text = (DOCS / "index.md").read_text()
-    table, network = (
+    wrapped, table, network = (
         textwrap.dedent(code)
         for code in re.findall(r"^    ```python\n(.*?)^    ```", text, re.S | re.M)
     )
     found = {}
+    exec(wrapped, found)
+    scored = found["scored"]
+    assert scored["trusted"].tolist() == [True, False]
+    assert scored["because"][401] in text
     exec(table, found)
     model, rows = found["model"], found["rows"]
     np.testing.assert_allclose(
@@ -76,7 +81,7 @@ def test_the_landing_page(tmp_path):
     near, far = found["out"].regret
     assert far > near
     assert share(found["m"].trusted(found["torch"].randn(1000, 4))) == pytest.approx(0.98, abs=0.02)
-    assert all(len(code.strip().splitlines()) <= 13 for code in (table, network))
+    assert all(len(code.strip().splitlines()) <= 13 for code in (wrapped, table, network))
 
 
 def test_a_table(ran):
