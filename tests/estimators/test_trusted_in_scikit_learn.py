@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.ensemble import GradientBoostingRegressor, StackingRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -132,3 +133,42 @@ def test_categorical_splits_of_lightgbm_are_read():
     assert model.trusted(frame).mean() > 0.95
     new = frame[:2].assign(word=pandas.Categorical(["g", "a"]))
     assert model.trusted(new)[0] == np.False_
+
+
+def test_a_frozen_model_is_never_asked_about_folds_that_it_has_seen(table):
+    X, y = table
+    fitted = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, y)
+    for inner in (FrozenEstimator(fitted), make_pipeline("passthrough", FrozenEstimator(fitted))):
+        model = TrustedRegressor(inner, cv=3).fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
+        with pytest.raises(InputError, match="calibrate"):
+            model.expected_error(X)
+
+
+def test_weights_reach_a_model_behind_codes_of_words_however_they_are_routed():
+    rng = np.random.default_rng(0)
+    X = [
+        [word, x] for word, x in zip(rng.choice(list("ab"), 120), rng.normal(size=120), strict=True)
+    ]
+    y = rng.normal(size=120)
+    weights = (np.arange(120) % 2).astype(float)
+    inner = GradientBoostingRegressor(n_estimators=3, random_state=0)
+    plain = TrustedRegressor(inner, cv=3, random_state=0).fit(X, y, sample_weight=weights)
+    with config_context(enable_metadata_routing=True):
+        routed = TrustedRegressor(inner.set_fit_request(sample_weight=True), cv=3, random_state=0)
+        routed.set_fit_request(sample_weight=True).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(plain.predict(X), routed.predict(X))
+    without = TrustedRegressor(inner, cv=3, random_state=0).fit(X, y)
+    assert not np.array_equal(plain.predict(X), without.predict(X))
+
+
+def test_models_that_cannot_predict_rows_or_be_cloned_are_refused_in_a_sentence(table):
+    X, y = table
+    xgboost = pytest.importorskip("xgboost")
+    booster = xgboost.XGBRegressor(n_estimators=2).fit(X, y).get_booster()
+    with pytest.raises(InputError, match="fitted Booster cannot predict these rows"):
+        TrustedRegressor(booster, prefit=True).fit(X, y)
+    catboost = pytest.importorskip("catboost")
+    changed = catboost.CatBoostRegressor(iterations=2, cat_features=[0], verbose=False)
+    with pytest.raises(InputError, match="cannot be cloned"):
+        TrustedRegressor(changed).fit(X, y)

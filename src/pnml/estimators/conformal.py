@@ -96,7 +96,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         if not hasattr(estimator, "regret"):
             raise InputError(
                 f"estimator is a {type(estimator).__name__}, which has no regret to scale its "
-                "intervals by; pass one of pnml's regressors, for instance PNMLRegressor()."
+                "intervals by; pass one of pnml's regressors, for instance PNMLRegressor(), or the "
+                "model in a TrustedRegressor."
             )
         if self.method == "split":
             self._fit_split(estimator, *check_training_rows(self, X, y))

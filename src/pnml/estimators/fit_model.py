@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.columns.encoder import ColumnEncoder
@@ -37,6 +37,7 @@ def fit_model(
     refused with what to do.
     """
     refuse_gaps(model, encoder)
+    _check_clones(model)
     words = has_words(encoder) and not isinstance(model, Pipeline)
     coded = make_pipeline(WordCodes(), model) if words and is_tree_ensemble(model) else None
     # a data frame of polars with words ends the process in some releases of LightGBM
@@ -98,8 +99,8 @@ def is_kind(kind: str, model: Any) -> bool:
         return bool(getattr(model, "_estimator_type", None) == kind)
 
 
-def check_prefit(model: Any, columns: int) -> None:
-    """Raise where a model that is to be taken as it is has not been fitted, or to other columns."""
+def check_prefit(model: Any, columns: int, X: Any) -> None:
+    """Raise where a model that is to be taken as it is is not fitted, or cannot predict rows X."""
     inner = unfrozen(model)
     try:
         if hasattr(inner, "fit"):  # else it cannot be unfitted
@@ -115,6 +116,26 @@ def check_prefit(model: Any, columns: int) -> None:
             f"The {type(inner).__name__} was fitted to {known} columns, but X has {columns}; pass "
             "the rows that it was trained on."
         )
+    try:
+        model.predict(_safe_indexing(X, slice(0, 2)))
+    except Exception as error:
+        text = str(error).partition("\n")[0].rstrip(".")
+        raise InputError(
+            f"The fitted {type(inner).__name__} cannot predict these rows ({shorten(text, 200)}); "
+            "pass rows as its predict takes them, or an estimator of scikit-learn's kind."
+        ) from error
+
+
+def _check_clones(model: Any) -> None:
+    try:
+        clone(model)
+    except (RuntimeError, TypeError) as error:  # its constructor changes a parameter, or has none
+        text = str(error).partition(",")[0].partition("\n")[0].rstrip(".")
+        raise InputError(
+            f"The {type(model).__name__} cannot be cloned ({shorten(text, 200)}); pass parameters "
+            "that its constructor keeps as they are (a tuple instead of a list), or the fitted "
+            "model with prefit=True."
+        ) from error
 
 
 def refuse_gaps(model: Any, encoder: ColumnEncoder) -> None:

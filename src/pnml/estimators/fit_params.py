@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import _check_method_params
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
+from pnml.estimators.word_codes import WordCodes
 from pnml.estimators.wrapped import fit_wrapped
 
 
@@ -63,9 +65,13 @@ class FitParams:
         return _safe_indexing(X, np.flatnonzero(self.weights > 0))
 
     def fit(self, model: Any, X: Any, y: npt.NDArray[Any]) -> Any:
-        """The model fitted to all rows."""
+        """The model fitted to all rows; the one behind codes of words gets the parameters."""
+        if isinstance(model, Pipeline) and isinstance(model.steps[0][1], WordCodes):
+            codes = model.steps[0][1].fit(X)
+            self.fit(model.steps[-1][1], codes.transform(X), y)
+            return model
         weights = self.weights if self.weighs_model else None
-        if not self.to_model:
+        if not self.to_model and not get_config()["enable_metadata_routing"]:
             return fit_wrapped(model, X, y, weights)
         params = _check_method_params(X, dict(self.to_model))
         if weights is not None:

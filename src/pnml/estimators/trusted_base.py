@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -19,6 +20,7 @@ from pnml.estimators.fit_params import FitParams
 from pnml.estimators.score_frame import reasons
 from pnml.estimators.validation import check_flag, check_weights
 from pnml.estimators.wrapped import check_table
+from pnml.learners.last_step import is_frozen
 from pnml.learners.trusted_model import ReadRows, TrustedModel
 
 
@@ -88,9 +90,9 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
         """
         encoder = ColumnEncoder.of(X, params.weights)
         columns = len(encoder.kinds)
-        if self.prefit:
+        if self._prefit:
             model = self.estimator_ = as_model(self.estimator, prefit=True)
-            check_prefit(model, columns)
+            check_prefit(model, columns, X)
         else:
             inside = self.estimator
             if inside is None:
@@ -99,10 +101,20 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
         counts = np.ones(len(Y)) if params.weights is None else params.weights
         return model, TrustedModel.of(self.estimator_, encoder, X, Y, counts)
 
+    @property
+    def _prefit(self) -> bool:
+        """Whether the model is taken as it is: it is said to be fitted, or frozen."""
+        return bool(self.prefit) or isinstance(self.estimator, FrozenEstimator)
+
+    @property
+    def _refits(self) -> bool:
+        """Whether clones of the model learn from the rows that they are fitted to."""
+        return not (self._prefit or is_frozen(self.estimator))
+
     def _check_arguments(self, X: Any) -> Any:
         """Check parameters and columns; the rows in a form that folds can index."""
         check_flag("prefit", self.prefit)
-        as_model(self.estimator, prefit=self.prefit)
+        as_model(self.estimator, prefit=self._prefit)
         check_table(self, X, reset=True)
         return X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
 

@@ -42,7 +42,8 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         ``HistGradientBoostingClassifier``. Trees that cannot read the words of a data frame get
         codes of them.
     prefit : bool, default=False
-        Whether `estimator` is fitted already and is to be used as it is. ``fit`` then wants its
+        Whether `estimator` is fitted already and is to be used as it is, as one in a
+        ``FrozenEstimator`` always is. ``fit`` then wants its
         training rows. A model is over-confident on them, so the verdict is by leverage and ranges
         alone; ``expected_error`` needs other rows, passed to ``calibrate``.
     cv : int or cross-validation splitter, default=5
@@ -112,7 +113,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         labels = positions(y[used], self.classes_)
         regrets = np.full(len(labels), np.log(len(self.classes_)))
         self.learner_ = TrustedClasses(base, regrets, None)
-        if not self.prefit:
+        if self._refits:
             log_p = out_of_fold_log_probabilities(
                 model, X, y, fit_params, self.cv, self.random_state, self.classes_
             )[used]

@@ -42,7 +42,8 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         a data frame get codes of them. By default scikit-learn's
         ``HistGradientBoostingRegressor``.
     prefit : bool, default=False
-        Whether `estimator` is fitted already and is to be used as it is. ``fit`` then wants its
+        Whether `estimator` is fitted already and is to be used as it is, as one in a
+        ``FrozenEstimator`` always is. ``fit`` then wants its
         training rows, and ``calibrate`` other rows before errors and intervals are available.
     cv : int or cross-validation splitter, default=5
         Folds whose left-out errors calibrate ``expected_error`` and intervals. A number means
@@ -100,7 +101,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         kind = HistGradientBoostingRegressor
         model, base = self._fit_inside(kind, X, y, y[:, None], fit_params)
         errors = None
-        if not self.prefit:
+        if self._refits:
             left_out = out_of_fold_errors(model, X, y, fit_params, self.cv, self.random_state)
             used = slice(None) if fit_params.weights is None else fit_params.weights > 0
             errors = expected_errors(
