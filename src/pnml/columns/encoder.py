@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -60,9 +61,17 @@ class ColumnEncoder:
     words: tuple[Levels, ...]  # c columns
 
     @classmethod
-    def of(cls, X: Any, weights: FloatArray | None = None) -> ColumnEncoder:
-        """Learn from training rows; a row of weight 0 is not seen at all."""
+    def of(
+        cls, X: Any, weights: FloatArray | None = None, words: Collection[int] = ()
+    ) -> ColumnEncoder:
+        """Learn from training rows; a row of weight 0 is not seen at all.
+
+        The columns at the places `words` are read as words even where they hold numbers.
+        """
         table = read_columns(X)
+        if words:
+            kinds = tuple("word" if j in words else kind for j, kind in enumerate(table.kinds))
+            table = read_columns(X, like=replace(table, kinds=kinds))
         if weights is None:
             weights = np.ones(len(table))
         weights = np.asarray(weights, dtype=np.float64)
@@ -81,8 +90,8 @@ class ColumnEncoder:
         if not seen.all():
             table, weights = table[seen], weights[seen]
         scales = NumberScales.of(table.numbers, weights)
-        words = tuple(Levels.of(column, weights) for column in table.words)
-        return cls(table.names, table.named, table.kinds, scales, words)
+        levels = tuple(Levels.of(column, weights) for column in table.words)
+        return cls(table.names, table.named, table.kinds, scales, levels)
 
     def encode(self, X: Any) -> Encoded:
         """Encode rows with the columns of the training rows, in the same order."""

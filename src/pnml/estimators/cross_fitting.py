@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.model_selection import KFold, PredefinedSplit, check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
 from pnml.core.arrays import FloatArray
-from pnml.errors import InputError
+from pnml.errors import InputError, shorten
 from pnml.estimators.fit_params import FitParams
 from pnml.estimators.labels import positions
 from pnml.learners.last_step import last_of, log_probabilities
@@ -152,8 +153,14 @@ def _every_row_tested(splits: Iterable[Split], rows: int) -> Iterator[Split]:
 
 
 def _is_number_of_folds(cv: Any, rows: int) -> bool:
-    """Whether `cv` is a number and not a splitter; refuses one that `rows` do not allow."""
+    """Whether `cv` is a number and not a splitter; refuses any other, or too many for the rows."""
     if not is_whole(cv, least=-(10**9)):
+        splits = hasattr(cv, "split") and not isinstance(cv, type | str)
+        if not splits and (isinstance(cv, str | Number) or not hasattr(cv, "__iter__")):
+            raise InputError(
+                f"cv is {shorten(repr(cv))}; pass a number of folds, a splitter such as "
+                "sklearn.model_selection.KFold(5), or a list of pairs of training and test rows."
+            )
         return False
     if not 2 <= cv <= rows:
         raise InputError(

@@ -76,7 +76,8 @@ def as_model(model: Any, *, prefit: bool) -> Any:
             f"estimator is the class {model.__name__} itself, which lacks fit or predict of a "
             f"model; pass an instance, {model.__name__}()."
         )
-    if not hasattr(model, "predict"):
+    # a stack has its predict only once it is fitted, but its class has it
+    if not (hasattr(model, "predict") or hasattr(type(model), "predict")):
         if callable(model) and prefit:
             return PredictFunction(model)
         advice = "pass prefit=True to use a function" if callable(model) else "pass a model"

@@ -23,9 +23,9 @@ def reasons(shares: FloatArray, encoded: Encoded, outside: BoolArray) -> list[st
     parts = fractions(shares)
     texts = []
     for i, row in enumerate(parts):
-        named = [
-            int(j) for j in np.argsort(-row, kind="stable")[:_REASONS] if row[j] > _LEAST_SHARE
-        ]
+        strange = encoded.never_seen[i]
+        order = np.lexsort((-row, ~strange))  # what training never had comes first
+        named = [int(j) for j in order[:_REASONS] if strange[j] or row[j] > _LEAST_SHARE]
         texts.append("; ".join(_reason(encoded, i, j, row[j], outside[i, j]) for j in named))
     return texts
 
@@ -34,7 +34,7 @@ def _reason(encoded: Encoded, i: int, j: int, share: float, outside: bool) -> st
     cell, known = encoded.describe(i, j)
     relation = f"is outside {known} of the training rows" if outside else f"training {known}"
     joined = f"{cell} {relation}" if outside else f"{cell} ({relation})"
-    return f"{joined} ({share:.0%})".replace("%", " %")
+    return f"{joined} ({share:.0%})".replace("%", " %") if share > 0 else joined
 
 
 def score_frame(X: Any, columns: dict[str, Any]) -> Any:

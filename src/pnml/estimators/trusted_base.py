@@ -20,6 +20,7 @@ from pnml.estimators.fit_params import FitParams
 from pnml.estimators.score_frame import reasons
 from pnml.estimators.validation import check_flag, check_weights
 from pnml.estimators.wrapped import check_table
+from pnml.learners.categorical_columns import categorical_columns
 from pnml.learners.last_step import is_frozen
 from pnml.learners.trusted_model import ReadRows, TrustedModel
 
@@ -98,6 +99,8 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
             if inside is None:
                 inside = default_model(kind, encoder, self.random_state)
             model, self.estimator_ = fit_model(inside, encoder, X, lambda m: params.fit(m, X, y))
+        if words := categorical_columns(self.estimator_):
+            encoder = ColumnEncoder.of(X, params.weights, words)
         counts = np.ones(len(Y)) if params.weights is None else params.weights
         return model, TrustedModel.of(self.estimator_, encoder, X, Y, counts)
 

@@ -96,7 +96,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
                 f"estimator is a regressor ({type(self.estimator).__name__}); pass a classifier, "
                 "or use TrustedRegressor."
             )
-        if self.estimator is not None:
+        if self.estimator is not None and not hasattr(type(self.estimator), "predict_proba"):
             refuse_without_probabilities(self.estimator)
         y = check_labels(self, y)
         fit_params = self._params(X, y, sample_weight, groups, params)
@@ -109,6 +109,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         Y = (y[:, None] == classes).astype(float)
         kind = HistGradientBoostingClassifier
         model, base = self._fit_inside(kind, X, y, Y, fit_params)
+        refuse_without_probabilities(self.estimator_)
         self.classes_ = np.asarray(self.estimator_.classes_)
         labels = positions(y[used], self.classes_)
         regrets = np.full(len(labels), np.log(len(self.classes_)))
@@ -152,11 +153,13 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
     def predict(self, X: Any) -> Any:
         """The model's own class of each row, unchanged."""
         check_is_fitted(self)
+        check_table(self, X, reset=False)
         return self.estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> Any:
         """The model's own probabilities (n, C), unchanged."""
         check_is_fitted(self)
+        check_table(self, X, reset=False)
         return self.estimator_.predict_proba(X)
 
     def predict_log_proba(self, X: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
@@ -100,6 +101,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         fit_params = self._params(X, y, sample_weight, groups, params)
         kind = HistGradientBoostingRegressor
         model, base = self._fit_inside(kind, X, y, y[:, None], fit_params)
+        _refuse_several(self.estimator_, X)
         errors = None
         if self._refits:
             left_out = out_of_fold_errors(model, X, y, fit_params, self.cv, self.random_state)
@@ -141,6 +143,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     def predict(self, X: Any) -> Any:
         """The model's own prediction of each row, unchanged."""
         check_is_fitted(self)
+        check_table(self, X, reset=False)
         return self.estimator_.predict(X)
 
     def expected_error(self, X: Any) -> FloatArray:
@@ -214,3 +217,13 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
                 "model that can be cloned."
             )
         return self.learner_.errors
+
+
+def _refuse_several(model: Any, X: Any) -> None:
+    """Raise where a fitted model predicts more than one number for a row."""
+    predicted = np.asarray(model.predict(_safe_indexing(X, slice(0, 2))))
+    if predicted.size != len(predicted):
+        raise InputError(
+            f"The {type(model).__name__} predicts {predicted.shape[1]} numbers for each row, but "
+            "TrustedRegressor judges one; pass a model of one target."
+        )

@@ -60,7 +60,7 @@ class WordCodes(TransformerMixin, BaseEstimator):
 
 def has_words(encoder: ColumnEncoder) -> bool:
     """Whether some column holds something else than numbers and truth values."""
-    return not set(encoder.kinds) <= {"number", "truth", "gap"}
+    return not set(encoder.kinds) <= {"number", "truth"}
 
 
 def categories(encoder: ColumnEncoder) -> list[int]:
@@ -77,6 +77,7 @@ def _numbers(encoder: ColumnEncoder, X: Any) -> FloatArray:
     out = np.empty((len(columns), columns.count))
     numbers = columns.numbers.shape[1]
     out[:, encoder.places[:numbers]] = columns.numbers
+    out[:, np.array(encoder.kinds) == "gap"] = 0.0  # models of scikit-learn want some number
     start = 0
     for place, levels, code in zip(
         encoder.places[numbers:], encoder.words, columns.words.T, strict=True

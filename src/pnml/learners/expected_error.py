@@ -45,7 +45,7 @@ class ExpectedError:
         factor = float(np.average(errors, weights=weights)) / mean if mean > 0 else 1.0
         with np.errstate(invalid="ignore", divide="ignore"):
             scores = np.where(typical > 0, errors / (factor * typical), 0.0)
-        return cls(noise, factor, np.sort(scores))
+        return cls(noise, factor, _table(scores, weights))
 
     def at(self, leaf: IntArray, leverage: FloatArray) -> FloatArray:
         """Expected absolute error (n,) of new rows, in units of the target."""
@@ -54,6 +54,22 @@ class ExpectedError:
     def distribution(self, mean: FloatArray, expected: FloatArray, regret: FloatArray) -> Tabulated:
         """Predictive distribution from the predictions and the left-out scores. Eq. (C3)."""
         return Tabulated(mean, expected, regret, self.scores)
+
+
+def _table(scores: FloatArray, weights: FloatArray) -> FloatArray:
+    """Sorted scores, each as probable as the others: quantiles of those with these weights.
+
+    >>> _table(np.array([3.0, 1.0]), np.array([1.0, 3.0])), _table(np.arange(2.0), np.ones(2))
+    (array([1., 3.]), array([0., 1.]))
+    """
+    used = weights > 0
+    order = np.argsort(scores[used], kind="stable")
+    ascending, mass = scores[used][order], np.cumsum(weights[used][order])
+    if bool(np.all(weights[used] == weights[used][0])):
+        return ascending
+    levels = (np.arange(len(ascending)) + 0.5) / len(ascending)
+    table: FloatArray = ascending[np.searchsorted(mass / mass[-1], levels)]
+    return table
 
 
 def _widening(leverage: FloatArray) -> FloatArray:

@@ -130,7 +130,7 @@ class ModelFeatures:
         """Leaf (n, T) of each row in trees grown for this; one region without them."""
         if self.partition is None:
             return np.zeros((len(rows.values), 1), dtype=np.int64)
-        return self.partition.leaf(rows.encoded.Z)
+        return self.partition.leaf(_within_float32(rows.encoded.Z))
 
     @property
     def region_count(self) -> int:
@@ -198,8 +198,14 @@ def _partition(encoder: ColumnEncoder, X: Any, Y: FloatArray) -> LeafMap | None:
         max_samples=min(len(Y), _MOST_ROWS),
         random_state=0,
     )
-    Z = encoder.encode(X).Z
-    return leaf_map_of(forest.fit(Z, Y[:, 0])) if Z.shape[1] else None
+    Z = _within_float32(encoder.encode(X).Z)
+    spread = float(np.std(Y[:, 0])) or 1.0  # trees stop at errors that are small by themselves
+    return leaf_map_of(forest.fit(Z, Y[:, 0] / spread)) if Z.shape[1] else None
+
+
+def _within_float32(Z: FloatArray) -> FloatArray:
+    """Columns that trees of scikit-learn, which work in float32, can compare."""
+    return np.clip(Z, -1e30, 1e30)
 
 
 def _shared(
@@ -211,5 +217,6 @@ def _shared(
 ) -> FloatArray:
     leverage = geometry.leverage(values)
     drops = attribution.replacement_drops(leverage, without, alone, typical)
+    drops = np.where(np.any(drops > 0, axis=1, keepdims=True), drops, 1.0)  # none: all alike
     rest = leverage - geometry.spectrum.intercept_share
     return attribution.shares(drops, rest)
