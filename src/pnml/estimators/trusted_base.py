@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -20,6 +21,9 @@ from pnml.estimators.score_frame import reasons
 from pnml.estimators.validation import check_flag, check_weights
 from pnml.estimators.wrapped import check_table
 from pnml.learners.trusted_model import ReadRows, TrustedModel
+
+# Training rows that tell the model apart where a model file cannot hold it.
+_PROBE_ROWS = 8
 
 
 class TrustedBase(MetaEstimatorMixin, BaseEstimator):
@@ -96,6 +100,7 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
             if inside is None:
                 inside = default_model(kind, encoder, self.random_state)
             model, self.estimator_ = fit_model(inside, encoder, X, lambda m: params.fit(m, X, y))
+        self._probe = _safe_indexing(X, np.arange(min(len(Y), _PROBE_ROWS)))
         counts = np.ones(len(Y)) if params.weights is None else params.weights
         return model, TrustedModel.of(self.estimator_, encoder, X, Y, counts)
 
