@@ -34,8 +34,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ----------
     model : a fitted estimator of this library, or a fitted `pnml.nn.LastLayerPNML`
         Of a `Pipeline` the file holds the usual preprocessing of scikit-learn; any other step is
-        refused by name. Of a LastLayerPNML the file holds the statistic of the training rows, not
-        the network; after ``from_embeddings`` it also holds the head.
+        refused by name. A `TrustedRegressor` or `TrustedClassifier` is stored with the model
+        inside, or, where no file can hold that, with a fingerprint of it and a warning. Of a
+        LastLayerPNML the file holds the statistic of the training rows, not the network; after
+        ``from_embeddings`` it also holds the head.
     path : str or path
         By custom it ends in ``.pnml``. An existing file is replaced.
 
