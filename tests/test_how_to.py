@@ -131,10 +131,12 @@ def test_intervals_of_three_libraries_cover(ran):
     np.testing.assert_allclose(names["by_crepes"], names["by_mapie"], rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::pnml.models.refusals.LeftOutModelWarning")
 def test_what_was_saved_comes_back(ran):
     torch = pytest.importorskip("torch")
     names = ran("how-to/save.md")
     assert np.array_equal(names["again"].regret(names["X"]), names["model"].regret(names["X"]))
+    assert np.array_equal(names["back"].regret(names["X"]), names["other"].regret(names["X"]))
     x = torch.tensor(names["X"]).float()
     with torch.no_grad():
         assert torch.equal(names["same"](x).regret, names["m"](x).regret)

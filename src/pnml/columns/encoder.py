@@ -147,6 +147,11 @@ class ColumnEncoder:
         starts = np.concatenate([[0], ends[:-1]])
         return tuple(slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True))
 
+    @cached_property
+    def feature_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The places of the same features, column by column."""
+        return tuple(tuple(range(group.start, group.stop)) for group in self.groups)
+
     @property
     def width(self) -> int:
         """Number p of features in `Z`."""

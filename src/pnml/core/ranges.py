@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from pnml.core.arrays import FloatArray
 class Ranges:
     """Ranges of columns: the two smallest and largest training values. They add. Eq. (T17)."""
 
-    lowest: FloatArray  # (2, q)  +inf where there are fewer values
-    highest: FloatArray  # (2, q)  −inf where there are fewer values
+    lowest: Annotated[FloatArray, "two q"]  # +inf where there are fewer values
+    highest: Annotated[FloatArray, "two q"]  # −inf where there are fewer values
 
     @classmethod
     def of(cls, X: FloatArray) -> Ranges:

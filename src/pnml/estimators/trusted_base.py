@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -23,6 +24,9 @@ from pnml.estimators.wrapped import check_table
 from pnml.learners.categorical_columns import categorical_columns
 from pnml.learners.last_step import is_frozen
 from pnml.learners.trusted_model import ReadRows, TrustedModel
+
+# Training rows that tell the model apart where a model file cannot hold it.
+_PROBE_ROWS = 8
 
 
 class TrustedBase(MetaEstimatorMixin, BaseEstimator):
@@ -101,6 +105,7 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
             model, self.estimator_ = fit_model(inside, encoder, X, lambda m: params.fit(m, X, y))
         if words := categorical_columns(self.estimator_):
             encoder = ColumnEncoder.of(X, params.weights, words)
+        self._probe = _safe_indexing(X, np.arange(min(len(Y), _PROBE_ROWS)))
         counts = np.ones(len(Y)) if params.weights is None else params.weights
         return model, TrustedModel.of(self.estimator_, encoder, X, Y, counts)
 

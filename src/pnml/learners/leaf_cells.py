@@ -133,8 +133,7 @@ def count_cells(
     )
     gram, cells = reduce(lambda a, b: (a[0] + b[0], a[1] + b[1]), counted_parts)
     geometry = LeafGeometry.of(gram, ALPHA)
-    groups = tuple(tuple(range(g.start, g.stop)) for g in encoder.groups)
-    counted = LeafCells(leaves, geometry, cells, groups, encoder.places)
+    counted = LeafCells(leaves, geometry, cells, encoder.feature_groups, encoder.places)
     left_out = [counted.left_out(rows, weights[part]) for part, rows in parts()]
     return counted, np.concatenate(left_out)
 

@@ -161,8 +161,7 @@ def count_features(
         Z = encoder.encode(X).Z
         fourier, alpha = choose_fourier(Z, Y, weights)
         intercept = True
-        groups = tuple(tuple(range(g.start, g.stop)) for g in encoder.groups)
-        features, values = EncodedFourier(fourier, groups), fourier(Z)
+        features, values = EncodedFourier(fourier, encoder.feature_groups), fourier(Z)
     factor = Factor.of(values, None, weights)
     spectrum = Spectrum.of_factor(factor, intercept=intercept, unit_columns=alpha == 0)
     geometry = FeatureGeometry(spectrum, alpha, normalize=False)

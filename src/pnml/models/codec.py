@@ -52,6 +52,8 @@ class Codec:
     savable: Callable[[Any], None] = no_objection  # raises where an object cannot be saved
     made: Callable[[Any], None] = no_objection  # raises where arguments from a file are wrong
     fitted: Callable[[Any], bool] | None = None  # None: whether n_features_in_ is there
+    params_of: Callable[[Any], Mapping[str, Any]] | None = None  # None: attributes of their names
+    apart: bool = False  # whether its sizes are not those of the object that it is part of
 
     @property
     def name(self) -> str:

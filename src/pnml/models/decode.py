@@ -65,7 +65,7 @@ class _Reader:
         if type(new) is Fingerprint:
             new = new.claimed(self._given)
         self._objects.append(new)
-        if not codec.state and new is not self._given:
+        if not codec.state and not codec.apart and new is not self._given:
             self._sizes[id(new)] = {k: n for k, n in sizes.items() if k in SHARED_SIZES}
 
     def _fields(

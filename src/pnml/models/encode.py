@@ -18,7 +18,7 @@ from pnml.models.refusals import LeftOutModelWarning
 from pnml.models.registry import ADVICE, CODEC_OF, MODEL_CLASSES, MODEL_NAMES, add_registered
 from pnml.models.schema import is_words
 from pnml.models.values import NAMED
-from pnml.models.wrapped import Fingerprint, WrappedModel, stored_form
+from pnml.models.wrapped import Fingerprint, RowsOf, UnfittedModel, WrappedModel, stored_form
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -109,6 +109,7 @@ class _Writer:
         self.tensors: Tensors = {}
         self.left_out: list[str] = []  # what to tell of models that are stored by fingerprint
         self._seen: dict[int, tuple[Any, dict[str, Any]]] = {}  # the value stays, so its id does
+        self._fingerprints: dict[int, Fingerprint] = {}  # id of a model that is left out → its own
 
     def value(self, value: Any, name: str) -> Any:
         """The description of a value; `name` is the field that holds it."""
@@ -168,15 +169,37 @@ class _Writer:
 
     def _wrapped(self, wrapped: WrappedModel, name: str) -> dict[str, Any]:
         """The model, or its fingerprint where a file cannot hold the model."""
+        model = wrapped.model
+        try:
+            return self._whole(model, name)
+        except InputError as error:
+            self.left_out.append(_left_out(model, error))
+            fingerprint = self._fingerprints[id(model)] = Fingerprint.of(model, wrapped.rows)
+            self._seen[id(model)] = model, self._reference(fingerprint, name)
+            return self._seen[id(model)][1]
+
+    def _whole(self, value: Any, name: str) -> dict[str, Any]:
+        """The reference to an object; where it is refused, nothing of it stays behind."""
         objects, layouts, tensors = len(self.objects), dict(self.layouts), dict(self.tensors)
         seen = dict(self._seen)
         try:
-            return self._reference(wrapped.model, name)
-        except InputError as error:
+            return self._reference(value, name)
+        except InputError:
             del self.objects[objects:]
             self.layouts, self.tensors, self._seen = layouts, tensors, seen
-            self.left_out.append(_left_out(wrapped.model, error))
-            return self._reference(Fingerprint.of(wrapped.model, wrapped.rows), name)
+            raise
+
+    def _unfitted(self, held: UnfittedModel, name: str) -> Any:
+        """The model without its fit, or how to get it from the fitted one."""
+        try:
+            return self._whole(held.estimator, name)
+        except InputError:
+            return self._reference(held.otherwise, name)
+
+    def _rows(self, rows: RowsOf, name: str) -> Any:
+        """The training rows in the fingerprint of a model; null for one that is in the file."""
+        fingerprint = self._fingerprints.get(id(rows.model))
+        return None if fingerprint is None else self.value(fingerprint.rows, name)
 
     def _array(self, array: npt.NDArray[Any], name: str) -> dict[str, Any]:
         if array.dtype == object and array.ndim == 1 and all(isinstance(x, str) for x in array):
@@ -210,7 +233,11 @@ class _Writer:
                 f"This {codec.name} has an attribute {shorten(min(unknown))!r} that a model file "
                 "does not hold; delete it before saving."
             )
-        params = {name: self.value(getattr(value, name), name) for name in codec.params}
+        given = codec.params_of(value) if codec.params_of else {}
+        params = {
+            name: self.value(given[name] if name in given else getattr(value, name), name)
+            for name in codec.params
+        }
         held = codec.state_of(value) if codec.state else {}
         for name in codec.state.keys() & held.keys():
             if type(held[name]) in CODEC_OF and not codec.state[name].accepts(held[name]):
@@ -232,6 +259,8 @@ _WRITERS: dict[type, Callable[[_Writer, Any, str], Any]] = {
     tuple: _Writer._tuple,
     dict: _Writer._dict,
     slice: _Writer._slice,
+    UnfittedModel: _Writer._unfitted,
+    RowsOf: _Writer._rows,
     **dict.fromkeys(_SCALAR_NAMES, _Writer._scalar),
 }
 

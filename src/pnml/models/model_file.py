@@ -17,8 +17,9 @@ from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.models.container import pack, unpack
 from pnml.models.decode import decode, needs_model
 from pnml.models.encode import encode
+from pnml.models.pipelines import last_of
 from pnml.models.refusals import UnmetNeedError
-from pnml.models.registry import refuse_without_pyarrow
+from pnml.models.registry import MODEL_CLASSES, refuse_without_pyarrow
 from pnml.models.stored_layer import KEY, StoredLayer
 from pnml.runtime.atomic import check_path, reason, write_whole
 
@@ -33,8 +34,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ----------
     model : a fitted estimator of this library, or a fitted `pnml.nn.LastLayerPNML`
         Of a `Pipeline` the file holds the usual preprocessing of scikit-learn; any other step is
-        refused by name. Of a LastLayerPNML the file holds the statistic of the training rows, not
-        the network; after ``from_embeddings`` it also holds the head.
+        refused by name. A `TrustedRegressor` or `TrustedClassifier` is stored with the model
+        inside, or, where no file can hold that, with a fingerprint of it and a warning. Of a
+        LastLayerPNML the file holds the statistic of the training rows, not the network; after
+        ``from_embeddings`` it also holds the head.
     path : str or path
         By custom it ends in ``.pnml``. An existing file is replaced.
 
@@ -179,7 +182,7 @@ def _shown(path: Path) -> str:
 
 def _encoded(model: Any) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Description and arrays of a model, checked by decoding them once."""
-    check: Callable[..., Any] = partial(decode, given=getattr(model, "estimator_", None))
+    check: Callable[..., Any] = partial(decode, given=_inside(model))
     if _is_last_layer(model):
         stored = _network_file().to_stored(model)
         described, tensors, check = stored.document, stored.tensors, StoredLayer.of
@@ -192,6 +195,14 @@ def _encoded(model: Any) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
             f"This {type(model).__name__} cannot be saved, since {error}; fit it again first."
         ) from error
     return described, tensors
+
+
+def _inside(model: Any) -> Any:
+    """The fitted model of another library inside an estimator; None where there is none."""
+    while type(last_of(model)) in MODEL_CLASSES:
+        held = vars(last_of(model))
+        model = held.get("estimator_", held.get("regressor_"))
+    return model
 
 
 def _is_last_layer(model: Any) -> bool:

@@ -14,7 +14,9 @@ from pnml.errors import InputError, shorten
 from pnml.estimators.label_scale import LabelRange
 from pnml.estimators.pipeline import Pipeline
 from pnml.estimators.transformed_target import TransformedTargetRegressor
+from pnml.estimators.word_codes import WordCodes
 from pnml.models.codec import ANYTHING, Codec, value
+from pnml.models.columns import COLUMN_PARTS
 from pnml.models.preprocessing import PREPROCESSING
 from pnml.models.schema import Either, Fitted, ManyOf, Names, OneOf, Row, Same, Sizeless, Spec
 from pnml.models.step_widths import (
@@ -34,8 +36,9 @@ STEPS: tuple[type, ...] = (
     *(codec.cls for codec in PREPROCESSING if codec.name not in _INSIDE),
     ColumnTransformer,
     *_PIPELINES,
+    WordCodes,
 )
-_STEP_NAMES = ", ".join(dict.fromkeys(cls.__name__ for cls in STEPS))
+_STEP_NAMES = ", ".join(dict.fromkeys(cls.__name__ for cls in STEPS if cls is not WordCodes))
 _NONE, _TEXT, _BOOL = OneOf((NoneType,)), OneOf((str,)), OneOf((bool,))
 
 
@@ -209,6 +212,7 @@ _COLUMN_PARTS = transformer(
 )
 PIPELINE_PARTS = [
     *PREPROCESSING,
+    *COLUMN_PARTS,
     Codec(make_column_selector, plain_params(make_column_selector)),
     _COLUMN_PARTS,
     _pipeline(ScikitLearnPipeline, "ScikitLearnPipeline"),

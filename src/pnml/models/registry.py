@@ -15,6 +15,7 @@ from pnml.models.kernels import KERNELS
 from pnml.models.pipelines import PIPELINE_PARTS, PIPELINES
 from pnml.models.regressors import REGRESSORS
 from pnml.models.trees import GROWN_BY, TREE_PARTS, TREES
+from pnml.models.trusted import TRUSTED, TRUSTED_PARTS
 from pnml.models.values import FUNCTIONS_BY_NAME, VALUES
 from pnml.models.wrapped import WRAPPED_CODECS
 
@@ -23,7 +24,7 @@ from pnml.models.wrapped import WRAPPED_CODECS
 SHARED_SIZES = frozenset("dkrw")
 
 
-_ESTIMATORS = [*REGRESSORS, *CLASSIFIERS, *TREES, *PIPELINES]
+_ESTIMATORS = [*REGRESSORS, *CLASSIFIERS, *TREES, *TRUSTED, *PIPELINES]
 # Models of tables need pyarrow, which the rest does without.
 _TABLES = import_module("pnml.models.table_models") if find_spec("pyarrow") else None
 _TABLE_NAMES = {"NumberColumn", "CategoryColumn", "Encoder", "TableModel"}
@@ -37,6 +38,7 @@ CODECS: dict[str, Codec] = {
         *CLASSIFIER_PARTS,
         *TREE_PARTS,
         *PIPELINE_PARTS,
+        *TRUSTED_PARTS,
         *_ESTIMATORS,
         *KERNELS,
         *WRAPPED_CODECS,
@@ -101,4 +103,5 @@ ADVICE: dict[str, str] = {
     "inverse_func": _USE_FUNCTIONS,
     "classes": "turn the labels into int64, float64, bool or text and fit again",
     "random_state": "pass an integer and fit again",
+    "cv": "pass a number of folds, or a KFold, StratifiedKFold or GroupKFold, and fit again",
 }

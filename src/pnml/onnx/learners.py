@@ -15,6 +15,8 @@ from pnml.learners.lasso import Lasso
 from pnml.learners.least_squares import LUCKY, LeastSquares
 from pnml.learners.logistic_refit import LogisticRefit
 from pnml.learners.one_step import OneStep
+from pnml.learners.trusted_classes import TrustedClasses
+from pnml.learners.trusted_values import TrustedValues
 from pnml.onnx.operations import xp
 from pnml.onnx.traced import Traced
 
@@ -61,6 +63,16 @@ def _(learner: LogisticRefit, name: str) -> None:
     raise InputError(
         f'{name}(method="refit") is trained again for every row, which is no fixed graph and '
         'cannot be exported to ONNX; export one with method="analytic".'
+    )
+
+
+@refuse.register(TrustedValues)
+@refuse.register(TrustedClasses)
+def _trusted(learner: Any, name: str) -> None:
+    raise InputError(
+        f"A {name} cannot be exported to ONNX, since no graph here computes the leaves or features "
+        "of the model inside that its regret needs; keep it with pnml.save, or export estimator_ "
+        "alone with the converter of its own library."
     )
 
 

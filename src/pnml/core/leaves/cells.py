@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -51,10 +52,10 @@ class Columns:
 class Cells:
     """Extremes, gaps and words of the training rows in each of D leaves. Eq. (T13)."""
 
-    lowest: FloatArray  # (D, 2, q)  the two smallest numbers; +inf where there are fewer
-    highest: FloatArray  # (D, 2, q)  the two largest numbers; −inf where there are fewer
-    gaps: IntArray  # (D, q)  rows without a number
-    words: IntArray  # (D, W)  rows with each word
+    lowest: Annotated[FloatArray, "D two q"]  # smallest numbers; +inf where there are fewer
+    highest: Annotated[FloatArray, "D two q"]  # largest numbers; −inf where there are fewer
+    gaps: Annotated[IntArray, "D q"]  # rows without a number
+    words: Annotated[IntArray, "D W"]  # rows with each word
 
     @classmethod
     def of(cls, leaf: IntArray, columns: Columns, leaves: int, words: int) -> Cells:

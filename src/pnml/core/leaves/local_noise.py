@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -20,8 +21,8 @@ _PSEUDO_ROWS = 5.0
 class LocalNoise:
     """Local noise: absolute errors of training rows summed in each of D leaves. Eq. (T18)."""
 
-    errors: FloatArray  # (D,)  weighted sums of |error|
-    weight: FloatArray  # (D,)
+    errors: Annotated[FloatArray, "D"]  # weighted sums of |error|
+    weight: Annotated[FloatArray, "D"]
     mean: float  # of all rows
 
     @classmethod

@@ -23,7 +23,10 @@ class LightGBMLeaves(FittedTrees):
     def leaf(self, X: Any) -> IntArray:
         """Leaf (n, T) of every row in every tree, counted over all trees."""
         local = np.asarray(self.model.predict(X, pred_leaf=True))
-        return local.reshape(-1, len(self.ends) - 1) + self.ends[:-1]
+        local = local.reshape(len(local), -1)
+        if local.shape[1] != len(self.ends) - 1:  # another number of rounds was asked for
+            return local
+        return local + self.ends[:-1]
 
 
 def of_estimator(model: Any) -> LightGBMLeaves:

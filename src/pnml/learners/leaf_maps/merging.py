@@ -45,7 +45,15 @@ class MergedLeaves:
 
     def leaf(self, X: Any) -> IntArray:
         """Merged leaf (n, T) of every row in every tree, counted over all trees."""
-        return self.group[self.fine.leaf(X)]
+        leaf, ends = self.fine.leaf(X), self.fine.ends
+        # compiled loops look leaves up without asking whether there are so many
+        own = leaf.shape[1:] == (len(ends) - 1,)
+        if not own or np.any(leaf < ends[:-1]) or np.any(leaf >= ends[1:]):
+            raise InputError(
+                "The trees of the model are not those whose leaves were counted; fit again if the "
+                "model was fitted or changed after that."
+            )
+        return self.group[leaf]
 
 
 def merged(

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import clone
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
+from pnml.estimators.fit_model import as_model, is_kind
+from pnml.learners.last_step import last_of
 from pnml.models.codec import ANYTHING, value
 from pnml.models.refusals import UnmetNeedError
 from pnml.models.schema import ManyOf
@@ -26,6 +28,29 @@ class WrappedModel:
 
     model: Any
     rows: Any  # some training rows, as the model takes them
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """For a file: the training rows in the fingerprint of a model; none where it is stored."""
+
+    model: Any
+
+
+@dataclass(frozen=True)
+class CloneOf:
+    """A model without its fit, of which a file has the fitted one, or a fingerprint of that."""
+
+    estimator: Any  # fitted
+    name: str  # of the class; another class than that of the fitted one is that of its last step
+
+
+@dataclass(frozen=True)
+class UnfittedModel:
+    """A parameter for a file: stored where possible, and else made from the fitted model."""
+
+    estimator: Any
+    otherwise: CloneOf
 
 
 @dataclass(frozen=True)
@@ -55,6 +80,8 @@ class Fingerprint:
                 f"it holds all but the {self._short}, of which it has a fingerprint only; pass "
                 "that fitted model too, as in pnml.load(path, model=fitted)."
             )
+        if callable(model) and not isinstance(model, type) and not hasattr(model, "predict"):
+            model = as_model(model, prefit=True)
         told = self._difference(model)
         if told:
             raise UnmetNeedError(
@@ -93,7 +120,7 @@ class Fingerprint:
 
 def _answers(model: Any, rows: Any) -> FloatArray:
     """Predictions (n, k) of rows, or the probabilities of their classes."""
-    if not is_classifier(model):
+    if not is_kind("classifier", model):
         given = model.predict(rows)
     elif hasattr(model, "predict_proba"):
         given = model.predict_proba(rows)
@@ -123,7 +150,19 @@ def _check(values: Any) -> None:
         raise InputError("its fingerprint of a model gives answers but no rows")
 
 
+def _clone(estimator: Any, name: str) -> Any:
+    """A model of that class with the parameters of a fitted model, or of its last step."""
+    step = estimator if _name(estimator) == name else last_of(estimator)
+    if _name(step) != name:
+        raise InputError(f"its model is not a {shorten(name)}")
+    try:
+        return clone(step, safe=False)
+    except Exception as error:
+        raise InputError(f"a {shorten(name)} cannot be cloned: {said(error)}") from error
+
+
 FINGERPRINT_CODECS = [
+    value(CloneOf, build=_clone, estimator=ANYTHING),
     value(ProbeRows, columns=ManyOf(list, ANYTHING)),
     value(Fingerprint, check=_check),
 ]
