@@ -134,3 +134,15 @@ def test_a_model_of_several_classes_is_no_regressor():
     booster = package.LGBMClassifier(n_estimators=2, verbose=-1).fit(X, labels).booster_
     with pytest.raises(InputError, match="predicts 3 numbers for each row"):
         TrustedRegressor(booster, prefit=True).fit(X, Y)
+
+
+def test_pictures_of_regret_are_drawn_with_the_verdicts_of_the_model():
+    pytest.importorskip("matplotlib").use("Agg")
+    from pnml.plots import RegretDisplay
+
+    for model in (
+        TrustedRegressor(cv=2, random_state=0).fit(X, Y),
+        TrustedClassifier(cv=2, random_state=0).fit(X, Y > 0),
+    ):
+        display = RegretDisplay.from_estimator(model, X * 2)
+        assert display.trusted.tolist() == model.trusted(X * 2).tolist()

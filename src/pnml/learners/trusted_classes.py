@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.softmax import Categorical
 from pnml.core.trust import Evidence, Reference
 from pnml.learners.last_step import log_probabilities
+from pnml.learners.protocol import Inputs
 from pnml.learners.trusted_model import ReadRows, TrustedModel
 from pnml.learners.wrong_probability import WrongProbability
 
@@ -21,6 +22,8 @@ class TrustedClasses:
     base: TrustedModel
     regrets: Annotated[FloatArray, "n"]  # of left-out training rows; log C where not known
     wrong: WrongProbability | None
+
+    inputs: ClassVar[Inputs] = Inputs(table=True)  # rows as the model takes them
 
     @property
     def reference(self) -> Reference:
@@ -40,8 +43,9 @@ class TrustedClasses:
         )
         return regret
 
-    def evidence(self, rows: ReadRows) -> Evidence:
-        """Regret, leverage, excess, and whether a row has a value unseen in training."""
+    def evidence(self, X: Any) -> Evidence:
+        """Regret, leverage, excess, and whether a row has an unseen value; X may be read rows."""
+        rows = self.base.read(X)
         kappa = self.base.leverage(rows)
         never_seen, excess = self.base.never_seen(rows), self.base.excess(rows)
         regret = softmax.regret(log_probabilities(self.base.model, rows.X), kappa)

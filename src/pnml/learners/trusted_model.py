@@ -76,7 +76,9 @@ class TrustedModel:
         return cls(model, encoder, trust_map, ranges, left_out, beyond, weights)
 
     def read(self, X: Any) -> ReadRows:
-        """Rows X, encoded and mapped once for all questions about them."""
+        """Rows X, encoded and mapped once for all questions about them; read rows stay."""
+        if isinstance(X, ReadRows):
+            return X
         return ReadRows(X, self.encoder.encode(X), self.trust_map)
 
     def in_parts(self, X: Any) -> Iterator[ReadRows]:

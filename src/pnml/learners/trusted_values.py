@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.leaves.local_noise import LeafParts
 from pnml.core.trust import Evidence, Reference
 from pnml.learners.expected_error import ExpectedError
+from pnml.learners.protocol import Inputs
 from pnml.learners.row_parts import row_parts
 from pnml.learners.trusted_model import ReadRows, TrustedModel
 
@@ -23,6 +24,8 @@ class TrustedValues:
 
     base: TrustedModel
     errors: ExpectedError | None  # None: no errors on rows that the model has not seen are known
+
+    inputs: ClassVar[Inputs] = Inputs(table=True)  # rows as the model takes them
 
     @property
     def reference(self) -> Reference:
@@ -35,8 +38,9 @@ class TrustedValues:
         regret: FloatArray = gaussian.regret(self.base.leverage(rows))
         return regret
 
-    def evidence(self, rows: ReadRows) -> Evidence:
-        """Regret, excess, and whether a row has a value unseen in training."""
+    def evidence(self, X: Any) -> Evidence:
+        """Regret, excess, and whether a row has an unseen value; X may be read rows."""
+        rows = self.base.read(X)
         never_seen, excess = self.base.never_seen(rows), self.base.excess(rows)
         return Evidence(self.regret(rows), None, never_seen, excess)
 
