@@ -35,7 +35,7 @@ def check_count(value: Any, name: str) -> int:
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
-    """The least and the greatest value of an input, checked."""
+    """The least and the greatest value of an attacked or defended input, checked."""
     pair = isinstance(bounds, Sequence | np.ndarray) and len(bounds) == 2
     if not pair or not all(is_number(bound, -np.inf) for bound in bounds):
         raise InputError(
@@ -52,7 +52,7 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
 
 
 def check_length(value: Any, name: str, bounds: tuple[float, float]) -> float:
-    """A largest change of an entry, checked: at least 0 and at most the whole range."""
+    """The largest change by an attack, checked: at least 0 and at most the whole range."""
     low, high = bounds
     if not is_number(value, 0.0) or float(value) > high - low:
         raise InputError(
@@ -80,7 +80,7 @@ def refinement_of(strength: Any, steps: Any, step_size: Any, bounds: Any) -> Ref
 
 
 def changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a defence with some of them replaced; unknown ones are refused."""
+    """Settings of a defence, checked, with some of them replaced; unknown ones are refused."""
     unknown = sorted(set(changes) - set(settings))
     if unknown:
         raise InputError(

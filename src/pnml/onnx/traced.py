@@ -81,7 +81,7 @@ def as_output(value: Traced, dtype: str) -> str:
 
 
 def add_node(operation: str, shape: tuple[int, ...], *inputs: Any, **attributes: Any) -> Traced:
-    """Add a node and return its traced output; inputs are traced values, numbers or names."""
+    """Traced output of a node added to the graph; inputs are traced values or numbers."""
     graph = graph_of(*inputs)
     names = [name_of(graph, value) for value in inputs]
     return Traced(graph, graph.add(operation, *names, **attributes), shape)

@@ -10,7 +10,7 @@ Cells = list[list[str]]  # the first row is the head
 
 
 def markdown_table(cells: Cells, left: int) -> str:
-    """A Markdown table; the first `left` columns are aligned to the left, the others to the right.
+    """Text of a table in Markdown; the first `left` columns are aligned to the left.
 
     >>> print(markdown_table([["set", "AUROC"], ["noise", "**97.10**"]], left=1))
     | set | AUROC |
@@ -23,7 +23,7 @@ def markdown_table(cells: Cells, left: int) -> str:
 
 
 def aligned_table(cells: Cells, left: int) -> str:
-    """A table as columns of plain text, without marks of bold cells.
+    """Text of a table in plain columns, without marks of bold cells.
 
     >>> print(aligned_table([["set", "AUROC"], ["noise", "**97.10**"]], left=1))
     set    AUROC
@@ -42,7 +42,7 @@ def aligned_table(cells: Cells, left: int) -> str:
 
 
 def rich_table(cells: Cells, left: int, title: str) -> Any:
-    """A table of rich, which must be installed."""
+    """Text of a table for the terminal, drawn by rich, which must be installed."""
     head, *lines = cells
     table = import_module("rich.table").Table(title=title)
     for i, name in enumerate(head):

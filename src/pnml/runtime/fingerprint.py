@@ -55,7 +55,7 @@ def _array(value: Any) -> npt.NDArray[Any]:
 
 
 def refit_fingerprint(words: Iterable[str], arrays: Iterable[npt.NDArray[Any]]) -> str:
-    """Fingerprint that checkpoints of refits have carried since 0.1, so that they resume.
+    """Fingerprint of the old kind, by which checkpoints of refits from 0.1 still resume.
 
     >>> refit_fingerprint(["a"], []) == fingerprint("a")
     True

@@ -21,7 +21,7 @@ _STATE = ("fill", "unit", "missing", "weight", "mean", "squares")
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """Cells of a column of a batch, from a column builder, ready for encoded rows."""
+    """What a column builder returns: cells of a column of a batch for encoded rows."""
 
     values: npt.NDArray[Any]  # (n,) numbers, or places of the words
     missing: BoolArray  # (n,)

@@ -24,7 +24,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class WrappedModel:
-    """A fitted model for a file: stored whole where possible, and else by its fingerprint."""
+    """A fitted model for a file, by its fingerprint where it cannot be stored whole."""
 
     model: Any
     rows: Any  # some training rows, as the model takes them

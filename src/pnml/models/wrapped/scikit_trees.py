@@ -45,7 +45,7 @@ _STARTS = (DummyClassifier, DummyRegressor)
 
 @dataclass(frozen=True)
 class StoredTree:
-    """One fitted tree of scikit-learn."""
+    """Stored form of one fitted tree of scikit-learn."""
 
     estimator: Any  # not fitted
     attributes: Attributes
@@ -54,7 +54,7 @@ class StoredTree:
 
 @dataclass(frozen=True)
 class StoredForest:
-    """A fitted forest of scikit-learn, or gradient boosting, round after round."""
+    """Stored form of a fitted forest of scikit-learn, or of gradient boosting."""
 
     estimator: Any  # not fitted
     attributes: Attributes
