@@ -17,7 +17,7 @@ def categorical_columns(model: Any) -> tuple[int, ...]:
     LightGBM and CatBoost are asked without being imported.
 
     >>> model = HistGradientBoostingRegressor(categorical_features=[0], max_iter=1)
-    >>> categorical_columns(model.fit([[0.0], [1.0]] * 30, [0.0, 1.0] * 30))
+    >>> categorical_columns(model.fit(np.tile([[0.0], [1.0]], (30, 1)), [0.0, 1.0] * 30))
     (0,)
     """
     model = unfrozen(model)

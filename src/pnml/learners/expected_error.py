@@ -60,7 +60,7 @@ def _table(scores: FloatArray, weights: FloatArray) -> FloatArray:
     """Sorted scores, each as probable as the others: quantiles of those with these weights.
 
     >>> _table(np.array([3.0, 1.0]), np.array([1.0, 3.0])), _table(np.arange(2.0), np.ones(2))
-    (array([1., 3.]), array([0., 1.]))
+    (array([1., 1.]), array([0., 1.]))
     """
     used = weights > 0
     order = np.argsort(scores[used], kind="stable")
