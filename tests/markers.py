@@ -20,6 +20,9 @@ NUMERIC = (
     "README.md",
 )
 
+# Tests whose names contain these check scikit-learn's conventions and no numbers.
+CONVENTIONS = ("the_contract_of_scikit_learn", "scikit_learns_contract")
+
 # Modules that cannot be imported without a package that the extra dev does not install.
 PEERS = ("baal.py",)
 
@@ -90,7 +93,8 @@ INTEGRATION = (
 def markers(path, name, fixtures):
     """Markers of one test, by its path below the root, its name and the fixtures it asks for."""
     found = set()
-    if set(NUMERIC).intersection(path.parts):
+    conventions = any(words in name for words in CONVENTIONS)
+    if set(NUMERIC).intersection(path.parts) and not conventions:
         found.add("numeric")
     if set(PEERS).intersection(path.parts):
         found.add("peers")
