@@ -22,6 +22,7 @@ from pnml.estimators.score_frame import reasons
 from pnml.estimators.validation import check_flag, check_weights
 from pnml.estimators.wrapped import check_table
 from pnml.learners.categorical_columns import categorical_columns
+from pnml.learners.cross_fitted import CrossFitted
 from pnml.learners.last_step import is_frozen
 from pnml.learners.trusted_model import ReadRows, TrustedModel
 
@@ -78,6 +79,13 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         reference: Reference = self.learner_.reference
         return reference
+
+    @property
+    def cross_fitted_(self) -> CrossFitted | None:
+        """Errors and log-losses of the training rows, each by a fit without its fold."""
+        check_is_fitted(self)
+        fitted: CrossFitted | None = self.learner_.cross_fitted
+        return fitted
 
     @property
     def explain_names_(self) -> Any:

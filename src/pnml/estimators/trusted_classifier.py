@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from pnml.estimators.score_frame import score_frame
 from pnml.estimators.trusted_base import TrustedBase
 from pnml.estimators.validation import check_weights
 from pnml.estimators.wrapped import check_table
+from pnml.learners.cross_fitted import CrossFitted
 from pnml.learners.last_step import log_probabilities, refuse_without_probabilities
 from pnml.learners.trusted_classes import TrustedClasses
 from pnml.learners.trusted_model import ReadRows
@@ -58,6 +60,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
     estimator_ : the fitted model
     learner_ : the model with its training rows left out, a frozen value
     reference_ : left-out regrets, leverages and excesses of the training rows
+    cross_fitted_ : mistakes and log-losses of the training rows in folds; None for a prefit model
     explain_names_ : names of the columns of ``explain``
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -119,7 +122,10 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
                 model, X, y, fit_params, self.cv, self.random_state, self.classes_
             )[used]
             wrong = WrongProbability.of(log_p, log_p.argmax(axis=1) != labels, base.weights)
-            self.learner_ = TrustedClasses(base, softmax.regret(log_p, base.leverages), wrong)
+            regrets = softmax.regret(log_p, base.leverages)
+            losses = -log_p[np.arange(len(labels)), labels]
+            fitted = CrossFitted((log_p.argmax(axis=1) != labels) * 1.0, losses, base.weights)
+            self.learner_ = TrustedClasses(base, regrets, wrong, fitted)
         return self
 
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -147,7 +153,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
                 "per row."
             )
         wrong = WrongProbability.of(log_p, log_p.argmax(axis=1) != labels, counts)
-        self.learner_ = TrustedClasses(base, self.learner_.regrets, wrong)
+        self.learner_ = replace(self.learner_, wrong=wrong)
         return self
 
     def predict(self, X: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +21,9 @@ from pnml.estimators.score_frame import score_frame
 from pnml.estimators.trusted_base import TrustedBase
 from pnml.estimators.validation import as_targets, check_weights, refuse_extreme
 from pnml.estimators.wrapped import check_table
+from pnml.learners.cross_fitted import CrossFitted, value_log_losses
 from pnml.learners.expected_error import ExpectedError
-from pnml.learners.trusted_model import ReadRows
+from pnml.learners.trusted_model import ReadRows, TrustedModel
 from pnml.learners.trusted_values import TrustedValues, expected_errors
 
 
@@ -57,6 +59,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     estimator_ : the fitted model
     learner_ : the model with its training rows left out, a frozen value
     reference_ : left-out regrets and excesses of the training rows
+    cross_fitted_ : errors and log-losses of the training rows in folds; None for a prefit model
     explain_names_ : names of the columns of ``explain``
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -102,14 +105,11 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         kind = HistGradientBoostingRegressor
         model, base = self._fit_inside(kind, X, y, y[:, None], fit_params)
         _refuse_several(self.estimator_, X)
-        errors = None
+        self.learner_ = TrustedValues(base, None)
         if self._refits:
             left_out = out_of_fold_errors(model, X, y, fit_params, self.cv, self.random_state)
             used = slice(None) if fit_params.weights is None else fit_params.weights > 0
-            errors = expected_errors(
-                base, fit_params.counted(X), base.leverages, left_out[used], base.weights
-            )
-        self.learner_ = TrustedValues(base, errors)
+            self.learner_ = _with_errors(base, fit_params.counted(X), y[used], left_out[used])
         return self
 
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -137,7 +137,8 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
                 "per row."
             )
         errors = np.abs(y - np.asarray(self.predict(X), dtype=float).ravel())
-        self.learner_ = TrustedValues(base, expected_errors(base, X, leverages, errors, counts))
+        known, _ = expected_errors(base, X, leverages, errors, counts)
+        self.learner_ = replace(self.learner_, errors=known)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -217,6 +218,15 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
                 "model that can be cloned."
             )
         return self.learner_.errors
+
+
+def _with_errors(base: TrustedModel, X: Any, y: FloatArray, left_out: FloatArray) -> TrustedValues:
+    """The model with the errors on its own training rows, each left out with its fold."""
+    weights = base.weights
+    errors, expected = expected_errors(base, X, base.leverages, left_out, weights)
+    spread = float(np.sqrt(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)))
+    losses = value_log_losses(left_out, expected, spread, weights)
+    return TrustedValues(base, errors, CrossFitted(left_out, losses, weights))
 
 
 def _refuse_several(model: Any, X: Any) -> None:

@@ -33,19 +33,20 @@ class ExpectedError:
         errors: FloatArray,
         weights: FloatArray,
         leaves: int,
-    ) -> ExpectedError:
+    ) -> tuple[ExpectedError, FloatArray]:
         """From absolute errors (n,) of rows that the model has not seen, and their leverages.
 
-        `parts` starts a pass over the leaves of the rows; there are two passes.
+        Also gives what was to be expected of these rows (n,), each without its own error. `parts`
+        starts a pass over the leaves of the rows; there are two passes.
         """
         noise = LocalNoise.of(parts(), errors, weights, leaves)
         local = [noise.left_out(leaf, errors[part], weights[part]) for part, leaf in parts()]
         typical = np.concatenate(local) * _widening(leverage)
         mean = float(np.average(typical, weights=weights))
         factor = float(np.average(errors, weights=weights)) / mean if mean > 0 else 1.0
-        with np.errstate(invalid="ignore", divide="ignore"):
-            scores = np.where(typical > 0, errors / (factor * typical), 0.0)
-        return cls(noise, factor, _table(scores, weights))
+        expected = factor * typical
+        table = _table(standardised(errors, expected), weights)
+        return cls(noise, factor, table), expected
 
     def at(self, leaf: IntArray, leverage: FloatArray) -> FloatArray:
         """Expected absolute error (n,) of new rows, in units of the target."""
@@ -54,6 +55,13 @@ class ExpectedError:
     def distribution(self, mean: FloatArray, expected: FloatArray, regret: FloatArray) -> Tabulated:
         """Predictive distribution from the predictions and the left-out scores. Eq. (C3)."""
         return Tabulated(mean, expected, regret, self.scores)
+
+
+def standardised(errors: FloatArray, expected: FloatArray) -> FloatArray:
+    """Errors (n,) in units of the expected ones; 0 where none is expected."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scores: FloatArray = np.where(expected > 0, errors / expected, 0.0)
+    return scores
 
 
 def _table(scores: FloatArray, weights: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.softmax import Categorical
 from pnml.core.trust import Evidence, Reference
+from pnml.learners.cross_fitted import CrossFitted
 from pnml.learners.last_step import log_probabilities
 from pnml.learners.protocol import Inputs
 from pnml.learners.trusted_model import ReadRows, TrustedModel
@@ -22,6 +23,7 @@ class TrustedClasses:
     base: TrustedModel
     regrets: Annotated[FloatArray, "n"]  # of left-out training rows; log C where not known
     wrong: WrongProbability | None
+    cross_fitted: CrossFitted | None = None  # None: no folds were fitted
 
     inputs: ClassVar[Inputs] = Inputs(table=True)  # rows as the model takes them
 

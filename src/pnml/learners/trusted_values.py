@@ -12,6 +12,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.leaves.local_noise import LeafParts
 from pnml.core.trust import Evidence, Reference
+from pnml.learners.cross_fitted import CrossFitted
 from pnml.learners.expected_error import ExpectedError
 from pnml.learners.protocol import Inputs
 from pnml.learners.row_parts import row_parts
@@ -24,6 +25,7 @@ class TrustedValues:
 
     base: TrustedModel
     errors: ExpectedError | None  # None: no errors on rows that the model has not seen are known
+    cross_fitted: CrossFitted | None = None  # None: no folds were fitted
 
     inputs: ClassVar[Inputs] = Inputs(table=True)  # rows as the model takes them
 
@@ -59,8 +61,11 @@ class TrustedValues:
 
 def expected_errors(
     base: TrustedModel, X: Any, leverages: FloatArray, errors: FloatArray, weights: FloatArray
-) -> ExpectedError:
-    """Expected errors from absolute errors (n,) on rows X that the model has not seen."""
+) -> tuple[ExpectedError, FloatArray]:
+    """Expected errors from absolute errors (n,) on rows X that the model has not seen.
+
+    Also gives what was to be expected of these rows (n,), each without its own error.
+    """
 
     def parts() -> LeafParts:
         for part, given in row_parts(X):

@@ -19,6 +19,7 @@ from pnml.errors import InputError
 from pnml.estimators.fit_model import PredictFunction, is_kind
 from pnml.estimators.trusted_classifier import TrustedClassifier
 from pnml.estimators.trusted_regressor import TrustedRegressor
+from pnml.learners.cross_fitted import CrossFitted
 from pnml.learners.expected_error import ExpectedError
 from pnml.learners.last_step import last_of
 from pnml.learners.trusted_classes import TrustedClasses
@@ -78,6 +79,7 @@ def _state(model: Any) -> dict[str, Any]:
         "_leverages": base.leverages,
         "_excesses": base.excesses,
         "_weights": base.weights,
+        "_cross_fitted": model.learner_.cross_fitted,
     }
 
 
@@ -147,7 +149,7 @@ def _values(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError("the model in a TrustedRegressor is a classifier")
     if errors is not None and len(errors.noise.weight) != base.trust_map.region_count:
         raise InputError("its errors are not those of its leaves")
-    return attributes | {"learner_": TrustedValues(base, errors)}
+    return attributes | {"learner_": TrustedValues(base, errors, state["_cross_fitted"])}
 
 
 def _classes(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,7 +158,7 @@ def _classes(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     known = getattr(base.model, "classes_", None)
     if known is None or not np.array_equal(np.asarray(known), classes):
         raise InputError("the classes of a TrustedClassifier are not those of its model")
-    learner = TrustedClasses(base, state["_regrets"], state["_wrong"])
+    learner = TrustedClasses(base, state["_regrets"], state["_wrong"], state["_cross_fitted"])
     return attributes | {"classes_": classes, "learner_": learner}
 
 
@@ -174,6 +176,14 @@ def _check_errors(values: Mapping[str, Any]) -> None:
         raise InputError("the scores of its errors are not in order")
 
 
+def _check_cross_fitted(values: Mapping[str, Any]) -> None:
+    errors, weights = values["absolute_errors"], values["weights"]
+    if not np.all((errors >= 0) & np.isfinite(errors)) or np.isnan(values["log_losses"]).any():
+        raise InputError("the cross-fitted errors are not finite and 0 or more")
+    if not np.all((weights > 0) & np.isfinite(weights)):
+        raise InputError("the cross-fitted rows have no weights")
+
+
 def _check_wrong(values: Mapping[str, Any]) -> None:
     if not np.isfinite(values["offset"]) or not 0 < values["slope"] < np.inf:
         raise InputError("its probability of being wrong is not one of a finite slope above 0")
@@ -188,6 +198,7 @@ _BASE: dict[str, Spec] = {
     "_leverages": array("n"),
     "_excesses": array("n"),
     "_weights": array("n"),
+    "_cross_fitted": OneOf((CrossFitted, NoneType)),
 }
 _VALUES: dict[str, Spec] = _BASE | {"_errors": OneOf((ExpectedError, NoneType))}
 _CLASSES: dict[str, Spec] = _BASE | {
@@ -213,6 +224,7 @@ TRUSTED_PARTS = [
     *TRUST_MAP_PARTS,
     value(LocalNoise, check=_check_noise),
     value(ExpectedError, check=_check_errors),
+    value(CrossFitted, check=_check_cross_fitted),
     value(WrongProbability, check=_check_wrong),
     *map(unfitted, (KFold, StratifiedKFold, GroupKFold)),
 ]
