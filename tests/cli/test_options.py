@@ -139,8 +139,10 @@ def test_a_weight_counts_copies_of_rows(here, call):
     weighted = table.append_column("copies", pa.array(copies))
     pyarrow.csv.write_csv(weighted, "weighted.csv")
     pyarrow.csv.write_csv(table.take(pa.array(np.repeat(np.arange(100), copies))), "repeated.csv")
-    call("fit", "weighted.csv", "-t", "y", "--weight", "copies", "-o", "a.pnml")
-    call("fit", "repeated.csv", "-t", "y", "-o", "b.pnml")
+    call(
+        "fit", "weighted.csv", "-t", "y", "--weight", "copies", "--learner", "pnml", "-o", "a.pnml"
+    )
+    call("fit", "repeated.csv", "-t", "y", "--learner", "pnml", "-o", "b.pnml")
     a, b = widths(call, model="a.pnml"), widths(call, model="b.pnml")
     np.testing.assert_allclose(a[REGRESSION[:4]], b[REGRESSION[:4]], rtol=1e-7)
 

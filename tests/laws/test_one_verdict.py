@@ -77,11 +77,11 @@ def table(name: str) -> Case:
     model = fit_table(rows.to_batches(), Request(target="y"), name, "rows")
     new = pa.RecordBatch.from_pydict({f"x{j}": new_rows()[:, j] for j in range(3)})
     encoded = model.encoder.encode(new)
-    regret, leverage = evidence(model.estimator, encoded.X)
+    known = evidence(model.estimator, model.rows_of(encoded))
     return Case(
         lambda level: model.score(new, 0.9, level).trusted,
         model.estimator.reference_,
-        Evidence(regret, leverage, encoded.never_seen),
+        Evidence(*known[:2], encoded.never_seen, *known[3:]),
         model.threshold,
     )
 

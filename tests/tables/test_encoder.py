@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 
@@ -293,6 +294,7 @@ def test_what_was_never_seen_raises_the_regret_and_is_never_trusted(learner, nam
     assert (encoded.X[:, NEVER_SEEN] > 0).all()
     bare = encoded.X.copy()
     bare[:, NEVER_SEEN] = 0.0
+    bare = model.rows_of(replace(encoded, X=bare))
     for level in (0.5, 0.99, 1.0):
         scores = model.score(one_batch(new), 0.9, level)
         assert not scores.trusted.any()

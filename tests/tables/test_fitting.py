@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from examples import examples
 from made_tables import classes, in_batches, mixed, numbers, one_batch, replaced
-from pnml import InputError, LpNMLRegressor, PNMLRegressor
+from pnml import InputError, KernelPNMLRegressor, LpNMLRegressor, PNMLRegressor
 from pnml.tables.fitting import fit_table
 from pnml.tables.learners import LEARNERS
 from pnml.tables.roles import Request
@@ -165,17 +165,20 @@ def full(n, seed, target=0.0):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n", [12, 40, 150])
-def test_auto_takes_the_learner_of_the_smaller_leave_one_out_log_loss(n, seed):
+def test_auto_takes_the_learner_of_the_smallest_left_out_log_loss(n, seed):
     table = full(n, seed, target=100.0 * (seed % 2))
     X, y = design(table)
     losses = {
         "pnml": PNMLRegressor(alpha="loo").fit(X, y).loo_.log_loss,
         "lpnml": LpNMLRegressor().fit(X, y).loo_.log_loss,
+        "kernel": KernelPNMLRegressor().fit(X, y).loo_.log_loss,
     }
     model = fitted(table)
-    assert dict(model.losses) == pytest.approx(losses, rel=1e-7)
-    assert model.learner == min(losses, key=losses.get)
-    direct = (PNMLRegressor(alpha="loo") if model.learner == "pnml" else LpNMLRegressor()).fit(X, y)
+    assert {name: dict(model.losses)[name] for name in losses} == pytest.approx(losses, rel=1e-7)
+    assert ("boosting" in dict(model.losses)) == (n >= 100)
+    assert model.learner == min(dict(model.losses), key=dict(model.losses).get)
+    makers = {"lpnml": LpNMLRegressor, "kernel": KernelPNMLRegressor}
+    direct = makers.get(model.learner, lambda: PNMLRegressor(alpha="loo"))().fit(X, y)
     scores = model.score(one_batch(table), 0.9, 0.99)
     np.testing.assert_allclose(scores.answer.prediction, direct.predict(X), rtol=1e-7)
     np.testing.assert_allclose(scores.answer.regret, direct.regret(X), rtol=1e-6)

@@ -36,6 +36,13 @@ class LearnerName(StrEnum):
     conformal = "conformal"
     logistic = "logistic"
     refit = "refit"
+    boosting = "boosting"
+    boosting_classifier = "boosting-classifier"
+    lightgbm = "lightgbm"
+    lightgbm_classifier = "lightgbm-classifier"
+    xgboost = "xgboost"
+    catboost = "catboost"
+    catboost_classifier = "catboost-classifier"
 
 
 def fit(
@@ -131,6 +138,13 @@ def _words(model: TableModel, output: str, seconds: float) -> list[Any]:
     from pnml.tables import describe
 
     lines: list[Any] = [pairs(describe.facts(model, DEFAULT_LEVEL))]
+    if len(model.comparison) > 1:
+        classes = model.target.task == "classification"
+        headings = ["on rows left out", "log-loss", "wrong" if classes else "error (RMSE)"]
+        headings.append("right" if classes else "R²")
+        lines.append(
+            grid(headings, [list(row) for row in describe.comparison(model)], frozenset({1, 2, 3}))
+        )
     shown = [list(row) for row in describe.columns(model)]
     if len(shown) <= 40:
         lines.append(grid(["column", "role", ""], shown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -24,6 +24,17 @@ class LabelsLeftOut:
     regrets: Annotated[FloatArray, "n"]  # nats
     log_losses: Annotated[FloatArray, "n"]  # nats; of the pNML probability of the row's own label
     weights: Annotated[FloatArray, "n"]
+    # 1 where the most probable label is another than the row's own; None where that is not known.
+    wrong: Annotated[FloatArray, "n"] | None = field(default=None, kw_only=True)
+
+    @property
+    def error_rate(self) -> float:
+        """Share of the rows whose most probable label is wrong; NaN where not known."""
+        return (
+            float("nan")
+            if self.wrong is None
+            else float(np.average(self.wrong, weights=self.weights))
+        )
 
     @property
     def log_loss(self) -> float:
@@ -54,7 +65,8 @@ def leave_labels_out(
     """Leave-one-out regret and log-loss by softmax of log-probabilities (n, C) and labels."""
     dist = softmax.predictive(log_p, leverages)
     losses = -dist.log_prob[np.arange(len(labels)), labels]
-    return LabelsLeftOut(leverages, dist.regret, losses, weights)
+    wrong = (dist.log_prob.argmax(axis=1) != labels) * 1.0
+    return LabelsLeftOut(leverages, dist.regret, losses, weights, wrong=wrong)
 
 
 def left_out_leverages(

@@ -7,7 +7,7 @@ the table in the documentation all run over it.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
@@ -31,6 +31,9 @@ class Registered:
     weighs: bool  # whether rows may carry weights
     about: str
     place: int | None  # among the choices for tables, which the command line shows; None: not there
+    # The same for rows of codes, given the places of columns of words and how many words each has;
+    # None for learners that want words as one-hot numbers.
+    make_coded: Callable[[Sequence[tuple[int, int]]], Any] | None = None
 
 
 _EVERY: dict[str, Registered] = {}
@@ -47,11 +50,12 @@ def register(
     streams: bool = False,
     weighs: bool = False,
     place: int | None = None,
+    make_coded: Callable[[Sequence[tuple[int, int]]], Any] | None = None,
 ) -> None:
     """Register a learner; called once, at the end of its estimator's file."""
     if name in _EVERY:
         raise InputError(f"A learner {name!r} is registered already; choose another name.")
-    entry = Registered(name, make, task, rows, streams, weighs, about, place)
+    entry = Registered(name, make, task, rows, streams, weighs, about, place, make_coded)
     _EVERY[name] = entry
     if place is not None:
         _FOR_TABLES[name] = entry

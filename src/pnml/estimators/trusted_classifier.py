@@ -160,7 +160,8 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         """The model's own class of each row, unchanged."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
-        return self.estimator_.predict(X)
+        predicted = self.estimator_.predict(X)
+        return predicted[:, 0] if np.ndim(predicted) == 2 else predicted  # CatBoost's are (n, 1)
 
     def predict_proba(self, X: Any) -> Any:
         """The model's own probabilities (n, C), unchanged."""

@@ -141,11 +141,20 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         self.learner_ = replace(self.learner_, errors=known)
         return self
 
-    def predict(self, X: Any) -> Any:
-        """The model's own prediction of each row, unchanged."""
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The model's own prediction of each row, unchanged.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+        return_std : bool
+            Also return the standard deviation of ``predict_dist``, as scikit-learn's Bayesian
+            models do.
+        """
         check_is_fitted(self)
         check_table(self, X, reset=False)
-        return self.estimator_.predict(X)
+        predicted = self.estimator_.predict(X)
+        return (predicted, self.predict_dist(X).std) if return_std else predicted
 
     def expected_error(self, X: Any) -> FloatArray:
         """Absolute error to expect on each row, in units of y.

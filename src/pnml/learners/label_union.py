@@ -55,7 +55,8 @@ class LabelUnion:
         dist = _union(log_q, np.column_stack([part.regrets for part in parts]), shares)
         leverages = _mixed(shares, np.column_stack([part.leverages for part in parts]))
         losses = -dist.log_prob[np.arange(len(self.labels)), self.labels]
-        return LabelsLeftOut(leverages, dist.regret, losses, self.weights)
+        wrong = (dist.log_prob.argmax(axis=1) != self.labels) * 1.0
+        return LabelsLeftOut(leverages, dist.regret, losses, self.weights, wrong=wrong)
 
     @property
     def reference(self) -> Reference:

@@ -105,14 +105,16 @@ class LogisticRefit(OnLastStep):
         refits = refit_left_out(self.model, rows, tol=self.tol)
         _warn_unsure(refits, self.tol)
         log_prob: FloatArray = softmax.log_softmax(refits.log_genie)
+        own = training.labels[rows]
         return LogisticPNML(
             leverages=self.leverages,
             regrets=refits.regret,
-            log_losses=-log_prob[np.arange(len(rows)), training.labels[rows]],
+            log_losses=-log_prob[np.arange(len(rows)), own],
             weights=training.weights[rows],
             index=rows,
             log_prob=log_prob,
             errors=refits.error,
+            wrong=(log_prob.argmax(axis=1) != own) * 1.0,
         )
 
     @property

@@ -45,12 +45,13 @@ class TrustedClasses:
         )
         return regret
 
-    def evidence(self, X: Any) -> Evidence:
+    def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
         """Regret, leverage, excess, and whether a row has an unseen value; X may be read rows."""
         rows = self.base.read(X)
         kappa = self.base.leverage(rows)
         never_seen, excess = self.base.never_seen(rows), self.base.excess(rows)
-        regret = softmax.regret(log_probabilities(self.base.model, rows.X), kappa)
+        if regret is None:
+            regret = softmax.regret(log_probabilities(self.base.model, rows.X), kappa)
         return Evidence(regret, kappa, never_seen, excess)
 
     def expected_error(self, wrong: WrongProbability, rows: ReadRows) -> FloatArray:

@@ -40,11 +40,11 @@ class TrustedValues:
         regret: FloatArray = gaussian.regret(self.base.leverage(rows))
         return regret
 
-    def evidence(self, X: Any) -> Evidence:
+    def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
         """Regret, excess, and whether a row has an unseen value; X may be read rows."""
         rows = self.base.read(X)
         never_seen, excess = self.base.never_seen(rows), self.base.excess(rows)
-        return Evidence(self.regret(rows), None, never_seen, excess)
+        return Evidence(self.regret(rows) if regret is None else regret, None, never_seen, excess)
 
     def expected_error(self, errors: ExpectedError, rows: ReadRows) -> FloatArray:
         """Absolute error (n,) to expect. Eq. (T21)."""

@@ -10,6 +10,7 @@ import numpy as np
 from pnml.errors import InputError, shorten
 from pnml.models.codec import value
 from pnml.models.schema import Fitted
+from pnml.tables.comparison import LearnerScore
 from pnml.tables.encoder import CategoryColumn, Encoder, NumberColumn, Patterns
 from pnml.tables.learners import LEARNERS
 from pnml.tables.model import TableModel
@@ -52,7 +53,9 @@ def _check_model(values: Mapping[str, Any]) -> None:
         raise InputError(f"what it holds is not the learner {learner!r}")
     if learner not in dict(values["losses"]):
         raise InputError(f"it has no log-loss of its learner {learner!r}")
-    if values["estimator"].n_features_in_ != values["encoder"].width:
+    encoder = values["encoder"]
+    coded = LEARNERS[learner].make_coded is not None
+    if values["estimator"].n_features_in_ != (len(encoder.columns) if coded else encoder.width):
         raise InputError("its learner was not fitted to rows as its columns make them")
 
 
@@ -63,5 +66,6 @@ TABLE_PARTS = [
     value(Encoder, check=_check_encoder),
     value(Target),
     value(Role),
+    value(LearnerScore),
 ]
 TABLE_MODELS = [value(TableModel, check=_check_model, estimator=Fitted())]

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.tables import describe
-from pnml.tables.model import Scores, TableModel
+from pnml.tables.model import TableModel
+from pnml.tables.scores import Scores
 from pnml.tables.summary import Summary, Tally
 
 
@@ -154,7 +155,7 @@ class Gatherer:
 
     def _model_facts(self) -> ModelFacts:
         model = self._model
-        regrets = np.asarray(model.estimator.loo_.regrets)
+        regrets = np.asarray(model.estimator.reference_.regrets)
         if len(regrets) > _TRAINING:
             regrets = np.random.default_rng(0).choice(regrets, _TRAINING, replace=False)
         return ModelFacts(

@@ -19,6 +19,7 @@ from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
 from pnml.tables.fitting import Job, first_look, peek
 from pnml.tables.model import TableModel
 from pnml.tables.roles import Request, check_request
+from pnml.tables.sampling import uniform_rows
 from pnml.tables.table_statistic import TableStatistic
 
 
@@ -102,11 +103,20 @@ def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Pl
                 checkpoint.remove()
             statistic = job.statistic(look)
             accumulate(table, schema, _InOrder(statistic), checkpoint, stop, plan)
+            sample = _sample(table, schema, job.most_sampled)
         except Retyped as news:
             schema, stop = news.schema, None
             checkpoint.remove()
         else:
-            return job.from_statistic(statistic)
+            return job.from_statistic(statistic, sample)
+
+
+def _sample(table: TableSource, schema: pa.Schema, rows: int) -> pa.Table | None:
+    """A uniform sample of the rows, for learners that need rows beside the sums."""
+    if not rows:
+        return None
+    sample, _ = table.read(lambda batches: uniform_rows(batches, rows), schema=schema)
+    return sample
 
 
 def _first_pass(

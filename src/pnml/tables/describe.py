@@ -25,7 +25,9 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
     if len(model.losses) > 1:
         yield "chosen by", chosen_by(model)
     else:
-        yield "leave-one-out log-loss", f"{model.losses[0][1]:.4g} nats"
+        yield "left-out log-loss", f"{model.losses[0][1]:.4g} nats"
+    if model.comparison:
+        yield "use", use(model)
     yield "rows", f"{model.rows:,}"
     used = len(model.encoder.columns)
     yield "columns", f"{used} used, as {model.encoder.width - 1} numbers a row"
@@ -48,7 +50,44 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
 def chosen_by(model: TableModel) -> str:
     """Description of how a learner was chosen: those that were tried, and their log-losses."""
     tried = ", ".join(f"{name} {loss:.4f}" for name, loss in model.losses)
-    return f"the least leave-one-out log-loss ({tried} nats a row)"
+    return f"the least log-loss on rows left out ({tried} nats a row)"
+
+
+def use(model: TableModel) -> str:
+    """Description of how much a model knows, in plain words, beside a guess that knows nothing."""
+    ours = next(score for score in model.comparison if score.name == model.learner)
+    guess = model.comparison[-1]
+    if ours.log_loss >= guess.log_loss:
+        what = "mean" if model.target.task == "regression" else "most frequent class"
+        return f"none: on rows left out it is no better than always guessing the {what}"
+    if model.target.task == "classification":
+        right = "" if np.isnan(ours.error) else f"{1 - ours.error:.1%} of the rows left out right, "
+        return f"{right}{1 - guess.error:.1%} by always guessing the most frequent class"
+    unit = "of the logarithm " if model.target.log else ""
+    share = 1 - (ours.error / guess.error) ** 2
+    return (
+        f"error {unit}{ours.error:.4g} on rows left out (root mean square), {guess.error:.4g} by "
+        f"always guessing the mean; R² {share:.2f}"
+    )
+
+
+def comparison(model: TableModel) -> list[tuple[str, str, str, str]]:
+    """Description of the learners that were tried: name, log-loss, error and R² or accuracy."""
+    rows = []
+    for score in model.comparison:
+        classes = model.target.task == "classification"
+        guess = model.comparison[-1]
+        good = 1 - score.error if classes else 1 - (score.error / guess.error) ** 2
+        error = f"{score.error:.1%}" if classes else f"{score.error:.4g}"
+        known = not np.isnan(score.error)
+        name = score.name
+        if score is guess:
+            name = "most frequent class" if classes else "mean alone"
+        share = f"{good:.1%}" if classes else f"{good:.2f}"
+        rows.append(
+            (name, f"{score.log_loss:.4f}", error if known else "–", share if known else "–")
+        )
+    return rows
 
 
 def columns(model: TableModel) -> list[tuple[str, str, str]]:
@@ -107,6 +146,7 @@ def document(model: TableModel, level: float = DEFAULT_LEVEL) -> dict[str, Any]:
         "estimator": type(model.estimator).__name__,
         "learner": model.learner,
         "log_losses": dict(model.losses),
+        "comparison": [vars(score) for score in model.comparison],
         "rows": model.rows,
         "classes": list(model.classes),
         "penalty": penalty(model),

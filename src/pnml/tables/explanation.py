@@ -49,9 +49,9 @@ class Explainer:
             return None
         return Groups.of(ridge.geometry, ridge.alpha, self._members)
 
-    def drivers(self, encoded: Encoded) -> Drivers:
-        """The three columns that matter most to each row."""
-        parts = self._parts(encoded.X)
+    def drivers(self, encoded: Encoded, rows: FloatArray) -> Drivers:
+        """The three columns that matter most to each row; `rows` are as the learner takes them."""
+        parts = self._parts(encoded, rows)
         strange = np.flatnonzero(encoded.never_seen)
         split = parts[:, 1:]
         if len(strange):
@@ -67,10 +67,12 @@ class Explainer:
             split[every, best] = -1.0  # named; the next largest is wanted
         return Drivers(columns, np.where(sizes >= _FIRST, sizes - _FIRST, sizes))
 
-    def _parts(self, X: FloatArray) -> FloatArray:
+    def _parts(self, encoded: Encoded, rows: FloatArray) -> FloatArray:
         if self._groups is not None:
-            return self._groups.fractions(X)
-        split = self._estimator.explain(X)
+            return self._groups.fractions(encoded.X)
+        split = self._estimator.explain(rows)
+        if rows is not encoded.X:  # one number for each column
+            return fractions(np.column_stack([encoded.X[:, NEVER_SEEN] ** 2, split]))
         return fractions(np.column_stack([split[:, list(m)].sum(axis=1) for m in self._members]))
 
     def texts(self, drivers: Drivers, encoded: Encoded, batch: pa.RecordBatch) -> pa.Array:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from pnml.core.arrays import FloatArray
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.tables.coded_rows import coded_rows, word_columns
+from pnml.tables.comparison import (
+    LearnerScore,
+    baseline_of_classes,
+    baseline_of_values,
+    left_out_score,
+)
+from pnml.tables.encoder import Encoder
 from pnml.tables.encoder_builder import EncoderBuilder
 from pnml.tables.labelled_rows import LabelledRows
-from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
+from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders, worth_trying
 from pnml.tables.model import TableModel
 from pnml.tables.roles import (
     Request,
@@ -23,7 +32,7 @@ from pnml.tables.roles import (
     infer,
     infer_task,
 )
-from pnml.tables.sampling import uniform_rows
+from pnml.tables.sampling import Reservoir, uniform_rows
 from pnml.tables.table_statistic import TableStatistic
 from pnml.tables.targets import Target, check_classes
 
@@ -69,14 +78,15 @@ class Job:
     types: tuple[tuple[str, str], ...]
     unlabelled: int = 0  # rows left out
     weightless: int = 0
+    lowest: float = -np.inf  # label
 
     @classmethod
     def of(cls, look: pa.Table, request: Request, learner: str, table: str) -> Job:
         """A job from the first rows and the user's request."""
         cells = look[request.target]
         task = infer_task(cells, request)
-        target = Target.of(cells, request.target, task)
-        names = contenders(learner, task)
+        target = Target.of(cells, request.target, task, log=request.log_target)
+        names = contenders(learner, task, weighted=request.weight is not None)
         if request.weight and not all(LEARNERS[name].weighs for name in names):
             able = ", ".join(name for name, about in LEARNERS.items() if about.weighs)
             raise InputError(
@@ -91,12 +101,18 @@ class Job:
 
     @property
     def streams(self) -> bool:
-        """Whether the learners need no more than a Gram."""
-        return all(LEARNERS[name].streams for name in self.names)
+        """Whether the learners need no more than a Gram, or a Gram beside a sample of the rows."""
+        return any(LEARNERS[name].streams for name in self.names)
+
+    @property
+    def most_sampled(self) -> int:
+        """Rows in the sample that is wanted beside the Gram of a long table; 0 for none."""
+        coded = [LEARNERS[name] for name in self.names if LEARNERS[name].make_coded is not None]
+        return max((entry.rows for entry in coded), default=0)
 
     def in_memory(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
         """All rows at once, or a uniform sample of as many as the learner can take."""
-        limit = min(LEARNERS[name].rows for name in self.names)
+        limit = MOST_ROWS if len(self.names) > 1 else LEARNERS[self.names[0]].rows
         total, rows = look.num_rows, look
         if rest is not None or total > limit:
             rows, total = uniform_rows(chain(look.to_batches(), rest or ()), limit)
@@ -112,39 +128,59 @@ class Job:
             check_classes(y, self.target.name)
         else:
             self._refuse_constant(float(y[0]), bool(np.all(y == y[0])))
+            self.lowest = float(y.min())
         self._refuse_useless(builder)
         X *= builder.factors()
+        encoder = builder.build()
         fitted = {}
-        for name in self.names:
-            fitted[name] = LEARNERS[name].make()
-            if weights is None:
-                fitted[name].fit(X, y)
+        for name in worth_trying(self.names, len(y)):
+            coded = LEARNERS[name].make_coded
+            if coded is not None:
+                fitted[name] = _fit_coded(name, encoder, labelled)
             else:
-                fitted[name].fit(X, y, sample_weight=weights)
-        return self._model(builder, fitted, len(y), total)
+                fitted[name] = _fitted(LEARNERS[name].make(), X, y, weights)
+        return self._model(builder, encoder, fitted, self._baseline(y, weights), len(y), total)
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
         """From moments of the rows and a sample of them, batch by batch."""
         statistic = self.statistic(look)
+        sample = Reservoir(self.most_sampled)
         for batch in chain(look.to_batches(), rest or ()):
             statistic.add(batch)
-        return self.from_statistic(statistic)
+            if sample.size:
+                sample.add(batch)
+        return self.from_statistic(statistic, sample.rows() if sample.size else None)
 
     def statistic(self, look: pa.Table) -> TableStatistic:
         """Accumulator for the table; `look` fixes units but is not added."""
         return TableStatistic(self.roles, self.target, self.request.weight, look)
 
-    def from_statistic(self, statistic: TableStatistic) -> TableModel:
-        """The model of all rows that were added."""
+    def from_statistic(self, statistic: TableStatistic, sample: pa.Table | None) -> TableModel:
+        """The model of all rows that were added; some learners need a sample of the rows."""
         self.unlabelled, self.weightless = statistic.unlabelled, statistic.weightless
         total, builder = statistic.total.high, statistic.builder
+        self.lowest = statistic.lowest
         self._refuse_too_few(total.rows)
         mean = float(total.y_mean[0])
         self._refuse_constant(mean, bool(total.yy[0, 0] <= 1e-24 * total.weight * mean**2))
         self._refuse_useless(builder)
         gram = statistic.gram()
-        fitted = {name: LEARNERS[name].make().fit_gram(gram) for name in self.names}
-        return self._model(builder, fitted, gram.rows, gram.rows)
+        encoder = builder.build()
+        streaming = [name for name in self.names if LEARNERS[name].streams]
+        fitted = {name: LEARNERS[name].make().fit_gram(gram) for name in streaming}
+        if sample is not None:
+            labelled = self._labelled(sample)
+            for name in worth_trying(self.names, len(labelled.y)):
+                if LEARNERS[name].make_coded is not None:
+                    fitted[name] = _fit_coded(name, encoder, labelled)
+        baseline = baseline_of_values(mean, float(total.yy[0, 0]) / total.weight)
+        return self._model(builder, encoder, fitted, baseline, gram.rows, gram.rows)
+
+    def _baseline(self, y: Any, weights: FloatArray | None) -> LearnerScore:
+        if self.target.task == "classification":
+            return baseline_of_classes(y, weights)
+        mean = float(np.average(y, weights=weights))
+        return baseline_of_values(mean, float(np.average((y - mean) ** 2, weights=weights)))
 
     def _labelled(self, rows: pa.Table | pa.RecordBatch) -> LabelledRows:
         return LabelledRows.of(rows, self.target, self.request.weight)
@@ -178,16 +214,23 @@ class Job:
         )
 
     def _model(
-        self, builder: EncoderBuilder, fitted: dict[str, Any], rows: int, total: int
+        self,
+        builder: EncoderBuilder,
+        encoder: Encoder,
+        fitted: dict[str, Any],
+        baseline: LearnerScore,
+        rows: int,
+        total: int,
     ) -> TableModel:
-        losses = {name: float(model.loo_.log_loss) for name, model in fitted.items()}
-        best = min(losses, key=lambda name: losses[name])
+        tried = [left_out_score(name, model) for name, model in fitted.items()]
+        best = min(tried, key=lambda score: score.log_loss).name
         return TableModel(
             estimator=fitted[best],
-            encoder=builder.build(),
-            target=self.target,
+            encoder=encoder,
+            target=replace(self.target, least=0.0 if self.lowest >= 0 else None),
             learner=best,
-            losses=tuple(losses.items()),
+            losses=tuple((score.name, score.log_loss) for score in tried),
+            comparison=(*tried, baseline),
             roles=tuple(self.roles),
             types=self.types,
             id_columns=self.request.id,
@@ -213,6 +256,19 @@ class Job:
                 f"{builder.lonely_patterns:.0%} of the rows miss a set of columns that no other "
                 "row misses, so about as many new rows will not be trusted for that alone."
             )
+
+
+def _fitted(model: Any, X: FloatArray, y: Any, weights: FloatArray | None) -> Any:
+    return model.fit(X, y) if weights is None else model.fit(X, y, sample_weight=weights)
+
+
+def _fit_coded(name: str, encoder: Encoder, labelled: LabelledRows) -> Any:
+    """The learner of this name, fitted to codes of words as new rows will be coded."""
+    make = LEARNERS[name].make_coded
+    if make is None:
+        raise InputError(f"{name} takes no codes; pick another learner.")
+    rows = coded_rows(encoder, encoder.encode(labelled.rows))
+    return _fitted(make(word_columns(encoder)), rows, labelled.y, labelled.weights)
 
 
 def _rows(n: int) -> str:

@@ -16,13 +16,20 @@ from pnml.learners.one_step import OneStep
 
 AUTO = "auto"
 LEARNERS = table_learners()
-_CONTENDERS = {"regression": ("pnml", "lpnml"), "classification": ("logistic",)}
+_CONTENDERS = {
+    "regression": ("pnml", "lpnml", "kernel", "boosting"),
+    "classification": ("logistic", "boosting-classifier"),
+}
+# Trees that want 20 rows in a leaf find little in fewer rows.
+_LEAST_BOOSTED = 100
 
 
-def contenders(name: str, task: str) -> tuple[str, ...]:
+def contenders(name: str, task: str, *, weighted: bool = False) -> tuple[str, ...]:
     """Names of the learners that are to be tried on this task of a table."""
     if name == AUTO:
-        return _CONTENDERS[task]
+        return tuple(n for n in _CONTENDERS[task] if LEARNERS[n].weighs or not weighted)
+    if LEARNERS[name].task != task and f"{name}-classifier" in LEARNERS:
+        name = f"{name}-classifier"
     if LEARNERS[name].task != task:
         fitting = ", ".join(n for n, learner in LEARNERS.items() if learner.task == task)
         raise InputError(
@@ -30,6 +37,14 @@ def contenders(name: str, task: str) -> tuple[str, ...]:
             f"pick one of {fitting}, or pass --task {LEARNERS[name].task}."
         )
     return (name,)
+
+
+def worth_trying(names: tuple[str, ...], rows: int) -> list[str]:
+    """Those of several learners that suit a table with so many rows; one alone always does."""
+    if len(names) == 1:
+        return list(names)
+    least = {name: _LEAST_BOOSTED if LEARNERS[name].make_coded else 0 for name in names}
+    return [name for name in names if least[name] <= rows <= max(LEARNERS[name].rows, 0)]
 
 
 class Ridge(NamedTuple):

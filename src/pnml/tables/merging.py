@@ -39,8 +39,10 @@ def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableMod
     grams = [_moved(_gram(m.estimator), m.encoder, shared) for m in models]
     total = merged(grams).gram()
     total, encoder = _standardised(total, shared)
-    tried = list(dict.fromkeys(name for model in models for name, _ in model.losses))
-    fitted = {name: LEARNERS[name].make().fit_gram(total) for name in tried}
+    tried = dict.fromkeys(name for model in models for name, _ in model.losses)
+    fitted = {
+        name: LEARNERS[name].make().fit_gram(total) for name in tried if LEARNERS[name].streams
+    }
     losses = {name: float(model.loo_.log_loss) for name, model in fitted.items()}
     best = min(losses, key=lambda name: losses[name])
     remarks = dict.fromkeys(remark for model in models for remark in model.remarks)
@@ -50,6 +52,7 @@ def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableMod
         encoder=encoder,
         learner=best,
         losses=tuple(losses.items()),
+        comparison=(),
         rows=total.rows,
         remarks=(*remarks, f"Put together from {len(models)} models."),
     )

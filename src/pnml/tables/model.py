@@ -8,51 +8,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.estimators.base import learner_of
 from pnml.learners.protocol import Learner
+from pnml.tables.coded_rows import coded_rows
+from pnml.tables.comparison import LearnerScore
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoded, Encoder
-from pnml.tables.explanation import Drivers, Explainer
-from pnml.tables.learners import ridge_in
+from pnml.tables.explanation import Explainer
+from pnml.tables.learners import LEARNERS, ridge_in
 from pnml.tables.roles import Role, nearest
+from pnml.tables.scores import Answer, Outcome, Scores
 from pnml.tables.targets import Target
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How the labels came out by a table's model; NaN where a row has none."""
-
-    log_loss: FloatArray  # (n,) nats
-    loss: FloatArray  # (n,) squared error, or 1 where the label is wrong
-    covered: FloatArray  # (n,) whether the interval holds the label; NaN in classification
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the estimator of a table's model says of each row."""
-
-    prediction: npt.NDArray[Any]  # (n,) numbers or words
-    strength: FloatArray  # (n,) the prediction, or the probability of the predicted class
-    interval: FloatArray | None  # (n, 2); None in classification
-    probabilities: FloatArray | None  # (n, classes); None in regression
-    regret: FloatArray  # (n,) nats
-    outcome: Outcome | None  # None where the batch has no labels
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What a table's model says of each row of a batch, and why."""
-
-    answer: Answer
-    prediction: pa.Array  # in the type of the target
-    trusted: BoolArray  # (n,)
-    never_seen: BoolArray  # (n,)
-    drivers: Drivers
-    because: pa.Array
 
 
 @dataclass(frozen=True)
@@ -69,6 +39,8 @@ class TableModel:
     id_columns: tuple[str, ...]
     rows: int
     remarks: tuple[str, ...]
+    # how those learners, and last a constant guess, do on rows left out; () in files of format 1
+    comparison: tuple[LearnerScore, ...] = ()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -117,29 +89,43 @@ class TableModel:
         what = "column" if len(lacking) == 1 else f"{len(lacking)} columns"
         raise InputError(f"{table} lacks the {what} {listed} that the model learnt from{hint}")
 
+    @property
+    def is_coded(self) -> bool:
+        """Whether the learner takes codes of words, as trees do, and not one-hot numbers."""
+        return LEARNERS[self.learner].make_coded is not None
+
+    def rows_of(self, encoded: Encoded) -> FloatArray:
+        """Encoded rows in the form that the learner takes."""
+        return coded_rows(self.encoder, encoded) if self.is_coded else encoded.X
+
     def score(self, batch: pa.RecordBatch, coverage: float, level: float) -> Scores:
         """Predictions, regrets and reasons; outcomes too where the batch has the target."""
         encoded = self.encoder.encode(batch)
+        rows = self.rows_of(encoded)
         ask = self._classify if self.target.task == "classification" else self._regress
-        answer = ask(batch, encoded.X, coverage)
-        drivers = self._explainer.drivers(encoded)
+        answer = ask(batch, rows, encoded, coverage)
+        drivers = self._explainer.drivers(encoded, rows)
         return Scores(
             answer=answer,
             prediction=self.target.cells(answer.prediction),
-            trusted=self._trusted(answer, encoded, level),
+            trusted=self._trusted(answer, encoded, rows, level),
             never_seen=encoded.never_seen,
             drivers=drivers,
             because=self._explainer.texts(drivers, encoded, batch),
         )
 
-    def _trusted(self, answer: Answer, encoded: Encoded, level: float) -> BoolArray:
+    def _trusted(
+        self, answer: Answer, encoded: Encoded, rows: FloatArray, level: float
+    ) -> BoolArray:
         """Rows (n,) that are like those of training, by the regrets that are known already."""
-        evidence = self._learner.evidence(encoded.X, answer.regret)
+        evidence = self._learner.evidence(rows, answer.regret)
         strange = encoded.never_seen
         if evidence.never_seen is not None:
             strange = strange | evidence.never_seen
-        thresholds = self.estimator.reference_.thresholds(level)
-        trusted: BoolArray = thresholds.trusts(evidence.regret, evidence.leverage, strange)
+        limits = self.estimator.reference_.thresholds(level)
+        trusted: BoolArray = limits.trusts(
+            evidence.regret, evidence.leverage, strange, evidence.excess
+        )
         return trusted
 
     @property
@@ -149,20 +135,35 @@ class TableModel:
             raise InputError(f"A {type(self.estimator).__name__} has no fitted learner; fit again.")
         return learner
 
-    def _regress(self, batch: pa.RecordBatch, X: FloatArray, coverage: float) -> Answer:
-        dist = self.estimator.predict_dist(X)
-        interval = dist.interval(coverage)
-        regret = self._raised(X, dist.regret)
+    def _regress(
+        self, batch: pa.RecordBatch, rows: FloatArray, encoded: Encoded, coverage: float
+    ) -> Answer:
+        dist = self.estimator.predict_dist(rows)
+        if self.is_coded:
+            expected = self.estimator.expected_error(rows)
+            regret = dist.regret + np.log1p(encoded.X[:, NEVER_SEEN] ** 2)
+        else:
+            expected = dist.std * np.sqrt(2 / np.pi)
+            regret = self._raised(rows, dist.regret)
+        interval = self.target.amounts(dist.interval(coverage))
+        prediction = self.target.amounts(dist.mean)
+        expected = self.target.error_in_amounts(dist.mean, expected)
         outcome = None
         if self.target.name in batch.schema.names:
             y = self.target.labels(batch.column(self.target.name))
-            missing = np.isnan(y)
-            covered = np.where(missing, np.nan, (interval[:, 0] <= y) & (y <= interval[:, 1]))
+            missing = ~np.isfinite(y)
+            y = np.where(missing, np.nan, y)
+            amounts = self.target.amounts(y)
+            covered = (interval[:, 0] <= amounts) & (amounts <= interval[:, 1])
             with np.errstate(divide="ignore", invalid="ignore"):
-                log_loss = -dist.log_prob(y)
+                log_loss = -dist.log_prob(y) + self.target.log_slope(y)
             log_loss[np.isinf(dist.std) & ~missing] = np.inf
-            outcome = Outcome(log_loss, (y - dist.mean) ** 2, covered)
-        return Answer(dist.mean, dist.mean, interval, None, regret, outcome)
+            outcome = Outcome(
+                np.where(missing, np.nan, log_loss),
+                (amounts - prediction) ** 2,
+                np.where(missing, np.nan, covered),
+            )
+        return Answer(prediction, prediction, interval, None, expected, regret, outcome)
 
     def _raised(self, X: FloatArray, regret: FloatArray) -> FloatArray:
         """Regrets, those of rows with something never seen above what they would be without it.
@@ -189,9 +190,28 @@ class TableModel:
         raised[strange] = np.maximum(regret[strange], without)
         return raised
 
-    def _classify(self, batch: pa.RecordBatch, X: FloatArray, coverage: float) -> Answer:
-        dist = self.estimator.predict_dist(X)
-        probabilities = dist.prob
+    def _raised_of_classes(
+        self, rows: FloatArray, encoded: Encoded, probabilities: FloatArray
+    ) -> FloatArray:
+        """Regrets of a model of trees, with what is never seen as one more direction."""
+        base = self.estimator.learner_.base
+        novelty = encoded.X[:, NEVER_SEEN] ** 2
+        leverage = (1 + base.leverage(base.read(rows))) * (1 + novelty) - 1
+        with np.errstate(divide="ignore"):
+            regret: FloatArray = softmax.regret(np.log(probabilities), leverage)
+        return regret
+
+    def _classify(
+        self, batch: pa.RecordBatch, rows: FloatArray, encoded: Encoded, coverage: float
+    ) -> Answer:
+        if self.is_coded:
+            probabilities = np.asarray(self.estimator.predict_proba(rows), dtype=float)
+            regret = self._raised_of_classes(rows, encoded, probabilities)
+            expected = self.estimator.expected_error(rows)
+        else:
+            dist = self.estimator.predict_dist(rows)
+            probabilities, regret = dist.prob, dist.regret
+            expected = 1 - probabilities.max(axis=1)
         best = probabilities.argmax(axis=1)
         every = np.arange(len(best))
         outcome = None
@@ -209,4 +229,4 @@ class TableModel:
             )
         prediction = np.array(self.classes, dtype=object)[best]
         strength = probabilities[every, best]
-        return Answer(prediction, strength, None, probabilities, dist.regret, outcome)
+        return Answer(prediction, strength, None, probabilities, expected, regret, outcome)

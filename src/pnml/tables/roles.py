@@ -39,6 +39,7 @@ class Request:
     id: tuple[str, ...] = ()
     weight: str | None = None
     skip_constant: bool = False
+    log_target: bool = False  # whether to learn the logarithm of the target
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pnml.errors import MOST_PATH, InputError, shorten
-from pnml.tables.model import Scores, TableModel
+from pnml.tables.model import TableModel
+from pnml.tables.scores import Scores
 
 REGRESSION = ("prediction", "lower", "upper", "regret", "trusted", "because")
 

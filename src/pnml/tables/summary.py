@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.tables.encoder import BoolArray
-from pnml.tables.model import Scores
 from pnml.tables.sampling import Reservoir
+from pnml.tables.scores import Scores
 
 _CHART_ROWS = 4000
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, state_of, sum_of
@@ -30,6 +31,7 @@ class TableStatistic:
         self.builder = EncoderBuilder(roles, first.rows, first.weights)
         self.total = GramSum.empty(self.builder.width, 1)
         self.unlabelled = self.weightless = 0
+        self.lowest = np.inf  # label
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add the rows of a batch."""
@@ -38,6 +40,7 @@ class TableStatistic:
             self.unlabelled += labelled.unlabelled
             self.weightless += labelled.weightless
             if len(labelled.y):
+                self.lowest = min(self.lowest, float(labelled.y.min()))
                 X = self.builder.encode(labelled.rows, labelled.weights)
                 self.total = self.total.widened(self.builder.width).plus_rows(
                     X, labelled.y, labelled.weights
@@ -51,12 +54,17 @@ class TableStatistic:
         """State needed to resume: a JSON document and arrays."""
         document, arrays = state_of(self.total)
         left_out = [self.unlabelled, self.weightless]
-        return document | {"left_out": left_out, "builder": self.builder.state()}, arrays
+        return document | {
+            "left_out": left_out,
+            "lowest": None if self.lowest == np.inf else self.lowest,
+            "builder": self.builder.state(),
+        }, arrays
 
     def restore(self, document: Document, arrays: Arrays) -> None:
         """Resume from a state."""
         self.total = sum_of(document, arrays)
         self.unlabelled, self.weightless = document["left_out"]
+        self.lowest = np.inf if document["lowest"] is None else document["lowest"]
         self.builder.restore(document["builder"])
 
 

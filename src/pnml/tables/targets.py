@@ -31,9 +31,11 @@ class Target:
     name: str
     task: str  # "regression" or "classification"
     kind: str  # arrow type of the cells, in which predicted labels are given back
+    log: bool = False  # whether the logarithm of the amounts is learnt
+    least: float | None = None  # predictions are not below; None: no bound
 
     @classmethod
-    def of(cls, cells: pa.ChunkedArray, name: str, task: str) -> Target:
+    def of(cls, cells: pa.ChunkedArray, name: str, task: str, *, log: bool = False) -> Target:
         """Check that the cells can be the labels of this task."""
         kind = cells.type
         if pt.is_dictionary(kind):
@@ -45,18 +47,28 @@ class Target:
                 f"The target {shorten(name)!r} holds cells of type {shorten(kind)}, but regression "
                 "needs numbers; pick another --target."
             )
-        return cls(name, task, str(kind))
+        if log and task == "classification":
+            raise InputError(
+                f"--log-target wants amounts, but the target {shorten(name)!r} holds classes; "
+                "leave it out, or pass --task regression."
+            )
+        return cls(name, task, str(kind), log)
 
     def labels(self, cells: pa.Array) -> npt.NDArray[Any]:
         """Numbers (n,) with NaN, or words (n,) with None, where a label is missing."""
         if self.task == "regression":
-            return self._numbers(cells)
+            return self._logs(self._numbers(cells)) if self.log else self._numbers(cells)
         if str(cells.type) != self.kind:
             # a label of another kind counts as never seen
             with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
                 cells = cells.cast(pa.type_for_alias(self.kind))
         words: npt.NDArray[Any] = cells.cast(pa.string()).to_numpy(zero_copy_only=False)
         return words
+
+    def _logs(self, y: FloatArray) -> FloatArray:
+        """Logarithms; −inf where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(y <= 0, -np.inf, np.log(y))
 
     def _numbers(self, cells: pa.Array) -> FloatArray:
         if self.kind.startswith(("date", "timestamp")):
@@ -69,6 +81,23 @@ class Target:
                 "predicts numbers; correct the cells, name the text that means missing with "
                 "--missing, or take the column out."
             ) from error
+
+    def amounts(self, values: FloatArray) -> FloatArray:
+        """What is learnt, as amounts of the target; not below the least possible."""
+        with np.errstate(over="ignore"):
+            values = np.exp(values) if self.log else values
+        return values if self.least is None else np.maximum(values, self.least)
+
+    def log_slope(self, y: FloatArray) -> FloatArray:
+        """Log of the slope of the amounts in what is learnt; densities shrink by it. Eq. (C4)."""
+        return y if self.log else np.zeros(len(y))
+
+    def error_in_amounts(self, mean: FloatArray, error: FloatArray) -> FloatArray:
+        """Expected error of what is learnt, in units of the target."""
+        if not self.log:
+            return error
+        with np.errstate(over="ignore"):
+            return np.exp(mean) * np.sinh(error)
 
     def cells(self, labels: npt.NDArray[Any]) -> pa.Array:
         """Predicted labels in the type that the column had."""
@@ -103,6 +132,11 @@ def weights_of(cells: pa.Array, name: str, asked: npt.NDArray[np.bool_]) -> Floa
 
 def check_amounts(values: FloatArray, name: str) -> None:
     """Raise where a target is infinite, or so large that its square is."""
+    if np.any(values == -np.inf):
+        raise InputError(
+            f"The target {shorten(name)!r} holds amounts of 0 or less, which have no logarithm; "
+            "leave --log-target out, or correct the cells."
+        )
     largest = float(np.abs(values).max(initial=0.0))
     if not largest < LARGEST:
         raise InputError(

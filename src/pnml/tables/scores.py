@@ -1,0 +1,47 @@
+"""What a model of a table says of each row of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from pnml.core.arrays import FloatArray
+from pnml.tables.encoder import BoolArray
+from pnml.tables.explanation import Drivers
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the labels came out by a table's model; NaN where a row has none."""
+
+    log_loss: FloatArray  # (n,) nats
+    loss: FloatArray  # (n,) squared error, or 1 where the label is wrong
+    covered: FloatArray  # (n,) whether the interval holds the label; NaN in classification
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the estimator of a table's model says of each row."""
+
+    prediction: npt.NDArray[Any]  # (n,) numbers or words
+    strength: FloatArray  # (n,) the prediction, or the probability of the predicted class
+    interval: FloatArray | None  # (n, 2); None in classification
+    probabilities: FloatArray | None  # (n, classes); None in regression
+    expected_error: FloatArray  # (n,) of the prediction; in classification that it is wrong
+    regret: FloatArray  # (n,) nats
+    outcome: Outcome | None  # None where the batch has no labels
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a table's model says of each row of a batch, and why."""
+
+    answer: Answer
+    prediction: pa.Array  # in the type of the target
+    trusted: BoolArray  # (n,)
+    never_seen: BoolArray  # (n,)
+    drivers: Drivers
+    because: pa.Array
