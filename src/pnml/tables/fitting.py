@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.tables.column_roles import final_roles
+from pnml.tables.encoder import Encoder
 from pnml.tables.encoder_builder import EncoderBuilder
 from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
@@ -19,7 +21,6 @@ from pnml.tables.roles import (
     Request,
     Role,
     check_request,
-    constant_columns,
     infer,
     infer_task,
 )
@@ -85,8 +86,7 @@ class Job:
             )
         types = tuple((field.name, str(field.type)) for field in look.schema)
         job = cls(request, names, table, [], target, types)
-        useless = constant_columns(job._labelled(look).rows) if request.skip_constant else ()
-        job.roles = infer(look, request, useless)
+        job.roles = infer(look, request)
         return job
 
     @property
@@ -113,7 +113,8 @@ class Job:
         else:
             self._refuse_constant(float(y[0]), bool(np.all(y == y[0])))
         self._refuse_useless(builder)
-        X *= builder.factors()
+        finished = builder.finish()
+        X = finished.terms.rows(X)
         fitted = {}
         for name in self.names:
             fitted[name] = LEARNERS[name].make()
@@ -121,7 +122,7 @@ class Job:
                 fitted[name].fit(X, y)
             else:
                 fitted[name].fit(X, y, sample_weight=weights)
-        return self._model(builder, fitted, len(y), total)
+        return self._model(builder, finished.encoder, fitted, len(y), total)
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
         """From moments of the rows and a sample of them, batch by batch."""
@@ -142,9 +143,9 @@ class Job:
         mean = float(total.y_mean[0])
         self._refuse_constant(mean, bool(total.yy[0, 0] <= 1e-24 * total.weight * mean**2))
         self._refuse_useless(builder)
-        gram = statistic.gram()
+        gram, encoder = statistic.finish()
         fitted = {name: LEARNERS[name].make().fit_gram(gram) for name in self.names}
-        return self._model(builder, fitted, gram.rows, gram.rows)
+        return self._model(builder, encoder, fitted, gram.rows, gram.rows)
 
     def _labelled(self, rows: pa.Table | pa.RecordBatch) -> LabelledRows:
         return LabelledRows.of(rows, self.target, self.request.weight)
@@ -166,29 +167,30 @@ class Job:
             )
 
     def _refuse_useless(self, builder: EncoderBuilder) -> None:
-        problems = builder.problems()
-        if not problems:
-            return
-        listed = "; ".join(f"column {shorten(name)!r} {why}" for name, why in problems[:5])
-        more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
-        options = " ".join(f"--drop {shorten(name)!r}" for name, _ in problems[:5])
-        raise InputError(
-            f"Nothing can be learnt from some of {shorten(self.table, MOST_PATH)}: {listed}{more}; "
-            f"pass {options}, or --skip-constant to leave all such columns out."
-        )
+        if builder.is_constant:
+            raise InputError(
+                f"Nothing can be learnt from {shorten(self.table, MOST_PATH)}, since every column "
+                f"beside the target {shorten(self.target.name)!r} is empty, always the same or "
+                "left out; give columns that vary."
+            )
 
     def _model(
-        self, builder: EncoderBuilder, fitted: dict[str, Any], rows: int, total: int
+        self,
+        builder: EncoderBuilder,
+        encoder: Encoder,
+        fitted: dict[str, Any],
+        rows: int,
+        total: int,
     ) -> TableModel:
         losses = {name: float(model.loo_.log_loss) for name, model in fitted.items()}
         best = min(losses, key=lambda name: losses[name])
         return TableModel(
             estimator=fitted[best],
-            encoder=builder.build(),
+            encoder=encoder,
             target=self.target,
             learner=best,
             losses=tuple(losses.items()),
-            roles=tuple(self.roles),
+            roles=final_roles(self.roles, encoder),
             types=self.types,
             id_columns=self.request.id,
             rows=rows,

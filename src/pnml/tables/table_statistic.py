@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, state_of, sum_of
 from pnml.core.statistic.gram import Gram
+from pnml.tables.encoder import Encoder
 from pnml.tables.encoder_builder import EncoderBuilder
 from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.roles import Role
@@ -43,9 +44,10 @@ class TableStatistic:
                     X, labelled.y, labelled.weights
                 )
 
-    def gram(self) -> Gram:
-        """The Gram of all rows, in the units of the finished encoder."""
-        return self.total.gram().scaled(self.builder.factors())
+    def finish(self) -> tuple[Gram, Encoder]:
+        """The Gram of all rows as the finished encoder writes them, and that encoder."""
+        finished = self.builder.finish(recentre=True)
+        return finished.terms.gram(self.total.gram()), finished.encoder
 
     def state(self) -> tuple[Document, Arrays]:
         """State needed to resume: a JSON document and arrays."""
