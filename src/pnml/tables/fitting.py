@@ -18,6 +18,7 @@ from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders
 from pnml.tables.model import TableModel
 from pnml.tables.roles import (
+    SURVEY,
     Request,
     Role,
     check_request,
@@ -26,7 +27,7 @@ from pnml.tables.roles import (
 )
 from pnml.tables.sampling import uniform_rows
 from pnml.tables.table_statistic import TableStatistic
-from pnml.tables.targets import Target, check_classes
+from pnml.tables.targets import Target, check_classes, survey_weights
 
 _LOOK_BYTES = 2**28
 _MOST_NUMBERS = 2**25  # in the encoded rows in memory
@@ -102,6 +103,8 @@ class Job:
             rows, total = uniform_rows(chain(look.to_batches(), rest or ()), limit)
         labelled = self._labelled(rows)
         y, weights = labelled.y, labelled.weights
+        if self.request.weight_kind == SURVEY:
+            weights = survey_weights(weights)
         self._refuse_too_few(len(y))
         builder = EncoderBuilder(self.roles, labelled.rows, weights)
         X = builder.encode(labelled.rows, weights)
@@ -133,7 +136,8 @@ class Job:
 
     def statistic(self, look: pa.Table) -> TableStatistic:
         """Accumulator for the table; `look` fixes units but is not added."""
-        return TableStatistic(self.roles, self.target, self.request.weight, look)
+        survey = self.request.weight_kind == SURVEY
+        return TableStatistic(self.roles, self.target, self.request.weight, look, survey)
 
     def from_statistic(self, statistic: TableStatistic) -> TableModel:
         """The model of all rows that were added."""

@@ -29,6 +29,8 @@ _FEW = 20  # distinct words that are never taken for names of the rows
 _MIXED = 0.25  # share of number-like words from which a column of words counts as a mixture
 
 
+SURVEY, COPIES = WEIGHT_KINDS = ("survey", "copies")
+
 Codes = npt.NDArray[np.int64]
 
 
@@ -43,7 +45,7 @@ class Request:
     id: tuple[str, ...] = ()
     weight: str | None = None
     skip_constant: bool = False  # constant columns are left out in any case
-    weight_kind: str = "survey"  # or "copies"
+    weight_kind: str = SURVEY  # scaled to sum to the number of rows; COPIES: as they are
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ def check_request(names: list[str], request: Request, table: str) -> None:
                     f"{option} names {shorten(column)!r}, but {shorten(table, MOST_PATH)} has no "
                     f"such column{_suggestion(column, names)}"
                 )
+    if request.weight_kind not in WEIGHT_KINDS:
+        raise InputError(
+            f"--weight-kind is {shorten(request.weight_kind)!r}, but a weight is either of a "
+            "survey or a number of copies; pass survey or copies."
+        )
     option_of: dict[str, str] = {}
     for option, columns in asked.items():
         for column in columns:
