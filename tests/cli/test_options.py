@@ -140,7 +140,18 @@ def test_a_weight_counts_copies_of_rows(here, call):
     pyarrow.csv.write_csv(weighted, "weighted.csv")
     pyarrow.csv.write_csv(table.take(pa.array(np.repeat(np.arange(100), copies))), "repeated.csv")
     call(
-        "fit", "weighted.csv", "-t", "y", "--weight", "copies", "--learner", "pnml", "-o", "a.pnml"
+        "fit",
+        "weighted.csv",
+        "-t",
+        "y",
+        "--weight",
+        "copies",
+        "--weight-kind",
+        "copies",
+        "--learner",
+        "pnml",
+        "-o",
+        "a.pnml",
     )
     call("fit", "repeated.csv", "-t", "y", "--learner", "pnml", "-o", "b.pnml")
     a, b = widths(call, model="a.pnml"), widths(call, model="b.pnml")
@@ -191,12 +202,15 @@ def test_delimiters_and_encodings_are_as_they_are_said_to_be(here, call):
     assert "Zürich" in Path("s.csv").read_text(encoding="utf-8")
 
 
-def test_constant_columns_can_be_skipped(here, call):
+def test_constant_columns_are_left_out_and_said_so(here, call):
     table = mixed(60).append_column("same", pa.array([1] * 60)).append_column("void", pa.nulls(60))
     pyarrow.csv.write_csv(table, "train.csv")
-    assert call("fit", "train.csv", "-t", "y", "-o", "m.pnml").code == 2
-    found = roles(call, "--skip-constant")
-    assert (found["same"], found["void"]) == ("left out", "left out")
+    done = call("fit", "train.csv", "-t", "y", "-o", "m.pnml")
+    said = " ".join(done.out.split())
+    assert "Left out 'same': always 1 in training." in said
+    assert "Left out 'void': it holds no value at all." in said
+    for found in (roles(call), roles(call, "--skip-constant")):
+        assert (found["same"], found["void"]) == ("left out", "left out")
 
 
 def test_a_never_seen_word_is_told_and_not_trusted(here, call):
@@ -206,7 +220,7 @@ def test_a_never_seen_word_is_told_and_not_trusted(here, call):
     scored = pd.read_csv("s.csv")
     assert not scored.trusted[0]
     assert scored.because[0].startswith("city ")
-    assert "(never seen: Atlantis)" in scored.because[0]
+    assert "city 'Atlantis' never seen in training" in scored.because[0]
     assert "1 row holds a category" in " ".join(done.out.split())
 
 

@@ -22,10 +22,16 @@ def fitted(table, learner="pnml", request=REQUEST):
     return fit_table(table.to_batches(), request, learner, "t.csv")
 
 
+def texts(model, table):
+    return model.score(one_batch(table), 0.9, 0.99).because.to_pylist()
+
+
 def reasons(model, table):
-    """(column, percentage, remark) of each row, as its text gives them."""
-    texts = model.score(one_batch(table), 0.9, 0.99).because.to_pylist()
-    return [re.findall(r"(?:^|, )(.+?) (\d+)%(?: \((.*?)\))?", text) for text in texts]
+    """(column, percentage, what is said of the cell) for each column that a row's text names."""
+    names = "|".join(map(re.escape, model.encoder.names))
+    parts = re.compile(rf"(?:^|, )({names}) (.*?) \((\d+)%\)(?=, (?:{names}) |$)")
+    found = [parts.findall(text) for text in texts(model, table)]
+    return [[(name, share, said) for name, said, share in row] for row in found]
 
 
 @cache
@@ -101,7 +107,7 @@ def test_three_columns_at_most_and_never_one_twice(learner):
     assert (np.diff(drivers.fractions, axis=1) <= 1e-12).all()
 
 
-def test_what_was_never_seen_is_said_in_brackets_and_comes_first():
+def test_what_was_never_seen_is_said_and_comes_first():
     model = fitted(mixed(150))
     row = mixed(1, seed=4).drop_columns("y")
     row = replaced(replaced(row, "age", [40.0]), "city", ["Oslo"])
@@ -110,13 +116,13 @@ def test_what_was_never_seen_is_said_in_brackets_and_comes_first():
         table = row
         for name, cell in cells.items():
             table = replaced(table, name, [cell])
-        return reasons(model, table)[0][0]
+        return reasons(model, table)[0][0][::2]
 
-    assert first(city="Atlantis")[::2] == ("city", "never seen: Atlantis")
-    assert first(size=None)[::2] == ("size", "never missing in training")
-    assert first(size=np.inf)[::2] == ("size", "never seen: inf")
+    assert first(city="Atlantis") == ("city", "'Atlantis' never seen in training")
+    assert first(size=None) == ("size", "missing, never so in training")
+    assert first(size=np.inf) == ("size", "inf never seen in training")
     # also beside a column that is much further out
-    assert first(city="Atlantis", age=1e7)[::2] == ("city", "never seen: Atlantis")
+    assert first(city="Atlantis", age=1e7) == ("city", "'Atlantis' never seen in training")
 
 
 def test_columns_that_were_never_missing_together_are_both_named():
@@ -124,25 +130,85 @@ def test_columns_that_were_never_missing_together_are_both_named():
     both = table["age"].is_null().to_numpy() & table["city"].is_null().to_numpy()
     model = fitted(table.filter(pa.array(~both)))
     row = replaced(replaced(mixed(1, seed=4), "age", [None]), "city", [None])
-    named = {name: remark for name, _, remark in reasons(model, row)[0]}
-    together = "never missing together with the others"
+    named = {name: said for name, _, said in reasons(model, row)[0]}
+    together = "missing, never together with the other gaps in training"
     assert named["age"] == named["city"] == together
 
 
 def test_without_a_penalty_the_column_that_left_the_span_takes_it_all():
     row = replaced(replaced(mixed(1, seed=4), "age", [40.0]), "city", ["Atlantis"])
     model = fitted(mixed(150), "ols")
-    assert reasons(model, row)[0] == [("city", "100", "never seen: Atlantis")]
+    assert reasons(model, row)[0] == [("city", "100", "'Atlantis' never seen in training")]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_reason_gives_the_cell_and_the_training_range(learner):
+    """The range is the least and the largest of the training cells, counted here."""
+    n = 25 if learner == "lpnml-l1" else 60
+    rng = np.random.default_rng(3)
+    age, day = rng.integers(19, 80, size=n), rng.integers(0, 300, size=n)
+    city = rng.choice(["Oslo", "Rome"], size=n)
+    y = age + 0.1 * day + rng.normal(size=n)
+    label = np.where(y > np.median(y), "up", "down")
+    target = label if LEARNERS[learner].task == "classification" else y
+    dates = np.datetime64("2024-01-01") + day
+    table = pa.table({"age": age, "day": dates, "city": city, "target": target})
+    model = fitted(table, learner, Request(target="target"))
+    new = pa.table(
+        {
+            "age": pa.array([648, 40], pa.int64()),
+            "day": np.array(["2024-03-01", "2031-05-06"], dtype="datetime64[D]"),
+            "city": ["Oslo", "Oslo"],
+        }
+    )
+    said = [{name: words for name, _, words in row} for row in reasons(model, new)]
+    assert said[0]["age"] == f"648; training {age.min()}–{age.max()}"
+    if "day" in said[1]:
+        assert said[1]["day"] == f"2031-05-06; training {dates.min()} to {dates.max()}"
+    assert said[0].get("city", "'Oslo'") == "'Oslo'"
+
+
+def test_a_number_just_outside_has_the_digits_to_show_it():
+    x = np.linspace(0.0, 1.0, 40)
+    model = fitted(pa.table({"x": x, "y": 3 * x + np.sin(9 * x)}))
+    (said,) = texts(model, pa.table({"x": [1.0 + 1e-9]}))
+    assert said == "x 1.000000001; training 0–1 (100%)"
+
+
+BAD_ROWS = {
+    "abc": ("age", "'abc' is not a number"),
+    "2024-02-30": ("day", "'2024-02-30' is not a date"),
+}
+
+
+@pytest.mark.parametrize("learner", ["pnml", "ols", "kernel"])
+@pytest.mark.parametrize("cell", BAD_ROWS)
+def test_a_bad_cell_is_named_with_its_text(cell, learner):
+    name, words = BAD_ROWS[cell]
+    model = fitted(mixed(60), learner)
+    row = replaced(replaced(mixed(2, seed=4), "age", [40.0, 41.0]), "city", ["Oslo", "Rome"])
+    text = row[name].cast(pa.string()).to_pylist()
+    place = row.column_names.index(name)
+    new = row.set_column(place, name, pa.array([cell, text[1]]))
+    scores = model.score(one_batch(new.drop_columns("y")), 0.9, 1.0)
+    assert scores.trusted[0] == False  # noqa: E712
+    assert scores.never_seen.tolist() == [True, False]
+    assert reasons(model, new.drop_columns("y"))[0][0][::2] == (name, words)
+    # the same from a reader that could not read the cell
+    unread = row.set_column(place, name, pa.array([None, row[name][1].as_py()], row[name].type))
+    unread = unread.append_column(f"\0unreadable:{name}", pa.array([cell, None]))
+    again = model.score(one_batch(unread.drop_columns("y")), 0.9, 1.0)
+    assert again.because.to_pylist() == scores.because.to_pylist()
+    np.testing.assert_array_equal(again.answer.regret, scores.answer.regret)
 
 
 def test_long_names_and_words_are_cut():
     table = mixed(60).rename_columns(["s" * 100, "age", "city", "member", "day", "y"])
-    text = fitted(table).score(one_batch(table), 0.9, 0.99).because.to_pylist()
-    assert max(map(len, text)) < 3 * 50
+    assert max(map(len, texts(fitted(table), table))) < 3 * 80
     row = replaced(table.slice(0, 1), "city", ["w" * 1000])
-    (said,) = fitted(table).score(one_batch(row), 0.9, 0.99).because.to_pylist()
+    (said,) = texts(fitted(table), row)
     assert "www…" in said
-    assert len(said) < 250
+    assert len(said) < 300
 
 
 def test_a_row_at_the_mean_has_no_column_to_name():

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from made_tables import in_batches, numbers
+from made_tables import in_batches, numbers, one_batch
 from pnml.errors import InputError
 from pnml.tables.fitting import fit_table
-from pnml.tables.roles import MOST_LEVELS, Request, check_request, infer, infer_task
+from pnml.tables.roles import Request, check_request, infer, infer_task
 
 N = 40
 HALF = np.arange(N) / 2
@@ -60,9 +60,44 @@ def test_whole_numbers_that_do_not_count_the_rows_are_numbers():
 def test_what_is_left_out_says_why():
     assert "identifier" in role([f"P{i}" for i in range(N)]).remark
     assert "numbers the rows" in role(np.arange(N)).remark
-    many = [f"w{i % (MOST_LEVELS + 1)}" for i in range(2 * MOST_LEVELS + 2)]
-    look = pa.table({"cells": many, "y": np.arange(len(many)) / 2, "x": np.arange(len(many)) / 3})
-    assert "1,000 distinct" in infer(look, Request(target="y"))[0].remark
+
+
+def test_words_that_are_mostly_unique_are_left_out_unless_they_are_asked_for():
+    names = [f"name {i % 212}" for i in range(280)]
+    look = pa.table({"name": names, "y": np.arange(280) / 2, "x": np.arange(280) / 3})
+    said = infer(look, Request(target="y"))[0]
+    assert said.kind == "left out"
+    assert said.remark == "212 distinct values in 280 rows, nearly an identifier"
+    assert infer(look, Request(target="y", categorical=("name",)))[0].kind == "category"
+    few = pa.table({"name": [f"n{i % 20}" for i in range(30)], "y": HALF[:30], "x": HALF[:30]})
+    assert infer(few, Request(target="y"))[0].kind == "category"
+    half = pa.table({"name": [f"n{i % 139}" for i in range(280)], "y": look["y"], "x": look["x"]})
+    assert infer(half, Request(target="y"))[0].kind == "category"
+
+
+@pytest.mark.parametrize(
+    "cells", [["007", "013"], ["01234", "12345", "99999"], ["007", "A1", "12"]]
+)
+def test_codes_with_leading_zeros_are_words(cells):
+    column = [cells[i % len(cells)] for i in range(N)]
+    assert role(column).kind == "category"
+    assert infer_task(pa.chunked_array([column]), Request(target="y")) == "classification"
+
+
+def test_texts_that_are_dates_are_dates_and_an_impossible_one_is_named():
+    days = [f"2024-01-{1 + i % 28:02d}" for i in range(N)]
+    assert role(days).kind == "date"
+    days[16] = "2024-02-30"
+    with pytest.raises(InputError, match=r"'cells' holds '2024-02-30' in row 17, which is no date"):
+        role(days)
+    assert role(days, categorical=("cells",)).kind == "category"
+
+
+def test_the_text_among_numbers_is_counted_and_the_first_is_named():
+    cells = [str(i % 9) for i in range(N)]
+    cells[4], cells[30] = "abc", "n/a?"
+    with pytest.raises(InputError, match="2 of 40 cells are no numbers, first 'abc' in row 5"):
+        role(cells)
 
 
 def test_what_the_user_says_comes_first():
@@ -171,31 +206,58 @@ def test_one_column_cannot_have_two_roles():
 
 
 USELESS = {
-    "a constant": (np.full(N, 3.5), "has the same value in every row"),
-    "a constant far from 0": (np.full(N, 1e9 + 0.1), "has the same value in every row"),
-    "noughts": (np.zeros(N), "has the same value in every row"),
-    "round-off": (2.0**53 + 2 * np.arange(N), "has the same value in every row, up to"),
-    "one word": (["same"] * N, "has the same value in every row"),
-    "no numbers": (pa.nulls(N, pa.float64()), "holds no value at all"),
-    "no words": (pa.nulls(N, pa.string()), "holds no value at all"),
-    "nothing": (pa.nulls(N), "holds no value at all"),
-    "NaN only": (np.full(N, np.nan), "holds no value at all"),
+    "a constant": (np.full(N, 3.5), "always 3.5 in training", 3.5, 3.6),
+    "a constant far from 0": (np.full(N, 1e9 + 0.1), "always 1e+09 in training", 1e9 + 0.1, 1e9),
+    "noughts": (np.zeros(N), "always 0 in training", 0.0, 1e-9),
+    "round-off": (
+        2.0**53 + 2 * np.arange(N),
+        "always 9007199254740992 in training",
+        2.0**53 + 8,
+        2.0**52,
+    ),
+    "one word": (["same"] * N, "always 'same' in training", "same", "other"),
+    "one day": (
+        [dt.date(2024, 5, 1)] * N,
+        "always 2024-05-01 in training",
+        dt.date(2024, 5, 1),
+        dt.date(2024, 5, 2),
+    ),
+    "truth": ([True] * N, "always 'true' in training", True, False),
+    "no numbers": (pa.nulls(N, pa.float64()), "it holds no value at all", None, 1.0),
+    "no words": (pa.nulls(N, pa.string()), "it holds no value at all", None, "a"),
+    "nothing": (pa.nulls(N), "it holds no value at all", None, 1.0),
+    "NaN only": (np.full(N, np.nan), "it holds no value at all", None, 1.0),
 }
 
 
+@pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("name", USELESS)
-def test_a_column_without_information_is_refused_or_skipped_as_asked(name, streamed, monkeypatch):
-    cells, why = USELESS[name]
-    table = numbers(N, 2).append_column("dull", pa.array(cells))
+def test_a_column_without_information_is_left_out_but_a_change_of_it_is_noticed(
+    name, streamed, skip, monkeypatch
+):
+    cells, why, same, other = USELESS[name]
+    bare = numbers(N, 2)
+    table = bare.append_column("dull", pa.array(cells))
     if streamed:
         monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 20)
-    batches = in_batches(table, range(10, N, 10))
-    with pytest.raises(InputError, match=f"column 'dull' {why}.*--drop 'dull'.*--skip-constant"):
-        fit_table(batches, Request(target="y"), "pnml", "t.csv")
-    model = fit_table(batches, Request(target="y", skip_constant=True), "pnml", "t.csv")
-    assert model.encoder.names == ("x0", "x1")
-    assert [r.column for r in model.roles if r.kind == "left out"] == ["dull"]
+    request = Request(target="y", skip_constant=skip)
+    model = fit_table(in_batches(table, range(10, N, 10)), request, "pnml", "t.csv")
+    truth = fit_table(in_batches(bare, range(10, N, 10)), request, "pnml", "t.csv")
+    assert model.encoder.used == ("x0", "x1")
+    assert [(r.column, r.remark) for r in model.roles if r.kind == "left out"] == [("dull", why)]
+    scores = model.score(one_batch(bare), 0.9, 0.99)  # nobody needs the column
+    without = truth.score(one_batch(bare), 0.9, 0.99)
+    np.testing.assert_allclose(scores.answer.regret, without.answer.regret, rtol=1e-9)
+    assert scores.trusted.tolist() == without.trusted.tolist()
+    for cell, changed in ((same, False), (other, True)):
+        column = pa.array([cell] * 3, None if cell is None or changed else table["dull"].type)
+        new = bare.slice(0, 3).append_column("dull", column)
+        scores = model.score(one_batch(new), 0.9, 1.0)
+        assert scores.never_seen.all() == changed
+        if changed:
+            assert not scores.trusted.any()
+            assert all(text.startswith("dull ") for text in scores.because.to_pylist())
 
 
 def test_a_constant_with_missing_cells_is_worth_knowing():
@@ -209,15 +271,13 @@ def test_what_varies_only_in_rows_without_a_label_is_constant():
     table = numbers(N, 2).append_column("dull", pa.array([1.0] * 30 + [2.0] * 10))
     y = pa.array(table["y"].to_numpy(), mask=np.arange(N) >= 30)
     table = table.set_column(2, "y", y)
-    with pytest.raises(InputError, match="'dull' has the same value"):
-        fit_table(table.to_batches(), Request(target="y"), "pnml", "t.csv")
-    request = Request(target="y", skip_constant=True)
-    assert "dull" not in fit_table(table.to_batches(), request, "pnml", "t").encoder.names
+    model = fit_table(table.to_batches(), Request(target="y"), "pnml", "t.csv")
+    assert "dull" not in model.encoder.used
 
 
-def test_every_message_is_one_sentence():
-    table = numbers(N, 2).append_column("dull", pa.array(np.ones(N)))
-    with pytest.raises(InputError) as caught:
+def test_where_every_column_is_constant_one_sentence_says_so():
+    table = pa.table({"dull": np.ones(N), "empty": pa.nulls(N, pa.string()), "y": HALF})
+    with pytest.raises(InputError, match=r"Nothing can be learnt from t.csv") as caught:
         fit_table(table.to_batches(), Request(target="y"), "pnml", "t.csv")
     assert not re.search(r"[.?!] [A-Z]", str(caught.value))
 

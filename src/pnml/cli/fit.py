@@ -22,6 +22,13 @@ class Task(StrEnum):
     classification = "classification"
 
 
+class WeightKind(StrEnum):
+    """Option of ``pnml fit``: whether weights are those of a survey, or numbers of copies."""
+
+    survey = "survey"
+    copies = "copies"
+
+
 class LearnerName(StrEnum):
     """Option of ``pnml fit``: names of the learners; `auto` tries pnml and lpnml."""
 
@@ -67,8 +74,12 @@ def fit(
         typer.Option("--id", help="Column that names rows; shown, never learnt from."),
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
+    weight_kind: Annotated[
+        WeightKind,
+        typer.Option(help="survey: rows count once on average; copies: as often as weights say."),
+    ] = WeightKind.survey,
     skip_constant: Annotated[
-        bool, typer.Option("--skip-constant", help="Leave out columns without information.")
+        bool, typer.Option("--skip-constant", help="Not needed: such columns are left out anyway.")
     ] = False,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out files that cannot be read to their end.")
@@ -94,6 +105,7 @@ def fit(
         drop=tuple(drop or ()),
         id=tuple(id_columns or ()),
         weight=weight,
+        weight_kind=weight_kind.value,
         skip_constant=skip_constant,
     )
     options = ReadOptions(delimiter, encoding, tuple(missing or ()))

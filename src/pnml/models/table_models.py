@@ -11,16 +11,51 @@ from pnml.errors import InputError, shorten
 from pnml.models.codec import value
 from pnml.models.schema import Fitted
 from pnml.tables.comparison import LearnerScore
-from pnml.tables.encoder import CategoryColumn, Encoder, NumberColumn, Patterns
+from pnml.tables.encoder import (
+    CategoryColumn,
+    ConstantColumn,
+    Encoder,
+    HashedColumn,
+    NumberColumn,
+    Patterns,
+)
 from pnml.tables.learners import LEARNERS
 from pnml.tables.model import TableModel
 from pnml.tables.roles import Role
 from pnml.tables.targets import Target
+from pnml.tables.word_hashes import PLACES
 
 
 def _check_number(values: Mapping[str, Any]) -> None:
     if not (np.isfinite(values["fill"]) and 0 < values["scale"] < np.inf):
         raise InputError(f"its column {shorten(values['name'])!r} has no mean or no spread")
+    _check_range(values)
+
+
+def _check_range(values: Mapping[str, Any]) -> None:
+    """Both ends of a range are there, in order, or neither."""
+    low, high = values.get("low"), values.get("high")
+    if low is None and high is None:
+        return
+    if low is None or high is None or not -np.inf < low <= high < np.inf:
+        raise InputError(f"its column {shorten(values['name'])!r} has no range from low to high")
+
+
+def _check_hashed(values: Mapping[str, Any]) -> None:
+    if len(values["hash_places"]) != PLACES or np.any(np.diff(values["known"]) <= 0):
+        raise InputError(
+            f"the hashes of its column {shorten(values['name'])!r} are not in order, or do not "
+            f"share {PLACES} places"
+        )
+
+
+def _check_constant(values: Mapping[str, Any]) -> None:
+    kind, low, word = values["kind"], values.get("low"), values.get("word")
+    if kind not in ("number", "date", "word", "gap"):
+        raise InputError(f"its column {shorten(values['name'])!r} is of no known kind")
+    _check_range(values)
+    if (kind in ("number", "date")) != (low is not None) or (kind == "word") != (word is not None):
+        raise InputError(f"its constant column {shorten(values['name'])!r} lacks its value")
 
 
 def _check_category(values: Mapping[str, Any]) -> None:
@@ -62,6 +97,8 @@ def _check_model(values: Mapping[str, Any]) -> None:
 TABLE_PARTS = [
     value(NumberColumn, check=_check_number),
     value(CategoryColumn, check=_check_category),
+    value(HashedColumn, check=_check_hashed),
+    value(ConstantColumn, check=_check_constant),
     value(Patterns),
     value(Encoder, check=_check_encoder),
     value(Target),

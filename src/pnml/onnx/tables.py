@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 from pnml.core import gaussian
+from pnml.errors import InputError, shorten
 from pnml.learners.least_squares import LUCKY, LeastSquares
 from pnml.onnx import learners
 from pnml.onnx.graph import ROWS, Graph, element_of
@@ -17,10 +18,19 @@ from pnml.onnx.operations import columns, concatenate, number, xp
 from pnml.onnx.pipelines import classes_json, finished
 from pnml.onnx.steps import log_probabilities
 from pnml.onnx.traced import Traced, as_traced
-from pnml.tables.encoder import LARGEST, NEVER_SEEN, CategoryColumn, Encoder, NumberColumn
+from pnml.tables.encoder import (
+    LARGEST,
+    NEVER_SEEN,
+    CategoryColumn,
+    ConstantColumn,
+    Encoder,
+    HashedColumn,
+    NumberColumn,
+)
 from pnml.tables.model import TableModel
 
 _TRUTH = ("true", "false")
+_EQUAL = 1e-6  # numbers in units of their spread that float32 cannot tell apart
 
 
 def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
@@ -29,6 +39,7 @@ def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
     A missing number is NaN and a missing word is the empty text; dates are days since 1970.
     """
     learner = learners.learner_in(model.estimator)
+    _refuse_hashed(model.encoder)
     graph = Graph()
     X = _encoded(graph, model.encoder, dtype)
     dates = [c.name for c in model.encoder.columns if isinstance(c, NumberColumn) and c.is_date]
@@ -43,11 +54,24 @@ def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
     return finished(graph, outputs, dtype, about)
 
 
+def _refuse_hashed(encoder: Encoder) -> None:
+    for column in encoder.columns:
+        if isinstance(column, HashedColumn):
+            raise InputError(
+                f"Column {shorten(column.name)!r} has {len(column.known):,} words, which are "
+                "hashed, and ONNX has no such operation; fit without it by --drop, or score with "
+                "pnml itself."
+            )
+
+
 def _encoded(graph: Graph, encoder: Encoder, dtype: str) -> Traced:
-    """Rows (n, width) as the encoder makes them."""
+    """Rows (n, width) as the encoder makes them; columns that never change are no inputs."""
     places: list[int] = []
     parts, missing, strange = [], [], []
+    varies = [not isinstance(column, ConstantColumn) for column in encoder.columns]
     for column in encoder.columns:
+        if isinstance(column, ConstantColumn | HashedColumn):
+            continue
         if isinstance(column, CategoryColumn):
             part, gap, never_seen = _words(graph, column)
         else:
@@ -60,7 +84,7 @@ def _encoded(graph: Graph, encoder: Encoder, dtype: str) -> Traced:
         places += column.places
     novelty = xp.sum(concatenate(strange), axis=1, keepdims=True)
     if encoder.patterns.seen is not None:
-        seen = encoder.patterns.seen.astype(float)  # (p, columns)
+        seen = encoder.patterns.seen[:, varies].astype(float)  # (p, columns)
         gaps = concatenate(missing)
         ones = np.ones((seen.shape[1], 1))
         differ = gaps @ ones + (seen.sum(axis=1) - 2 * (gaps @ seen.T))
@@ -78,7 +102,10 @@ def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Tr
     usual = xp.abs(z) < LARGEST
     value, missing = xp.where(usual, z, 0.0), number(xp.isnan(x))
     part = value if column.missing is None else concatenate([value, missing])
-    return part, missing, 1.0 - number(usual) - missing
+    strange = 1.0 - number(usual) - missing
+    if column.low is not None and column.low == column.high:  # constant where it is not missing
+        strange = 1.0 - number(xp.abs(z) <= _EQUAL) - missing
+    return part, missing, strange
 
 
 def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced]:

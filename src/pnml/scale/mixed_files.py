@@ -18,7 +18,7 @@ from pnml.scale.checkpoint import Checkpoint
 from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
 from pnml.tables.fitting import Job, first_look, peek
 from pnml.tables.model import TableModel
-from pnml.tables.roles import Request, check_request
+from pnml.tables.roles import SURVEY, Request, check_request
 from pnml.tables.sampling import uniform_rows
 from pnml.tables.table_statistic import TableStatistic
 
@@ -32,6 +32,7 @@ def fit_mixed_files(
     drop: Collection[str] = (),
     id_columns: Collection[str] = (),
     weight: str | None = None,
+    weight_kind: str = SURVEY,
     skip_constant: bool = False,
     skip_bad: bool = False,
     checkpoint: str | Path | None = None,
@@ -49,10 +50,13 @@ def fit_mixed_files(
 
     Parameters
     ----------
-    source, target, weight, skip_bad, threads, progress : as in `fit_files`
+    source, target, skip_bad, threads, progress : as in `fit_files`
     checkpoint, checkpoint_seconds, options, storage_options : as in `fit_files`
     learner : "auto", "pnml", "lpnml", "ols" or another name that ``pnml fit --learner`` takes
     categorical, drop, id_columns, skip_constant : as the options of ``pnml fit``
+    weight : column of row weights, or None
+    weight_kind : "survey" scales the weights to sum to the number of rows, "copies" counts each
+        row as often as its weight says
 
     Examples
     --------
@@ -70,6 +74,7 @@ def fit_mixed_files(
         drop=tuple(drop),
         id=tuple(id_columns),
         weight=weight,
+        weight_kind=weight_kind,
         skip_constant=skip_constant,
     )
     with open_table(source, options, skip_bad=skip_bad, access=storage_options) as table:

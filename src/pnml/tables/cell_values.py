@@ -13,6 +13,8 @@ import pyarrow.types as pt
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
 
+ROUND_OFF = 1e-12  # a spread below this share of the mean is the rounding of the numbers
+
 _DAY = 86_400e6  # microseconds
 
 _SIGN = "[$€£¥%]?"
@@ -24,6 +26,7 @@ _NUMBER = (
 _DATE = r"^\s*\d{1,2}[/.]\d{1,2}[/.](\d{4}|\d{2})\b"
 _DISGUISES = ((_NUMBER, "numbers", "1234.5"), (_DATE, "dates", "2024-12-31"))
 
+BoolArray = npt.NDArray[np.bool_]
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
@@ -111,12 +114,17 @@ def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
 
 
 def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which cells (n,) of words could be read as a number."""
-    pattern = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+    """Which cells (n,) of words could be read as a number; 007 is a code and keeps its zeros."""
+    pattern = r"^\s*[+-]?((0|[1-9]\d*)\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
     matches: npt.NDArray[np.bool_] = pc.fill_null(
         pc.match_substring_regex(values, pattern), False
     ).to_numpy(zero_copy_only=False)
     return matches
+
+
+def are_codes(words: pa.Array) -> bool:
+    """Whether digits among these words are codes: some of them begin with a zero, as 007."""
+    return bool(pc.any(pc.match_substring_regex(words, r"^\s*[+-]?0\d+\s*$")).as_py())
 
 
 def unread_format(words: pa.Array) -> str:
@@ -125,6 +133,8 @@ def unread_format(words: pa.Array) -> str:
     >>> unread_format(pa.array(["1,234.50", "950.00"]))
     "numbers written as '1,234.50', but only such as 1234.5 are read"
     """
+    if are_codes(words):
+        return ""
     words = words.filter(pa.array(~looks_numeric(words))).drop_null()
     for pattern, what, plain in _DISGUISES:
         if len(words) and pc.all(pc.match_substring_regex(words, pattern)).as_py():

@@ -1,9 +1,9 @@
-"""Columns of an encoder, learnt batch by batch: numbers, and words."""
+"""Columns of numbers of an encoder, learnt batch by batch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
-from pnml.tables.cell_values import as_words, codes_of
-from pnml.tables.encoder import LARGEST, BoolArray, CategoryColumn, NumberColumn, read_numbers
-from pnml.tables.roles import ROUND_OFF
+from pnml.tables.cell_values import ROUND_OFF
+from pnml.tables.encoder import LARGEST, BoolArray, ConstantColumn, NumberColumn, read_numbers
+from pnml.tables.finished_rows import Terms
 
-_STATE = ("fill", "unit", "missing", "weight", "mean", "squares")
+_STATE = ("fill", "unit", "missing", "weight", "mean", "squares", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class ColumnCells:
 
     values: npt.NDArray[Any]  # (n,) numbers, or places of the words
     missing: BoolArray  # (n,)
+    signs: FloatArray | None = None  # (n,) of hashed words
 
 
 @dataclass
@@ -40,6 +41,8 @@ class NumberBuilder:
     weight: float = 0.0
     mean: float = 0.0
     squares: float = 0.0  # Σ w (x − mean)²
+    low: float | None = None  # least and largest value
+    high: float | None = None
 
     def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
         """Fix the units of the column."""
@@ -63,6 +66,7 @@ class NumberBuilder:
         there = z[~missing] if some else z
         if not np.abs(there).max(initial=0.0) < LARGEST:
             self._refuse_infinite(values)
+        self._widen(values[~missing] if some else values)
         if weights is None:
             self._count(there, np.ones(len(there)))
         else:
@@ -88,6 +92,12 @@ class NumberBuilder:
         self.mean += shift * new / weight
         self.weight = weight
 
+    def _widen(self, values: FloatArray) -> None:
+        if len(values):
+            low, high = float(values.min()), float(values.max())
+            self.low = low if self.low is None else min(low, self.low)
+            self.high = high if self.high is None else max(high, self.high)
+
     def _refuse_infinite(self, values: FloatArray) -> None:
         largest = float(np.nanmax(np.abs(values)))
         raise InputError(
@@ -104,13 +114,15 @@ class NumberBuilder:
         offset = abs(self.fill / self.unit) + abs(self.mean)
         return spread if spread > ROUND_OFF * offset else 0.0
 
-    def problem(self) -> str:
-        """Why nothing can be learnt from the column, "" where something can."""
-        if not self.weight:
-            return "holds no value at all"
-        if self.spread == 0 and self.missing is None:
-            return "has the same value in every row, up to the rounding of numbers"
-        return ""
+    @property
+    def is_constant(self) -> bool:
+        """Whether every cell is the same, up to the rounding of numbers, or missing."""
+        return not self.weight or (self.spread == 0 and self.missing is None)
+
+    @property
+    def places_kept(self) -> tuple[int, ...]:
+        """Positions of this column in an encoded row that the finished encoder has, too."""
+        return (self.value,) if self.missing is None else (self.value, self.missing)
 
     def state(self) -> list[Any]:
         """State needed to resume."""
@@ -121,69 +133,24 @@ class NumberBuilder:
         for name, value in zip(_STATE, state, strict=True):
             setattr(self, name, value)
 
-    def build(self) -> NumberColumn:
-        """The finished column of the encoder."""
-        scale = self.unit * (self.spread or 1.0)
-        return NumberColumn(self.name, self.is_date, self.fill, scale, self.value, self.missing)
+    def constant(self) -> ConstantColumn:
+        """The finished column where it is constant."""
+        kind = "date" if self.is_date else "number"
+        return ConstantColumn(self.name, kind if self.weight else "gap", self.low, self.high)
 
+    def build(self, terms: Terms, recentre: bool) -> NumberColumn:
+        """The finished column; what becomes of its places is added to `terms`. Eq. (B3).
 
-@dataclass
-class CategoryBuilder:
-    """Builder of a column of categories: words seen so far and their places."""
-
-    name: str
-    limit: int
-    places: dict[str, int] = field(default_factory=dict)
-    missing: int | None = None
-
-    def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
-        """Words have no units."""
-
-    def learn(
-        self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
-    ) -> ColumnCells:
-        """The place of each cell; new words get new places."""
-        words = as_words(cells, self.name)
-        codes = codes_of(words)
-        known = words.dictionary.to_pylist()
-        used = np.bincount(codes + 1, minlength=len(known) + 1) > 0
-        for word, is_used in zip(known, used[1:], strict=True):
-            if is_used and word not in self.places:
-                self.places[word] = next_place()
-        if used[0] and self.missing is None:
-            self.missing = next_place()
-        if len(self.places) > self.limit:
-            raise InputError(
-                f"Column {shorten(self.name)!r} has more than {self.limit:,} distinct values; "
-                f"pass --drop {shorten(self.name)!r} to leave it out."
-            )
-        by_code = [self.places.get(word, -1) for word in known]
-        by_code.append(-1 if self.missing is None else self.missing)
-        return ColumnCells(np.array(by_code)[codes], codes < 0)
-
-    def write(self, learnt: ColumnCells, X: FloatArray) -> None:
-        """Write the cells into encoded rows."""
-        X[np.arange(len(X)), learnt.values] = 1.0
-
-    def problem(self) -> str:
-        """Why nothing can be learnt from the column, "" where something can."""
-        if not self.places:
-            return "holds no value at all"
-        if len(self.places) == 1 and self.missing is None:
-            return "has the same value in every row"
-        return ""
-
-    def state(self) -> list[Any]:
-        """State needed to resume."""
-        return [list(self.places.items()), self.missing]
-
-    def restore(self, state: list[Any]) -> None:
-        """Resume from a state."""
-        places, self.missing = state
-        self.places = dict(places)
-
-    def build(self) -> CategoryColumn:
-        """The finished column of the encoder."""
-        return CategoryColumn(
-            self.name, tuple(self.places), tuple(self.places.values()), self.missing
+        `recentre`: numbers are centred at the mean of all rows instead of that of the first ones.
+        """
+        spread = self.spread or 1.0
+        fill = self.fill + self.unit * self.mean if recentre else self.fill
+        shift = (fill - self.fill) / self.unit / spread
+        value = terms.keep(self.value, 1 / spread, -shift)
+        missing = None if self.missing is None else terms.keep(self.missing)
+        if self.missing is not None and shift:
+            terms.add(value, self.missing, shift)  # missing cells stay at 0
+        scale = self.unit * spread
+        return NumberColumn(
+            self.name, self.is_date, fill, scale, value, missing, self.low, self.high
         )

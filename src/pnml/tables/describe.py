@@ -9,9 +9,12 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL
-from pnml.tables.encoder import CategoryColumn, NumberColumn
+from pnml.tables.column_roles import EMPTY
+from pnml.tables.encoder import CategoryColumn, ConstantColumn, HashedColumn, NumberColumn
 from pnml.tables.learners import LEARNERS, ridge_in
 from pnml.tables.model import TableModel
+
+_NO_CHOICE = ("cells of type", "always ", EMPTY)  # reasons that no option changes
 
 
 def facts(model: TableModel, level: float) -> list[tuple[str, str]]:
@@ -29,8 +32,7 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
     if model.comparison:
         yield "use", use(model)
     yield "rows", f"{model.rows:,}"
-    used = len(model.encoder.columns)
-    yield "columns", f"{used} used, as {model.encoder.width - 1} numbers a row"
+    yield "columns", f"{len(model.encoder.used)} used, as {model.encoder.width - 1} numbers a row"
     if model.classes:
         shown = ", ".join(model.classes[:8]) + (", …" if len(model.classes) > 8 else "")
         yield "classes", f"{len(model.classes)}: {shown}"
@@ -92,7 +94,7 @@ def comparison(model: TableModel) -> list[tuple[str, str, str, str]]:
 
 def columns(model: TableModel) -> list[tuple[str, str, str]]:
     """Description of every column of the training table: name, role and remark."""
-    used = {column.name: column for column in model.encoder.columns}
+    used = {c.name: c for c in model.encoder.columns if not isinstance(c, ConstantColumn)}
     rows = []
     for role in model.roles:
         remark = role.remark
@@ -110,7 +112,7 @@ def left_out(model: TableModel) -> list[str]:
             reasons.setdefault(role.remark, []).append(role.column)
     return [
         f"Left out {', '.join(map(repr, names))}: {reason}"
-        f"{'' if reason.startswith('cells of type') else ' (--categorical keeps a column)'}."
+        f"{'' if reason.startswith(_NO_CHOICE) else ' (--categorical keeps a column)'}."
         for reason, names in reasons.items()
     ]
 
@@ -128,8 +130,11 @@ def penalty(model: TableModel) -> float:
     return 0.0 if ridge is None else float(ridge.alpha)
 
 
-def _remark(column: NumberColumn | CategoryColumn) -> str:
+def _remark(column: NumberColumn | CategoryColumn | HashedColumn) -> str:
     some_missing = "" if column.missing is None else ", some missing"
+    if isinstance(column, HashedColumn):
+        many, places = len(column.known), len(column.hash_places)
+        return f"{many:,} values, hashed into {places} numbers{some_missing}"
     if isinstance(column, CategoryColumn):
         return f"{len(column.levels)} values{some_missing}"
     if column.is_date:

@@ -9,91 +9,23 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pnml.core.arrays import FloatArray
-from pnml.tables.cell_values import as_dates, as_numbers, as_words, codes_of
-
-BoolArray = npt.NDArray[np.bool_]
+from pnml.core.ranges import Ranges
+from pnml.tables.bad_cells import UNREADABLE
+from pnml.tables.cell_values import BoolArray as BoolArray
+from pnml.tables.cell_values import as_dates, as_numbers
+from pnml.tables.encoder_columns import LARGEST as LARGEST
+from pnml.tables.encoder_columns import AnyColumn, Cells
+from pnml.tables.encoder_columns import CategoryColumn as CategoryColumn
+from pnml.tables.encoder_columns import ConstantColumn as ConstantColumn
+from pnml.tables.encoder_columns import HashedColumn as HashedColumn
+from pnml.tables.encoder_columns import NumberColumn as NumberColumn
 
 # The first number of every row. It is 0 in training, so any other value leaves the training span
 # and raises the learner's own regret, without bound where there is no penalty.
 NEVER_SEEN = 0
-
-# Numbers from here on count as infinite: their squares, or those of multiples, overflow.
-LARGEST = 1e100
-
-
-_TRUTH = frozenset({"true", "false"})
-
-
-@dataclass(frozen=True)
-class NumberColumn:
-    """Number column of a table's encoder: centred, in units of its spread; gaps get the mean."""
-
-    name: str
-    is_date: bool
-    fill: float
-    scale: float
-    value: int  # place in the row
-    missing: int | None  # place of the indicator; None where no training cell was missing
-
-    @property
-    def places(self) -> tuple[int, ...]:
-        """Positions of this column in an encoded row."""
-        return (self.value,) if self.missing is None else (self.value, self.missing)
-
-    def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
-        """Write the cells into X; which are missing, and which are infinite (never seen)."""
-        values = read_numbers(cells, self.name, self.is_date)
-        missing = np.isnan(values)
-        with np.errstate(over="ignore", invalid="ignore"):
-            z = (values - self.fill) / self.scale
-            infinite = ~missing & ~(np.abs(z) < LARGEST)
-        X[:, self.value] = z
-        odd = missing | infinite
-        if odd.any():
-            X[odd, self.value] = 0.0
-        if self.missing is not None:
-            X[:, self.missing] = missing
-        return missing, infinite
-
-
-@dataclass(frozen=True)
-class CategoryColumn:
-    """Category column of a table's encoder: a place for each word seen in training."""
-
-    name: str
-    levels: tuple[str, ...]
-    level_places: tuple[int, ...]
-    missing: int | None
-
-    @property
-    def places(self) -> tuple[int, ...]:
-        """Positions of this column in an encoded row."""
-        return self.level_places if self.missing is None else (*self.level_places, self.missing)
-
-    @cached_property
-    def _place_of(self) -> dict[str, int]:
-        return dict(zip(self.levels, self.level_places, strict=True))
-
-    def _place(self, word: str) -> int:
-        """Position of each word, −1 if never seen. True and TRUE mean the truth value true."""
-        place = self._place_of.get(word, -1)
-        if place < 0 and word.lower() in _TRUTH and _TRUTH.issuperset(self.levels):
-            place = self._place_of.get(word.lower(), -1)
-        return place
-
-    def write(self, cells: pa.Array, X: FloatArray) -> tuple[BoolArray, BoolArray]:
-        """Write the cells into X; which are missing, and which are words never seen."""
-        words = as_words(cells, self.name)
-        codes = codes_of(words)
-        places = [self._place(word) for word in words.dictionary.to_pylist()]
-        places.append(-1 if self.missing is None else self.missing)
-        place = np.array(places)[codes]  # code −1, missing, takes the last
-        known = place >= 0
-        X[np.flatnonzero(known), place[known]] = 1.0
-        missing = codes < 0
-        return missing, ~known & ~missing
 
 
 @dataclass(frozen=True)
@@ -132,8 +64,11 @@ class Encoded:
 
     X: FloatArray  # (n, width), columns contiguous
     missing: BoolArray  # (n, columns)
-    strange_cells: BoolArray  # (n, columns)  words or infinities never seen in training
+    strange_cells: BoolArray  # (n, columns)  words, infinities, … never seen in training
     strange_pattern: BoolArray  # (n,)  columns missing together that never were
+    bad_cells: BoolArray  # (n, columns)  cells that are no numbers or dates; strange, too
+    values: FloatArray  # (n, columns)  numbers and days as they came; NaN for others
+    ranges: Ranges  # of the training values of the columns
 
     @cached_property
     def never_seen(self) -> BoolArray:
@@ -141,45 +76,104 @@ class Encoded:
         strange: BoolArray = self.strange_cells.any(axis=1) | self.strange_pattern
         return strange
 
+    @cached_property
+    def excess(self) -> FloatArray:
+        """Distance (n, columns) beyond the training range, in widths of the range. Eq. (T17)."""
+        return self.ranges.excess(self.values)
+
+    @cached_property
+    def outside(self) -> BoolArray:
+        """Cells (n, columns) below the least or above the largest training value."""
+        outside: BoolArray = self.excess > 0
+        return outside
+
 
 @dataclass(frozen=True)
 class Encoder:
     """Encoder of a table: turns its rows into rows of numbers."""
 
-    columns: tuple[NumberColumn | CategoryColumn, ...]
+    columns: tuple[AnyColumn, ...]
     width: int
     patterns: Patterns
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Columns of the table that are used."""
+        """Columns of the table that are looked at: those in use, and those that never change."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Columns of the table that are learnt from; every table to be scored needs them."""
+        return tuple(c.name for c in self.columns if not isinstance(c, ConstantColumn))
 
     def numbers(self) -> list[str]:
         """Columns that must be read as numbers."""
-        return [c.name for c in self.columns if isinstance(c, NumberColumn) and not c.is_date]
+        return [c.name for c in self.columns if _kind(c) == "number"]
 
     def words(self) -> list[str]:
         """Columns that must be read as words, even where they look like numbers."""
-        return [c.name for c in self.columns if isinstance(c, CategoryColumn)]
+        return [c.name for c in self.columns if _kind(c) == "word"]
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Ranges of the training values; without ends for words and for older files."""
+        low = [getattr(c, "low", None) for c in self.columns]
+        high = [getattr(c, "high", None) for c in self.columns]
+        ends = np.array([[-np.inf if v is None else v for v in low]])
+        tops = np.array([[np.inf if v is None else v for v in high]])
+        return Ranges(np.vstack([ends, ends]), np.vstack([tops, tops]))
 
     def encode(self, batch: pa.RecordBatch | pa.Table) -> Encoded:
-        """Encoded rows of a batch that has all columns, in any order."""
-        n = batch.num_rows
+        """Encoded rows of a batch that has all columns in use, in any order.
+
+        No cell stops it: one that is no number where numbers are expected was never seen.
+        """
+        n, k = batch.num_rows, len(self.columns)
         X = np.zeros((n, self.width), order="F")
-        missing = np.zeros((n, len(self.columns)), dtype=bool)
-        strange = np.zeros_like(missing)
+        missing, strange, bad = (np.zeros((n, k), dtype=bool, order="F") for _ in range(3))
+        values = np.full((n, k), np.nan, order="F")
+        names = set(batch.schema.names)
         for j, column in enumerate(self.columns):
-            cells = batch.column(column.name)
-            missing[:, j], strange[:, j] = column.write(cells, X)
+            if isinstance(column, ConstantColumn) and column.name not in names:
+                missing[:, j] = column.kind == "gap"
+                continue
+            cells = column.write(batch.column(column.name), X)
+            if UNREADABLE + column.name in names:
+                cells = _marked(batch.column(UNREADABLE + column.name), cells, column, X)
+            missing[:, j], strange[:, j] = cells.missing, cells.strange
+            if cells.bad is not None:
+                bad[:, j] = cells.bad
+            if cells.values is not None:
+                values[:, j] = cells.values
         pattern = self.patterns.strange(missing)
         for j, column in enumerate(self.columns):
-            if column.missing is None and self.patterns.seen is None:
+            if column.missing is None and self.patterns.seen is None and _kind(column) != "gap":
                 strange[:, j] |= missing[:, j]
         X[:, NEVER_SEEN] = np.sqrt(strange.sum(axis=1) + pattern)
-        return Encoded(X, missing, strange, pattern)
+        return Encoded(X, missing, strange, pattern, bad, values, self.ranges)
+
+
+def _kind(column: AnyColumn) -> str:
+    """Kind of a column's cells: "number", "date", "word", or "gap"."""
+    if isinstance(column, ConstantColumn):
+        return column.kind
+    if isinstance(column, NumberColumn):
+        return "date" if column.is_date else "number"
+    return "word"
+
+
+def _marked(texts: pa.Array, cells: Cells, column: AnyColumn, X: FloatArray) -> Cells:
+    """The cells of a column, with those that the reader could not read marked as bad."""
+    texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    unread: BoolArray = pc.is_valid(texts).to_numpy(zero_copy_only=False)
+    if not unread.any():
+        return cells
+    if column.missing is not None:
+        X[unread, column.missing] = 0.0
+    bad = unread if cells.bad is None else unread | cells.bad
+    return Cells(cells.missing & ~unread, cells.strange | unread, bad, cells.values)
 
 
 def read_numbers(cells: pa.Array, name: str, is_date: bool) -> FloatArray:
-    """Cells of a table's column of numbers or of dates, for the encoder."""
+    """Cells of a table's column of numbers or of dates, for training: others are refused."""
     return as_dates(cells, name) if is_date else as_numbers(cells, name)

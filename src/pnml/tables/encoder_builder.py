@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
-from pnml.errors import InputError
-from pnml.tables.column_builders import CategoryBuilder, NumberBuilder
+from pnml.tables.column_builders import NumberBuilder
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoder, Patterns, distinct_rows
+from pnml.tables.finished_rows import Terms
 from pnml.tables.roles import MOST_LEVELS, Role
+from pnml.tables.word_builders import CategoryBuilder
 
 _MOST_PATTERNS = 100_000
-_MOST_PLACES = 20_000
+_MOST_PLACES = 2_000  # of words with a place of their own, in all columns
+
+
+class Finished(NamedTuple):
+    """A finished encoder, and how the rows that were encoded on the way become its own."""
+
+    encoder: Encoder
+    terms: Terms
 
 
 class EncoderBuilder:
@@ -27,14 +35,17 @@ class EncoderBuilder:
         self._patterns: Counter[bytes] = Counter()
         self._too_many = False
         self.columns: list[NumberBuilder | CategoryBuilder] = []
+        categories = sum(role.kind == "category" for role in roles)
+        limit = max(2, min(MOST_LEVELS, _MOST_PLACES // max(categories, 1)))
         for role in roles:
             if role.kind == "category":
-                limit = _MOST_PLACES if role.remark == "as asked" else MOST_LEVELS
                 self.columns.append(CategoryBuilder(role.column, limit))
             elif role.kind in ("number", "date"):
                 place = self._next()
                 self.columns.append(NumberBuilder(role.column, role.kind == "date", place))
-                self.columns[-1].look(look[role.column], w)
+            else:
+                continue
+            self.columns[-1].look(look[role.column], w)
 
     def _next(self) -> int:
         self.width += 1
@@ -43,11 +54,6 @@ class EncoderBuilder:
     def encode(self, batch: pa.RecordBatch | pa.Table, weights: FloatArray | None) -> FloatArray:
         """Encoded rows (n, width). `width` may grow; earlier rows are 0 in the new places."""
         learnt = [c.learn(batch.column(c.name), weights, self._next) for c in self.columns]
-        if self.width > _MOST_PLACES:
-            raise InputError(
-                f"The columns have more than {_MOST_PLACES:,} distinct words together; "
-                "leave the longest out with --drop."
-            )
         X = np.zeros((batch.num_rows, self.width), order="F")
         for column, written in zip(self.columns, learnt, strict=True):
             column.write(written, X)
@@ -70,17 +76,10 @@ class EncoderBuilder:
         alone = sum(rows == 1 for rows in self._patterns.values())
         return alone / max(self._patterns.total(), 1)
 
-    def problems(self) -> list[tuple[str, str]]:
-        """Columns from which nothing can be learnt, and why."""
-        return [(c.name, c.problem()) for c in self.columns if c.problem()]
-
-    def factors(self) -> FloatArray:
-        """Factors (width,) that convert encoded rows to the units of the finished encoder."""
-        factors = np.ones(self.width)
-        for column in self.columns:
-            if isinstance(column, NumberBuilder) and column.spread:
-                factors[column.value] = 1 / column.spread
-        return factors
+    @property
+    def is_constant(self) -> bool:
+        """Whether nothing can be learnt: every column is constant or empty."""
+        return all(column.is_constant for column in self.columns)
 
     def state(self) -> dict[str, Any]:
         """State needed to resume, as JSON values."""
@@ -99,10 +98,25 @@ class EncoderBuilder:
         self._patterns = Counter({bytes.fromhex(key): rows for key, rows in state["patterns"]})
         self._too_many = state["too_many"]
 
-    def build(self) -> Encoder:
-        """The finished encoder."""
-        k = len(self.columns)
+    def finish(self, *, recentre: bool = False) -> Finished:
+        """The finished encoder, without places of columns that never change.
+
+        `recentre`: numbers are centred at the mean of all rows instead of that of the first ones.
+        """
+        kept = {NEVER_SEEN}
+        for column in self.columns:
+            if not column.is_constant:
+                kept.update(column.places_kept)
+        terms = Terms(kept)
+        terms.keep(NEVER_SEEN)
+        columns = tuple(
+            column.constant() if column.is_constant else column.build(terms, recentre)
+            for column in self.columns
+        )
+        return Finished(Encoder(columns, terms.width, self._seen()), terms)
+
+    def _seen(self) -> Patterns:
         rows = [np.frombuffer(key, dtype=np.uint8) for key in sorted(self._patterns)]
+        k = len(self.columns)
         bits = np.unpackbits(np.array(rows), axis=1, count=k).astype(bool) if rows else None
-        seen = None if self._too_many or bits is None else bits
-        return Encoder(tuple(c.build() for c in self.columns), self.width, Patterns(seen))
+        return Patterns(None if self._too_many else bits)

@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.attribution import Groups, fractions
-from pnml.tables.encoder import NEVER_SEEN, Encoded, Encoder
+from pnml.tables.encoder import NEVER_SEEN, BoolArray, ConstantColumn, Encoded, Encoder
 from pnml.tables.learners import ridge_in
+from pnml.tables.reasons import Reasons, Rows
 
 _NAMED = 3
 _FIRST = 2.0  # more than any fraction, so that cells never seen are named first
-_LONGEST = 40
+_LAST = -0.5  # less than any fraction: columns that never change, as long as they do not
 _NOBODY = "no single column stands out"
 
 
@@ -39,7 +40,12 @@ class Explainer:
 
     @cached_property
     def _members(self) -> list[tuple[int, ...]]:
+        """Places of every column; a constant one has none."""
         return [(NEVER_SEEN,), *(column.places for column in self._encoder.columns)]
+
+    @cached_property
+    def _constant(self) -> BoolArray:
+        return np.array([isinstance(c, ConstantColumn) for c in self._encoder.columns])
 
     @cached_property
     def _groups(self) -> Groups | None:
@@ -54,10 +60,13 @@ class Explainer:
         parts = self._parts(encoded, rows)
         strange = np.flatnonzero(encoded.never_seen)
         split = parts[:, 1:]
+        split[:, self._constant] = _LAST
         if len(strange):
             blame = _blame(encoded, strange)
-            split[strange] += parts[strange, :1] * blame + _FIRST * (blame > 0)
-        named = min(_NAMED, split.shape[1])
+            novel = np.where(self._constant, 0.0, split[strange])
+            novel = novel + parts[strange, :1] * blame + _FIRST
+            split[strange] = np.where(blame > 0, novel, split[strange])
+        named = min(_NAMED, len(self._encoder.used))
         columns = np.empty((len(split), named), dtype=np.intp)
         sizes = np.empty((len(split), named))
         every = np.arange(len(split))
@@ -76,62 +85,26 @@ class Explainer:
         return fractions(np.column_stack([split[:, list(m)].sum(axis=1) for m in self._members]))
 
     def texts(self, drivers: Drivers, encoded: Encoded, batch: pa.RecordBatch) -> pa.Array:
-        """Such as ``bmi 62%, age 21%, bp 9%``; cells never seen in training say so."""
-        percent = np.rint(100 * drivers.fractions).astype(np.int64)
-        index = drivers.columns * 101 + percent
-        parts = [self._phrases.take(pa.array(index[:, 0]))]
-        parts += [self._further.take(pa.array(column)) for column in index.T[1:]]
+        """Such as ``age 648; training 19–79 (62%), bmi 31.2; training 18–42 (21%)``.
+
+        Cells never seen in training come first and say so.
+        """
+        shares = np.rint(100 * drivers.fractions).astype(np.intp)
+        rows = Rows(self._encoder, encoded, batch)
+        parts: list[pa.Array] = []
+        for place, share in zip(drivers.columns.T, shares.T, strict=True):
+            part = self._reasons.texts(place, share, rows)
+            if parts:
+                part = pc.if_else(
+                    pc.equal(part, ""), "", pc.binary_join_element_wise("", part, ", ")
+                )
+            parts.append(part)
         texts = pc.binary_join_element_wise(*parts, "")
-        if not percent[:, 0].all():
-            texts = pc.if_else(pa.array(percent[:, 0] > 0), texts, _NOBODY)
-        strange = np.flatnonzero(encoded.never_seen).tolist()
-        if not strange:
-            return texts
-        rows = batch.take(pa.array(strange))
-        remarks = [
-            ", ".join(
-                f"{self._short_names[column]} {percent[i, place]}%{remark}"
-                for place, column in enumerate(drivers.columns[i])
-                if (remark := self._remark(encoded, rows, i, k, column)) or percent[i, place]
-            )
-            for k, i in enumerate(strange)
-        ]
-        return pc.replace_with_mask(
-            texts, pa.array(encoded.never_seen), pa.array(remarks, type=pa.string())
-        )
+        return pc.if_else(pc.equal(texts, ""), _NOBODY, texts)
 
     @cached_property
-    def _phrases(self) -> pa.Array:
-        """Every column with every whole percentage; an empty text for 0."""
-        return pa.array(self._named(""), type=pa.string())
-
-    @cached_property
-    def _further(self) -> pa.Array:
-        """The same, behind a comma."""
-        return pa.array(self._named(", "), type=pa.string())
-
-    @cached_property
-    def _short_names(self) -> list[str]:
-        return [_short(name) for name in self._encoder.names]
-
-    def _named(self, before: str) -> list[str]:
-        names = self._short_names
-        return [f"{before}{name} {p}%" if p else "" for name in names for p in range(101)]
-
-    def _remark(self, encoded: Encoded, rows: pa.RecordBatch, i: int, k: int, column: int) -> str:
-        """In brackets, what is new about this cell; "" if nothing is."""
-        if encoded.strange_cells[i, column]:
-            if encoded.missing[i, column]:
-                return " (never missing in training)"
-            cell = rows.column(self._encoder.names[column])[k]
-            return f" (never seen: {_short(str(cell.as_py()))})"
-        if encoded.strange_pattern[i] and encoded.missing[i, column]:
-            together = int(encoded.missing[i].sum()) > 1
-            alone = self._encoder.columns[column].missing is None
-            if together and not alone:
-                return " (never missing together with the others)"
-            return " (never missing in training)"
-        return ""
+    def _reasons(self) -> Reasons:
+        return Reasons(self._encoder)
 
 
 def _blame(encoded: Encoded, rows: npt.NDArray[np.intp]) -> FloatArray:
@@ -142,7 +115,3 @@ def _blame(encoded: Encoded, rows: npt.NDArray[np.intp]) -> FloatArray:
     missing = np.where(encoded.strange_pattern[rows][:, None], missing / several, 0.0)
     both = cells + missing
     return fractions(both)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pnml.core.arrays import FloatArray
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.tables.coded_rows import coded_rows, word_columns
+from pnml.tables.column_roles import final_roles
 from pnml.tables.comparison import (
     LearnerScore,
     baseline_of_classes,
@@ -25,16 +26,16 @@ from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders, worth_trying
 from pnml.tables.model import TableModel
 from pnml.tables.roles import (
+    SURVEY,
     Request,
     Role,
     check_request,
-    constant_columns,
     infer,
     infer_task,
 )
 from pnml.tables.sampling import Reservoir, uniform_rows
 from pnml.tables.table_statistic import TableStatistic
-from pnml.tables.targets import Target, check_classes
+from pnml.tables.targets import Target, check_classes, survey_weights
 
 _LOOK_BYTES = 2**28
 _MOST_NUMBERS = 2**25  # in the encoded rows in memory
@@ -95,8 +96,7 @@ class Job:
             )
         types = tuple((field.name, str(field.type)) for field in look.schema)
         job = cls(request, names, table, [], target, types)
-        useless = constant_columns(job._labelled(look).rows) if request.skip_constant else ()
-        job.roles = infer(look, request, useless)
+        job.roles = infer(look, request)
         return job
 
     @property
@@ -117,7 +117,7 @@ class Job:
         if rest is not None or total > limit:
             rows, total = uniform_rows(chain(look.to_batches(), rest or ()), limit)
         labelled = self._labelled(rows)
-        y, weights = labelled.y, labelled.weights
+        y, weights = labelled.y, self._weights(labelled)
         self._refuse_too_few(len(y))
         builder = EncoderBuilder(self.roles, labelled.rows, weights)
         X = builder.encode(labelled.rows, weights)
@@ -130,13 +130,12 @@ class Job:
             self._refuse_constant(float(y[0]), bool(np.all(y == y[0])))
             self.lowest = float(y.min())
         self._refuse_useless(builder)
-        X *= builder.factors()
-        encoder = builder.build()
+        finished = builder.finish()
+        encoder, X = finished.encoder, finished.terms.rows(X)
         fitted = {}
         for name in worth_trying(self.names, len(y)):
-            coded = LEARNERS[name].make_coded
-            if coded is not None:
-                fitted[name] = _fit_coded(name, encoder, labelled)
+            if LEARNERS[name].make_coded is not None:
+                fitted[name] = _fit_coded(name, encoder, labelled, weights)
             else:
                 fitted[name] = _fitted(LEARNERS[name].make(), X, y, weights)
         return self._model(builder, encoder, fitted, self._baseline(y, weights), len(y), total)
@@ -153,7 +152,8 @@ class Job:
 
     def statistic(self, look: pa.Table) -> TableStatistic:
         """Accumulator for the table; `look` fixes units but is not added."""
-        return TableStatistic(self.roles, self.target, self.request.weight, look)
+        survey = self.request.weight_kind == SURVEY
+        return TableStatistic(self.roles, self.target, self.request.weight, look, survey)
 
     def from_statistic(self, statistic: TableStatistic, sample: pa.Table | None) -> TableModel:
         """The model of all rows that were added; some learners need a sample of the rows."""
@@ -164,15 +164,15 @@ class Job:
         mean = float(total.y_mean[0])
         self._refuse_constant(mean, bool(total.yy[0, 0] <= 1e-24 * total.weight * mean**2))
         self._refuse_useless(builder)
-        gram = statistic.gram()
-        encoder = builder.build()
+        gram, encoder = statistic.finish()
         streaming = [name for name in self.names if LEARNERS[name].streams]
         fitted = {name: LEARNERS[name].make().fit_gram(gram) for name in streaming}
         if sample is not None:
             labelled = self._labelled(sample)
+            weights = self._weights(labelled)
             for name in worth_trying(self.names, len(labelled.y)):
                 if LEARNERS[name].make_coded is not None:
-                    fitted[name] = _fit_coded(name, encoder, labelled)
+                    fitted[name] = _fit_coded(name, encoder, labelled, weights)
         baseline = baseline_of_values(mean, float(total.yy[0, 0]) / total.weight)
         return self._model(builder, encoder, fitted, baseline, gram.rows, gram.rows)
 
@@ -181,6 +181,10 @@ class Job:
             return baseline_of_classes(y, weights)
         mean = float(np.average(y, weights=weights))
         return baseline_of_values(mean, float(np.average((y - mean) ** 2, weights=weights)))
+
+    def _weights(self, labelled: LabelledRows) -> FloatArray | None:
+        survey = self.request.weight_kind == SURVEY
+        return survey_weights(labelled.weights) if survey else labelled.weights
 
     def _labelled(self, rows: pa.Table | pa.RecordBatch) -> LabelledRows:
         return LabelledRows.of(rows, self.target, self.request.weight)
@@ -202,16 +206,12 @@ class Job:
             )
 
     def _refuse_useless(self, builder: EncoderBuilder) -> None:
-        problems = builder.problems()
-        if not problems:
-            return
-        listed = "; ".join(f"column {shorten(name)!r} {why}" for name, why in problems[:5])
-        more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
-        options = " ".join(f"--drop {shorten(name)!r}" for name, _ in problems[:5])
-        raise InputError(
-            f"Nothing can be learnt from some of {shorten(self.table, MOST_PATH)}: {listed}{more}; "
-            f"pass {options}, or --skip-constant to leave all such columns out."
-        )
+        if builder.is_constant:
+            raise InputError(
+                f"Nothing can be learnt from {shorten(self.table, MOST_PATH)}, since every column "
+                f"beside the target {shorten(self.target.name)!r} is empty, always the same or "
+                "left out; give columns that vary."
+            )
 
     def _model(
         self,
@@ -231,7 +231,7 @@ class Job:
             learner=best,
             losses=tuple((score.name, score.log_loss) for score in tried),
             comparison=(*tried, baseline),
-            roles=tuple(self.roles),
+            roles=final_roles(self.roles, encoder),
             types=self.types,
             id_columns=self.request.id,
             rows=rows,
@@ -262,13 +262,15 @@ def _fitted(model: Any, X: FloatArray, y: Any, weights: FloatArray | None) -> An
     return model.fit(X, y) if weights is None else model.fit(X, y, sample_weight=weights)
 
 
-def _fit_coded(name: str, encoder: Encoder, labelled: LabelledRows) -> Any:
+def _fit_coded(
+    name: str, encoder: Encoder, labelled: LabelledRows, weights: FloatArray | None
+) -> Any:
     """The learner of this name, fitted to codes of words as new rows will be coded."""
     make = LEARNERS[name].make_coded
     if make is None:
         raise InputError(f"{name} takes no codes; pick another learner.")
     rows = coded_rows(encoder, encoder.encode(labelled.rows))
-    return _fitted(make(word_columns(encoder)), rows, labelled.y, labelled.weights)
+    return _fitted(make(word_columns(encoder)), rows, labelled.y, weights)
 
 
 def _rows(n: int) -> str:

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from pnml.core.arrays import FloatArray
 from pnml.core.statistic.exact_sum import merged
 from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError, shorten
+from pnml.tables.column_roles import merged_roles
 from pnml.tables.encoder import (
     NEVER_SEEN,
     BoolArray,
-    CategoryColumn,
     Encoder,
     NumberColumn,
     Patterns,
 )
 from pnml.tables.learners import LEARNERS
+from pnml.tables.merged_columns import joined_column, kind_of, move
 from pnml.tables.model import TableModel
 
 _MOST_PATTERNS = 100_000
@@ -53,6 +53,7 @@ def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableMod
         learner=best,
         losses=tuple(losses.items()),
         comparison=(),
+        roles=merged_roles([model.roles for model in models], encoder),
         rows=total.rows,
         remarks=(*remarks, f"Put together from {len(models)} models."),
     )
@@ -75,34 +76,24 @@ def _refuse_unlike(first: TableModel, other: TableModel, name: str, other_name: 
             f"{other_name} predicts {shorten(other.target.name)!r} but {name} "
             f"{shorten(first.target.name)!r}; put together models of one target."
         )
-    ours = {(c.name, type(c).__name__, getattr(c, "is_date", None)) for c in first.encoder.columns}
-    their = {(c.name, type(c).__name__, getattr(c, "is_date", None)) for c in other.encoder.columns}
-    if ours != their:
-        strange = min(ours ^ their)[0]
-        raise InputError(
-            f"{other_name} and {name} do not both have {shorten(strange)!r} as the same kind of "
-            "column; fit both with the same columns, naming them with --categorical and --drop."
-        )
+    ours, theirs = ({c.name: kind_of(c) for c in m.encoder.columns} for m in (first, other))
+    for column in dict.fromkeys([*ours, *theirs]):
+        kinds = {ours.get(column), theirs.get(column)} - {"gap"}
+        if len(kinds) > 1:
+            raise InputError(
+                f"{other_name} and {name} do not both have {shorten(column)!r} as the same kind of "
+                "column; fit both with the same columns, naming them with --categorical and --drop."
+            )
 
 
 def _shared(encoders: Sequence[Encoder]) -> Encoder:
     """The columns of the first encoder, with the words and missing indicators of all."""
-    columns: list[NumberColumn | CategoryColumn] = []
     width = NEVER_SEEN + 1
+    columns = []
     for column in encoders[0].columns:
         same = [next(c for c in e.columns if c.name == column.name) for e in encoders]
-        gaps = any(c.missing is not None for c in same)
-        if isinstance(column, NumberColumn):
-            place, width = width, width + 1
-            missing, width = (width, width + 1) if gaps else (None, width)
-            columns.append(replace(column, value=place, missing=missing))
-        else:
-            words = [w for c in same if isinstance(c, CategoryColumn) for w in c.levels]
-            levels = tuple(dict.fromkeys(words))
-            places = tuple(range(width, width + len(levels)))
-            width += len(levels)
-            missing, width = (width, width + 1) if gaps else (None, width)
-            columns.append(replace(column, levels=levels, level_places=places, missing=missing))
+        columns.append(joined_column(same, width))
+        width += len(columns[-1].places)
     return Encoder(tuple(columns), width, _patterns(encoders))
 
 
@@ -125,30 +116,13 @@ def _moved(gram: Gram, encoder: Encoder, shared: Encoder) -> Gram:
     A[NEVER_SEEN, NEVER_SEEN] = 1.0
     theirs = {column.name: column for column in encoder.columns}
     for new in shared.columns:
-        old = theirs[new.name]
-        if isinstance(new, NumberColumn) and isinstance(old, NumberColumn):
-            _move_number(A, b, new, old)
-        elif isinstance(new, CategoryColumn) and isinstance(old, CategoryColumn):
-            place = dict(zip(new.levels, new.level_places, strict=True))
-            for word, at in zip(old.levels, old.level_places, strict=True):
-                A[place[word], at] = 1.0
-        if new.missing is not None and old.missing is not None:
-            A[new.missing, old.missing] = 1.0
+        move(A, b, new, theirs[new.name])
     return gram.mapped(A, b)
-
-
-def _move_number(A: FloatArray, b: FloatArray, new: NumberColumn, old: NumberColumn) -> None:
-    """Change the unit and the zero of a column; missing cells stay at zero."""
-    A[new.value, old.value] = old.scale / new.scale
-    shift = (old.fill - new.fill) / new.scale
-    b[new.value] = shift
-    if old.missing is not None:
-        A[new.value, old.missing] = -shift
 
 
 def _standardised(gram: Gram, encoder: Encoder) -> tuple[Gram, Encoder]:
     """Gram and encoder with numbers centred and scaled by the mean and spread of all rows."""
-    columns: list[NumberColumn | CategoryColumn] = []
+    columns = []
     for column in encoder.columns:
         if isinstance(column, NumberColumn):
             v, m = column.value, column.missing

@@ -78,7 +78,7 @@ class TableModel:
     def check_columns(self, names: Iterable[str], table: str) -> None:
         """Raise where the table lacks columns that the model needs."""
         names = list(names)
-        lacking = [name for name in self.encoder.names if name not in names]
+        lacking = [name for name in self.encoder.used if name not in names]
         if not lacking:
             return
         listed = ", ".join(map(repr, lacking[:10])) + (", …" if len(lacking) > 10 else "")

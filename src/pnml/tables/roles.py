@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.tables.bad_cells import are_dates, unread_date
 from pnml.tables.cell_values import (
-    as_numbers,
+    are_codes,
     as_words,
     codes_of,
     is_date,
@@ -23,9 +24,14 @@ from pnml.tables.cell_values import (
     unread_format,
 )
 
-MOST_LEVELS = 1000
-ROUND_OFF = 1e-12  # a spread below this share of the mean is the rounding of the numbers
+MOST_LEVELS = 200  # words of a column that get a place each; more are hashed
+_FEW = 20  # distinct words that are never taken for names of the rows
 _MIXED = 0.25  # share of number-like words from which a column of words counts as a mixture
+
+
+SURVEY, COPIES = WEIGHT_KINDS = ("survey", "copies")
+
+Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,8 @@ class Request:
     drop: tuple[str, ...] = ()
     id: tuple[str, ...] = ()
     weight: str | None = None
-    skip_constant: bool = False
+    skip_constant: bool = False  # constant columns are left out in any case
+    weight_kind: str = SURVEY  # scaled to sum to the number of rows; COPIES: as they are
     log_target: bool = False  # whether to learn the logarithm of the target
 
 
@@ -67,6 +74,11 @@ def check_request(names: list[str], request: Request, table: str) -> None:
                     f"{option} names {shorten(column)!r}, but {shorten(table, MOST_PATH)} has no "
                     f"such column{_suggestion(column, names)}"
                 )
+    if request.weight_kind not in WEIGHT_KINDS:
+        raise InputError(
+            f"--weight-kind is {shorten(request.weight_kind)!r}, but a weight is either of a "
+            "survey or a number of copies; pass survey or copies."
+        )
     option_of: dict[str, str] = {}
     for option, columns in asked.items():
         for column in columns:
@@ -77,9 +89,9 @@ def check_request(names: list[str], request: Request, table: str) -> None:
                 )
 
 
-def infer(look: pa.Table, request: Request, useless: Collection[str] = ()) -> list[Role]:
-    """Role of every column, from the first rows; columns in `useless` are left out."""
-    roles = [_role(look[name], name, request, useless) for name in look.column_names]
+def infer(look: pa.Table, request: Request) -> list[Role]:
+    """Role of every column, from the first rows."""
+    roles = [_role(look[name], name, request) for name in look.column_names]
     if not any(role.kind in ("number", "date", "category") for role in roles):
         raise InputError(
             "No column is left to learn from, all being targets, identifiers or left out; "
@@ -105,12 +117,7 @@ def infer_task(target: pa.ChunkedArray, request: Request) -> str:
     return "regression"
 
 
-def constant_columns(rows: pa.Table) -> list[str]:
-    """Columns without a role, from which nothing can be learnt: missing, or constant."""
-    return [name for name in rows.column_names if _is_constant(rows[name])]
-
-
-def _role(column: pa.ChunkedArray, name: str, request: Request, useless: Collection[str]) -> Role:
+def _role(column: pa.ChunkedArray, name: str, request: Request) -> Role:
     if name == request.target:
         return Role(name, "target")
     if name == request.weight:
@@ -122,8 +129,6 @@ def _role(column: pa.ChunkedArray, name: str, request: Request, useless: Collect
     kind = column.type
     if name in request.categorical:
         return Role(name, "category", "as asked")
-    if name in useless:
-        return Role(name, "left out", "it has no value, or the same in every row")
     if pt.is_null(kind):
         return Role(name, "number")  # later rows may bring values; checked at the end
     if is_date(kind):
@@ -133,16 +138,6 @@ def _role(column: pa.ChunkedArray, name: str, request: Request, useless: Collect
     if is_words(kind):
         return _word_role(column, name)
     return Role(name, "left out", f"cells of type {shorten(kind)} are no numbers or words")
-
-
-def _is_constant(column: pa.ChunkedArray) -> bool:
-    if column.null_count == len(column):
-        return True
-    if is_number(column.type) and column.null_count == 0:
-        values = as_numbers(column, "")
-        if np.isfinite(values).all():
-            return bool(values.std() <= ROUND_OFF * abs(values.mean()))
-    return column.null_count == 0 and column.type.num_fields == 0 and len(pc.unique(column)) == 1
 
 
 def _number_role(column: pa.ChunkedArray, name: str) -> Role:
@@ -155,30 +150,62 @@ def _number_role(column: pa.ChunkedArray, name: str) -> Role:
 
 
 def _word_role(column: pa.ChunkedArray, name: str) -> Role:
-    words = as_words(column, name)
-    levels, filled = words.dictionary, len(column) - column.null_count
-    seen = np.unique(codes_of(words))
-    distinct = int(np.sum(seen >= 0))
     if pt.is_boolean(column.type):
         return Role(name, "category", "true or false")
+    words = as_words(column, name)
+    codes = codes_of(words)
+    filled = len(column) - int(np.sum(codes < 0))
+    seen = np.unique(codes[codes >= 0])
+    levels = words.dictionary.take(pa.array(seen))
     if meant := unread_format(levels):
         raise InputError(
             f"Column {shorten(name)!r} holds {meant}; correct the cells, or pass --categorical "
             f"{shorten(name)!r} or --drop {shorten(name)!r}."
         )
-    numeric = looks_numeric(levels)
-    if numeric.any() and not numeric.all() and float(numeric.mean()) >= _MIXED:
-        number, word = levels[int(numeric.argmax())], levels[int((~numeric).argmax())]
-        raise InputError(
-            f"Column {shorten(name)!r} mixes numbers and text ({shorten(number.as_py())!r} and "
-            f"{shorten(word.as_py())!r}); correct the cells, name the text that means missing with "
-            f"--missing, or pass --categorical {shorten(name)!r} or --drop {shorten(name)!r}."
-        )
+    dates = are_dates(levels)
+    if len(dates) and dates.all():
+        _refuse_impossible_date(levels, seen, codes, name)
+        return Role(name, "date")
+    _refuse_mixture(levels, seen, codes, name)
+    distinct = len(seen)
     if distinct == filled and filled > 2:
         return Role(name, "left out", "all values are distinct, as in an identifier")
-    if distinct > MOST_LEVELS:
-        return Role(name, "left out", f"more than {MOST_LEVELS:,} distinct values")
+    if distinct > _FEW and 2 * distinct >= filled:
+        remark = f"{distinct:,} distinct values in {filled:,} rows, nearly an identifier"
+        return Role(name, "left out", remark)
     return Role(name, "category")
+
+
+def _refuse_impossible_date(levels: pa.Array, seen: Codes, codes: Codes, name: str) -> None:
+    """Raise where one of the dates is not in the calendar, such as 2024-02-30."""
+    place = unread_date(levels)
+    if place is None:
+        return
+    row = int(np.argmax(codes == seen[place])) + 1
+    raise InputError(
+        f"Column {shorten(name)!r} holds {shorten(levels[place].as_py())!r} in row {row:,}, which "
+        f"is no date of the calendar; correct the cell or leave it empty, or pass --drop "
+        f"{shorten(name)!r}."
+    )
+
+
+def _refuse_mixture(levels: pa.Array, seen: Codes, codes: Codes, name: str) -> None:
+    """Raise where a fair share of the words are numbers, and others are not."""
+    numeric = looks_numeric(levels)
+    mixed = numeric.any() and not numeric.all() and float(numeric.mean()) >= _MIXED
+    if not mixed or are_codes(levels):
+        return
+    text = np.isin(codes, seen[~numeric])
+    row = int(text.argmax())
+    word = levels[int(np.searchsorted(seen, codes[row]))].as_py()
+    number = levels[int(numeric.argmax())].as_py()
+    raise InputError(
+        f"Column {shorten(name)!r} mixes numbers and text: {int(text.sum()):,} of "
+        f"{int(np.sum(codes >= 0)):,} cells are no numbers, first {shorten(word)!r} in row "
+        f"{row + 1:,}, others are, such as {shorten(number)!r}; correct the cells, name the text "
+        f"that means missing with --missing, or pass --categorical {shorten(name)!r} or --drop "
+        f"{shorten(name)!r}."
+    )
 
 
 def nearest(column: str, names: list[str]) -> str | None:

@@ -116,18 +116,31 @@ def weights_of(cells: pa.Array, name: str, asked: npt.NDArray[np.bool_]) -> Floa
         weights = as_numbers(cells, name)
     except InputError as error:
         raise InputError(
-            f"The weight column {shorten(name)!r} holds other cells than numbers, but weights "
-            "count copies of a row; give every row a number of 0 or more."
+            f"The weight column {shorten(name)!r} holds other cells than numbers, but a weight "
+            "says how much a row counts; give every row a number of 0 or more."
         ) from error
     bad = asked & ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         first = weights[int(bad.argmax())]
         what = "an empty cell" if np.isnan(first) else f"{first:g}"
         raise InputError(
-            f"The weight column {shorten(name)!r} holds {what}, but weights count copies of a row; "
-            "give every row a number of 0 or more."
+            f"The weight column {shorten(name)!r} holds {what}, but a weight says how much a row "
+            "counts; give every row a number of 0 or more."
         )
     return weights
+
+
+def survey_weights(weights: FloatArray | None) -> FloatArray | None:
+    """Weights (n,) of labelled rows scaled to the sum n, so that rows count once on average.
+
+    >>> survey_weights(np.array([2.0, 6.0]))
+    array([0.5, 1.5])
+    """
+    if weights is None or not len(weights):
+        return weights
+    if np.all(weights == weights[0]):
+        return np.ones(len(weights))
+    return weights * (len(weights) / float(weights.sum()))
 
 
 def check_amounts(values: FloatArray, name: str) -> None:

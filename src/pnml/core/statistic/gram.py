@@ -124,6 +124,21 @@ class Gram:
             lost=None if self.lost is None else self.lost * factors**2,
         )
 
+    def reweighted(self, factor: float, *, whole: bool) -> Gram:
+        """The same rows with every weight times a factor; `whole`: none is then below 1."""
+        rows = self.sample.rows.copy()
+        rows[:, -1] *= factor
+        return replace(
+            self,
+            weight=self.weight * factor,
+            whole=whole,
+            xx=self.xx * factor,
+            xy=self.xy * factor,
+            yy=self.yy * factor,
+            sample=replace(self.sample, rows=rows),
+            lost=None if self.lost is None else self.lost * factor,
+        )
+
     def mapped(self, matrix: FloatArray, offset: FloatArray) -> Gram:
         """The same rows in other coordinates: features x become matrix @ x + offset. Eq. (B3)."""
         d, rows = len(self.x_mean), self.sample.rows

@@ -1,0 +1,116 @@
+"""Cells to be scored that are no numbers or dates: told apart, never an error."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pnml.core.arrays import FloatArray
+from pnml.tables.cell_values import (
+    BoolArray,
+    Column,
+    as_dates,
+    as_numbers,
+    codes_of,
+    is_date,
+    is_words,
+)
+
+# Readers deliver cells that they cannot read as numbers in a column of this name and the
+# column's own: the text of the cell, null where the cell was read.
+UNREADABLE = "\0unreadable:"
+
+_DATE = re.compile(
+    r"\s*\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?)?\s*"
+)
+_GAPS = ("", "nan")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = timedelta(days=1)
+
+
+def read_cells(cells: Column, name: str, is_date_column: bool) -> tuple[FloatArray, BoolArray]:
+    """Numbers or days (n,) of a column, NaN where there is none, and which cells are bad.
+
+    >>> read_cells(pa.array(["1.5", "abc", None]), "age", False)
+    (array([1.5, nan, nan]), array([False,  True, False]))
+    """
+    kind = cells.type
+    if pt.is_dictionary(kind):
+        cells, kind = cells.cast(kind.value_type), kind.value_type
+    text = is_words(kind) and not pt.is_boolean(kind)
+    if not (text or pt.is_null(kind)):
+        if is_date(kind) != is_date_column or (is_date_column and pt.is_boolean(kind)):
+            return np.full(len(cells), np.nan), _valid(cells)
+        read = as_dates if is_date_column else as_numbers
+        return read(cells, name), np.zeros(len(cells), dtype=bool)
+    words = cells.cast(pa.string())
+    try:
+        if is_date_column:
+            return as_dates(words, name), np.zeros(len(cells), dtype=bool)
+        values = pc.utf8_trim_whitespace(words).cast(pa.float64())
+        return _floats(values), np.zeros(len(cells), dtype=bool)
+    except (pa.ArrowInvalid, ValueError):
+        return _one_by_one(words, is_date_column)
+
+
+def _one_by_one(words: Column, is_date_column: bool) -> tuple[FloatArray, BoolArray]:
+    """The same, each distinct text on its own."""
+    if isinstance(words, pa.ChunkedArray):
+        words = words.combine_chunks()
+    coded = words.dictionary_encode()
+    read = _days if is_date_column else _number
+    values = np.array([*map(read, coded.dictionary.to_pylist()), np.nan])
+    codes = codes_of(coded)
+    numbers = values[codes]  # code −1, missing, takes the last
+    gaps = (word.strip().lower() in _GAPS for word in coded.dictionary.to_pylist())
+    blank = np.array([*gaps, True])
+    return numbers, np.isnan(numbers) & ~blank[codes]
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word) if "_" not in word else np.nan
+    except ValueError:
+        return np.nan
+
+
+def _days(word: str) -> float:
+    if not _DATE.fullmatch(word):
+        return np.nan
+    try:
+        stamp = datetime.fromisoformat(word.strip())
+    except ValueError:
+        return np.nan
+    return (stamp.replace(tzinfo=stamp.tzinfo or UTC) - _EPOCH) / _DAY
+
+
+def unread_date(words: pa.Array) -> int | None:
+    """Place of the first of these words that is no date though it is written as one."""
+    for place, word in enumerate(words.to_pylist()):
+        if word is not None and _DATE.fullmatch(word) and np.isnan(_days(word)):
+            return place
+    return None
+
+
+def are_dates(words: pa.Array) -> BoolArray:
+    """Which words (n,) are written as dates of ISO 8601, possible or not."""
+    return np.array([w is not None and bool(_DATE.fullmatch(w)) for w in words.to_pylist()])
+
+
+def _valid(cells: Column) -> BoolArray:
+    if isinstance(cells, pa.ChunkedArray):
+        cells = cells.combine_chunks()
+    valid: BoolArray = pc.is_valid(cells).to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _floats(column: Column) -> FloatArray:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    values: FloatArray = column.to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,62 @@
+"""Roles of columns after all rows were read: constant and empty ones turn out to be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pnml.columns.phrases import value_text
+from pnml.errors import shorten
+from pnml.tables.encoder import ConstantColumn, Encoder, NumberColumn
+from pnml.tables.encoder_columns import AnyColumn
+from pnml.tables.roles import Role
+
+EMPTY = "it holds no value at all"
+
+
+def final_roles(roles: Iterable[Role], encoder: Encoder) -> tuple[Role, ...]:
+    """The roles, with columns left out that hold no value or one value only, and why."""
+    constant = {c.name: c for c in encoder.columns if isinstance(c, ConstantColumn)}
+    return tuple(
+        replace(role, kind="left out", remark=constant_text(constant[role.column]))
+        if role.column in constant
+        else role
+        for role in roles
+    )
+
+
+def merged_roles(each: Sequence[tuple[Role, ...]], encoder: Encoder) -> tuple[Role, ...]:
+    """Roles in a model of several: a column that varies in any of them, or among them, is used."""
+    used = set(encoder.used)
+    roles = []
+    for role in each[0]:
+        same = [
+            role,
+            *(other for part in each[1:] for other in part if other.column == role.column),
+        ]
+        if role.column in used:
+            kept = [other for other in same if other.kind != "left out"]
+            kind = _kind_of(next(c for c in encoder.columns if c.name == role.column))
+            role = kept[0] if kept else Role(role.column, kind)
+        roles.append(role)
+    return final_roles(roles, encoder)
+
+
+def _kind_of(column: AnyColumn) -> str:
+    if isinstance(column, NumberColumn):
+        return "date" if column.is_date else "number"
+    return "category"
+
+
+def constant_text(column: ConstantColumn) -> str:
+    """Why a constant column is left out, with its value.
+
+    >>> constant_text(ConstantColumn("year", "number", 2024.0, 2024.0))
+    'always 2024 in training'
+    """
+    if column.kind == "gap":
+        return EMPTY
+    if column.kind == "word":
+        return f"always {shorten(column.word)!r} in training"
+    low, high = column.low or 0.0, column.high or 0.0
+    return f"always {value_text(column.kind, low, low, high)} in training"

@@ -1,0 +1,121 @@
+"""One column of several encoders: what they have in common, and the way there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pnml.core.arrays import FloatArray
+from pnml.tables.encoder import CategoryColumn, ConstantColumn, HashedColumn, NumberColumn
+from pnml.tables.encoder_columns import AnyColumn
+from pnml.tables.roles import MOST_LEVELS
+from pnml.tables.word_hashes import PLACES, hash_signs, hash_slots, word_hashes
+
+
+def kind_of(column: AnyColumn) -> str:
+    """Kind of a column, which merged models must share: "number", "date", "word" or "gap"."""
+    if isinstance(column, ConstantColumn):
+        return column.kind
+    if isinstance(column, NumberColumn):
+        return "date" if column.is_date else "number"
+    return "word"
+
+
+def joined_column(same: Sequence[AnyColumn], place: int) -> AnyColumn:
+    """The column of all models, with its places from `place` on."""
+    kinds = {kind_of(column) for column in same}
+    gaps = "gap" in kinds or any(column.missing is not None for column in same)
+    if kinds == {"gap"}:
+        return same[0]
+    if kinds <= {"number", "date", "gap"}:
+        return _numbers(same, place, gaps, "date" in kinds)
+    return _words(same, place, gaps)
+
+
+def _numbers(same: Sequence[AnyColumn], place: int, gaps: bool, is_date: bool) -> AnyColumn:
+    numbers = [c for c in same if isinstance(c, NumberColumn)]
+    constants = [c for c in same if isinstance(c, ConstantColumn) and c.low is not None]
+    low, high = _range([*numbers, *constants])
+    name = same[0].name
+    if not numbers and low == high and not gaps:
+        return ConstantColumn(name, "date" if is_date else "number", low, high)
+    fill, scale = (numbers[0].fill, numbers[0].scale) if numbers else (low or 0.0, 1.0)
+    return NumberColumn(name, is_date, fill, scale, place, place + 1 if gaps else None, low, high)
+
+
+def _range(columns: Sequence[NumberColumn | ConstantColumn]) -> tuple[float | None, float | None]:
+    """Least and largest value in any model; None where one of them does not know its own."""
+    lows = [c.low for c in columns if c.low is not None]
+    highs = [c.high for c in columns if c.high is not None]
+    if len(lows) < len(columns) or len(highs) < len(columns):
+        return None, None
+    return min(lows), max(highs)
+
+
+def _words(same: Sequence[AnyColumn], place: int, gaps: bool) -> AnyColumn:
+    name = same[0].name
+    words = dict.fromkeys(word for column in same for word in _levels(column))
+    hashed = [c.known for c in same if isinstance(c, HashedColumn)]
+    if len(words) == 1 and not hashed and not gaps:
+        return ConstantColumn(name, "word", word=next(iter(words)))
+    if not hashed and len(words) <= MOST_LEVELS:
+        end = place + len(words)
+        return CategoryColumn(name, tuple(words), (*range(place, end),), end if gaps else None)
+    known = np.unique(np.concatenate([*hashed, word_hashes(words)]))
+    end = place + PLACES
+    return HashedColumn(name, known, tuple(range(place, end)), end if gaps else None)
+
+
+def _levels(column: AnyColumn) -> tuple[str, ...]:
+    if isinstance(column, CategoryColumn):
+        return column.levels
+    return (column.word,) if isinstance(column, ConstantColumn) and column.word is not None else ()
+
+
+def move(A: FloatArray, b: FloatArray, new: AnyColumn, old: AnyColumn) -> None:
+    """Write the map x → A x + b of a column's places in merged models into A and b. Eq. (B3)."""
+    if isinstance(new, ConstantColumn):
+        return
+    if isinstance(new, NumberColumn):
+        _move_number(A, b, new, old)
+    else:
+        _move_words(A, b, new, old)
+    if new.missing is None:
+        return
+    if old.missing is not None:
+        A[new.missing, old.missing] = 1.0
+    elif isinstance(old, ConstantColumn) and old.kind == "gap":
+        b[new.missing] = 1.0
+
+
+def _move_number(A: FloatArray, b: FloatArray, new: NumberColumn, old: AnyColumn) -> None:
+    """Change the unit and the zero of a column; missing cells stay at zero."""
+    if isinstance(old, NumberColumn):
+        A[new.value, old.value] = old.scale / new.scale
+        b[new.value] = shift = (old.fill - new.fill) / new.scale
+        if old.missing is not None:
+            A[new.value, old.missing] = -shift
+    elif isinstance(old, ConstantColumn) and old.low is not None:
+        b[new.value] = (old.low - new.fill) / new.scale
+
+
+def _move_words(
+    A: FloatArray, b: FloatArray, new: CategoryColumn | HashedColumn, old: AnyColumn
+) -> None:
+    if isinstance(old, HashedColumn):
+        A[new.places[:PLACES], old.hash_places] = 1.0  # merged words are hashed, too
+        return
+    levels = _levels(old)
+    if isinstance(new, CategoryColumn):
+        place_of = dict(zip(new.levels, new.level_places, strict=True))
+        places, signs = [place_of[word] for word in levels], np.ones(len(levels))
+    else:
+        hashes = word_hashes(levels)
+        places = np.array(new.hash_places)[hash_slots(hashes)].tolist()
+        signs = hash_signs(hashes)
+    for k, (place, sign) in enumerate(zip(places, signs, strict=True)):
+        if isinstance(old, CategoryColumn):
+            A[place, old.level_places[k]] = sign
+        else:
+            b[place] = sign

@@ -1,0 +1,117 @@
+"""Columns of words of an encoder, learnt batch by batch: a place for each, or hashed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pnml.core.arrays import FloatArray
+from pnml.tables.cell_values import as_words, codes_of
+from pnml.tables.column_builders import ColumnCells
+from pnml.tables.encoder import CategoryColumn, ConstantColumn, HashedColumn
+from pnml.tables.finished_rows import Terms
+from pnml.tables.word_hashes import PLACES, Hashes, hash_signs, hash_slots, word_hashes
+
+
+@dataclass
+class CategoryBuilder:
+    """Builder of a column of categories: words seen so far and their places.
+
+    Once there are more than `limit` words, further ones are hashed; at the end all of them are.
+    """
+
+    name: str
+    limit: int
+    places: dict[str, int] = field(default_factory=dict)  # of words that have their own
+    missing: int | None = None
+    hash_places: tuple[int, ...] = ()
+    known: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # hashed words
+
+    def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
+        """Hash from the first row on where the first rows have too many words already."""
+        kind = cells.type
+        words = cells.cast(kind.value_type) if pa.types.is_dictionary(kind) else cells
+        try:
+            many = pc.count_distinct(words).as_py() > self.limit
+        except pa.ArrowNotImplementedError:
+            return  # cells that are no words; learning refuses them
+        self.limit = 0 if many else self.limit
+
+    def learn(
+        self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
+    ) -> ColumnCells:
+        """The place of each cell; new words get new places, or are hashed."""
+        words = as_words(cells, self.name)
+        codes = codes_of(words)
+        levels = words.dictionary.to_pylist()
+        used = np.bincount(codes + 1, minlength=len(levels) + 1) > 0
+        for word, is_used in zip(levels, used[1:], strict=True):
+            if is_used and word not in self.places and len(self.places) < self.limit:
+                self.places[word] = next_place()
+        if used[0] and self.missing is None:
+            self.missing = next_place()
+        place = np.array([self.places.get(word, -1) for word in levels] + [-1])
+        signs = np.ones(len(levels) + 1)
+        further = np.flatnonzero(used[1:] & (place[:-1] < 0))
+        if len(further):
+            self.limit = min(self.limit, len(self.places))  # no place of its own from now on
+            if not self.hash_places:
+                self.hash_places = tuple(next_place() for _ in range(PLACES))
+            hashes = word_hashes(levels[code] for code in further)
+            self.known = np.union1d(self.known, hashes)
+            place[further] = np.array(self.hash_places)[hash_slots(hashes)]
+            signs[further] = hash_signs(hashes)
+        place[-1] = -1 if self.missing is None else self.missing  # code −1
+        return ColumnCells(place[codes], codes < 0, signs[codes] if self.hash_places else None)
+
+    def write(self, learnt: ColumnCells, X: FloatArray) -> None:
+        """Write the cells into encoded rows."""
+        X[np.arange(len(X)), learnt.values] = 1.0 if learnt.signs is None else learnt.signs
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every cell is the same word, or missing."""
+        words = len(self.places) + len(self.known)
+        return not words or (words == 1 and self.missing is None)
+
+    @property
+    def places_kept(self) -> tuple[int, ...]:
+        """Positions of this column in an encoded row that the finished encoder has, too."""
+        words = self.hash_places or tuple(self.places.values())
+        return words if self.missing is None else (*words, self.missing)
+
+    def state(self) -> list[Any]:
+        """State needed to resume."""
+        known = base64.b64encode(self.known.astype("<i8").tobytes()).decode()
+        return [list(self.places.items()), self.missing, self.limit, self.hash_places, known]
+
+    def restore(self, state: list[Any]) -> None:
+        """Resume from a state."""
+        places, self.missing, self.limit, hash_places, known = state
+        self.places, self.hash_places = dict(places), tuple(hash_places)
+        self.known = np.frombuffer(base64.b64decode(known), dtype="<i8").astype(np.int64)
+
+    def constant(self) -> ConstantColumn:
+        """The finished column where it is constant."""
+        word = next(iter(self.places), None)
+        return ConstantColumn(self.name, "gap" if word is None else "word", word=word)
+
+    def build(self, terms: Terms, recentre: bool) -> CategoryColumn | HashedColumn:
+        """The finished column; what becomes of its places is added to `terms`."""
+        if not self.hash_places:
+            places = tuple(terms.keep(place) for place in self.places.values())
+            missing = None if self.missing is None else terms.keep(self.missing)
+            return CategoryColumn(self.name, tuple(self.places), places, missing)
+        hashed = tuple(terms.keep(place) for place in self.hash_places)
+        missing = None if self.missing is None else terms.keep(self.missing)
+        own = word_hashes(self.places)
+        slots, signs = hash_slots(own), hash_signs(own)
+        for place, slot, sign in zip(self.places.values(), slots, signs, strict=True):
+            terms.add(hashed[slot], place, float(sign))
+        return HashedColumn(self.name, np.union1d(self.known, own), hashed, missing)

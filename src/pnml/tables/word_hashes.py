@@ -1,0 +1,49 @@
+"""Stable 64-bit hashes of words, and where a hashed word stands in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.core.arrays import FloatArray
+
+PLACES = 64  # of one hashed column
+
+Hashes = npt.NDArray[np.int64]
+
+
+def word_hashes(words: Iterable[str]) -> Hashes:
+    """Hashes (n,) of words: the first 8 bytes of BLAKE2b of their UTF-8 text, little-endian.
+
+    >>> word_hashes(["N14228", "N24211"]) % 64
+    array([15, 43])
+    """
+    digests = [blake2b(_bytes(word), digest_size=8).digest() for word in words]
+    return np.frombuffer(b"".join(digests), dtype="<i8").astype(np.int64)
+
+
+def hash_slots(hashes: Hashes) -> npt.NDArray[np.int64]:
+    """Which of the `PLACES` places (n,) hashed words take: the last 6 bits of the hash."""
+    slots: npt.NDArray[np.int64] = hashes & (PLACES - 1)
+    return slots
+
+
+def hash_signs(hashes: Hashes) -> FloatArray:
+    """What hashed words (n,) write at their place: +1, or −1 where bit 32 of the hash is set."""
+    return np.where((hashes >> 32) & 1, -1.0, 1.0)
+
+
+def are_known(hashes: Hashes, known: Hashes) -> npt.NDArray[np.bool_]:
+    """Which hashes (n,) are among the sorted ones of known words."""
+    if not len(known):
+        return np.zeros(len(hashes), dtype=bool)
+    place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    found: npt.NDArray[np.bool_] = known[place] == hashes
+    return found
+
+
+def _bytes(word: str) -> bytes:
+    return word.encode("utf-8", errors="surrogatepass")
