@@ -20,7 +20,6 @@ from pnml.report.rows_table import rows_table
 from pnml.report.spectrum_chart import spectrum_chart
 
 pytest.importorskip("jinja2")
-pytest.importorskip("plotly")
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 

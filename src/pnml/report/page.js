@@ -101,9 +101,7 @@
 
   const config = {
     responsive: true,
-    displaylogo: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-    toImageButtonOptions: { format: "svg" },
+    displayModeBar: false,
   };
 
   const draw = () => {
