@@ -53,6 +53,8 @@ class Scores:
     never_seen: BoolArray  # (n,)
     drivers: Drivers
     because: pa.Array
+    reason: pa.Array | None = None  # (n,) words, null where trusted; equal texts are one group
+    expected_error: FloatArray | None = None  # (n,) in units of the target, or a probability
 
 
 @dataclass(frozen=True)
