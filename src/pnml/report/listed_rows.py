@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pnml.report.formats import number
 from pnml.tables.encoder import CategoryColumn, NumberColumn
 from pnml.tables.model import Scores, TableModel
 
 _FEW_WORDS = 4  # words of a category that are listed; more are counted
+_LEAST = 0.02  # share of the leverage from which on a column is named
 _LONGEST_LIST = 40  # characters
 
 
@@ -46,19 +48,19 @@ class RowReader:
         self._model = model
         self._training = [training_text(column) for column in model.encoder.columns]
 
-    def row(self, batch: pa.RecordBatch, scores: Scores, i: int, number: int, reason: str) -> Row:
-        """The i-th row of a batch, which is row `number` of the table."""
+    def row(self, batch: pa.RecordBatch, scores: Scores, i: int, place: int, reason: str) -> Row:
+        """The i-th row of a batch, which is row `place` of the table."""
         ids = [name for name in self._model.id_columns if name in batch.schema.names]
         interval = scores.answer.interval
         return Row(
-            number=number,
+            number=place,
             id=", ".join(_text(batch.column(name)[i]) for name in ids),
             prediction=_text(scores.prediction[i]),
             interval="" if interval is None else f"{interval[i, 0]:.4g} … {interval[i, 1]:.4g}",
             regret=float(scores.answer.regret[i]),
             trusted=bool(scores.trusted[i]),
             because=scores.because[i].as_py(),
-            cells=tuple(self._cell(batch, i, j) for j in scores.drivers.columns[i]),
+            cells=tuple(self._cell(batch, i, j) for j in _driving(scores, i)),
             reason=reason,
         )
 
@@ -67,17 +69,23 @@ class RowReader:
         return DrivingCell(name, _text(batch.column(name)[i]), self._training[j])
 
 
+def _driving(scores: Scores, i: int) -> list[int]:
+    """Columns that drive the regret of a row, without those of hardly any share."""
+    columns, shares = scores.drivers.columns[i].tolist(), scores.drivers.fractions[i].tolist()
+    return [j for j, share in zip(columns, shares, strict=True) if share >= _LEAST] or columns[:1]
+
+
 def training_text(column: NumberColumn | CategoryColumn) -> str:
-    """What the training rows had in a column of the listed rows: a usual range, or its words."""
+    """What training had in a column of the listed rows: mean ± standard deviation, or words."""
     if isinstance(column, CategoryColumn):
         words = ", ".join(column.levels)
         if len(column.levels) <= _FEW_WORDS and len(words) <= _LONGEST_LIST:
             return words
-        return f"{len(column.levels):,} other words"
+        return f"one of {len(column.levels):,} words"
     if column.is_date:
         day = np.datetime64(round(column.fill), "D")
-        return f"{day} ± {column.scale:.3g} days"
-    return f"{column.fill:.4g} ± {column.scale:.3g}"
+        return f"{day} ± {number(column.scale)} days"
+    return f"{number(column.fill)} ± {number(column.scale)}"
 
 
 def _text(cell: pa.Scalar) -> str:

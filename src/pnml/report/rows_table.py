@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pnml.report.formats import count, number, percent
@@ -11,6 +11,7 @@ from pnml.report.sortable_table import (
     Cell,
     Column,
     SortableTable,
+    falling,
     numbers,
     words,
     words_or_numbers,
@@ -55,11 +56,13 @@ def row_groups(findings: Findings, most: int) -> tuple[RowGroup, ...]:
 
 def example_table(text: str, rows: tuple[Row, ...], findings: Findings) -> SortableTable:
     """Table of the example rows of one reason: their values beside those of training."""
-    columns = _first_columns(rows)
-    prediction = words_or_numbers("prediction", tuple(row.prediction for row in rows))
-    unsorted = tuple(replace(column, sort="none") for column in (*columns, prediction))
-    made = (*unsorted[:2], _driving(rows), _regrets(rows, findings), unsorted[-1])
-    return SortableTable.of(f"Examples: {text}", made, tuple(not row.trusted for row in rows))
+    columns = (
+        *_first_columns(rows),
+        _driving(rows),
+        _regrets(rows, findings),
+        words_or_numbers("prediction", tuple(row.prediction for row in rows)),
+    )
+    return SortableTable.of(f"Examples: {text}", columns, tuple(not row.trusted for row in rows))
 
 
 def example_text(row: Row) -> str:
@@ -97,7 +100,7 @@ def _table(label: str, rows: tuple[Row, ...], findings: Findings) -> SortableTab
 def _first_columns(rows: tuple[Row, ...]) -> tuple[Column, Column]:
     place = numbers("row", tuple((f"{row.number:,}", float(row.number)) for row in rows))
     ids = words_or_numbers("id", tuple(row.id for row in rows))
-    return replace(place, sort="none"), ids
+    return place, ids
 
 
 def _driving(rows: tuple[Row, ...]) -> Column:
@@ -112,4 +115,4 @@ def _regrets(rows: tuple[Row, ...], findings: Findings) -> Column:
     training = findings.model.regrets
     cells = tuple((short_rank(row.regret, training), row.regret) for row in rows)
     below = tuple(f"{number(row.regret)} nats" for row in rows)
-    return numbers("regret", cells, below)
+    return falling(numbers("regret", cells, below), tuple(row.regret for row in rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from pnml.report.formats import sort_value
@@ -53,11 +53,10 @@ class SortableTable:
 def numbers(name: str, cells: tuple[tuple[str, float], ...], below: tuple[str, ...] = ()) -> Column:
     """A column of a sortable table that holds numbers, as (text, number)."""
     second = below or ("",) * len(cells)
-    values = [value for _, value in cells]
     made = tuple(
         Cell(text, _key(value), under) for (text, value), under in zip(cells, second, strict=True)
     )
-    return Column(name, made, numeric=True, sort=_order(values))
+    return Column(name, made, numeric=True)
 
 
 def words(name: str, texts: tuple[str, ...], *, wide: bool = False) -> Column:
@@ -75,9 +74,10 @@ def words_or_numbers(name: str, texts: tuple[str, ...]) -> Column:
     return Column(name, made, numeric=True)
 
 
-def _order(values: list[float]) -> str:
-    falling = len(values) > 1 and all(a >= b for a, b in pairwise(values))
-    return "descending" if falling else "none"
+def falling(column: Column, values: tuple[float, ...]) -> Column:
+    """The column, said to be sorted in the table if its values come the largest first."""
+    sort = "descending" if all(a >= b for a, b in pairwise(values)) else "none"
+    return replace(column, sort=sort)
 
 
 def _key(value: float) -> str:
