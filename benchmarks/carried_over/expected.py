@@ -97,6 +97,10 @@ _NEW_CLASSES = Meant("The sentence lists the classes that files hold, of which t
 _NEW_PARAMETERS = Meant("PNMLClassifier has two parameters more, cv and random_state.")
 _INSTALLED = Meant("xgboost-cpu counts as xgboost.")
 _TRUSTED = Meant("The sentence also advises TrustedRegressor.")
+_VERDICT = Meant(
+    "All sentences of the verdict follow from one standing, and a regret is told by its rank among "
+    "those of training rows; the page of the report begins with verdict and reasons."
+)
 
 # Pattern of keys → why what is said there may differ, and how far.
 EXPECTED = {
@@ -116,6 +120,12 @@ EXPECTED = {
     "names/pnml.adversarial.*Attacked/warnings": _RENAMED,
     "command/doctor*/out": _INSTALLED,
     "command/*/inspect*/out": _NEW_PARAMETERS,
+    "command/*score*/out": _VERDICT,
+    "command/*report*/out": _VERDICT,
+    "command/old/*/out": _VERDICT,
+    "command/of files/*/out": _VERDICT,
+    "command/demo/out": _VERDICT,
+    "command/*.html": _VERDICT,
     "sentences/tests/io/*_in_one_sentence*": _NEW_CLASSES,
     "sentences/*::test_classes_without_names_and_things_that_*_refused 2": _TRUSTED,
     "sentences/*::test_a_log_that_is_something_else_is_refused 2": _JOURNAL,

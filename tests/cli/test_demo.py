@@ -139,7 +139,7 @@ def test_every_command_has_help(command, call):
 
 def test_help_loads_none_of_the_heavy_packages():
     code = "import sys; from pnml.cli.app import app; app(['--help'], standalone_mode=False); "
-    heavy = ("numpy", "sklearn", "pandas", "pyarrow", "plotly")
+    heavy = ("numpy", "sklearn", "pandas", "pyarrow", "jinja2")
     code += f"print(*(name for name in {heavy} if name in sys.modules))"
     out = child.python(code, check=True)
     assert out.stdout.splitlines()[-1] == ""
@@ -190,7 +190,7 @@ def test_doctor_finds_a_library_that_comes_in_another_package(monkeypatch):
     assert doctor._version("lightgbm") is None
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich", "pyarrow", "plotly"])
+@pytest.mark.parametrize("missing", ["typer", "rich", "pyarrow", "jinja2"])
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(missing, tmp_path):
     code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['pnml', 'demo']; "
     code += "from pnml.cli import main; main()"

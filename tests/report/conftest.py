@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pnml.report.findings import Findings, Group, ModelFacts, Row
+from pnml.report.findings import Findings, Group, ModelFacts, Quality, Reason, Row
+from pnml.report.listed_rows import DrivingCell
+from pnml.tables.drift import DriftRow
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -18,11 +20,16 @@ HOSTILE = (
     "line\u2028separator %{x} $x^2$ <a href='javascript:alert(3)'>link</a>",
     "\u202edesrever \x00 \ud800",
 )
+KPA = "blood pressure below all of training"
+AGE = "age and bmi, not together so in training"
 
 
 def _row(rank, regret, threshold):
     kpa = rank % 2 == 0
-    cells = (("blood pressure", "11.9" if kpa else "101"), ("age", str(40 + rank)))
+    cells = (
+        DrivingCell("blood pressure", "11.9" if kpa else "101", "62 to 133"),
+        DrivingCell("age", str(40 + rank), "19 to 79"),
+    )
     return Row(
         number=17 * rank + 3,
         id=f"P-{1000 - 7 * rank}",
@@ -32,6 +39,17 @@ def _row(rank, regret, threshold):
         trusted=regret <= threshold,
         because="blood pressure is far below the training rows" if kpa else "age, then bmi",
         cells=cells,
+        reason="" if regret <= threshold else KPA if kpa else AGE,
+    )
+
+
+def _reasons(rows, untrusted):
+    """Two reasons that share the untrusted rows."""
+    first = untrusted // 3
+    examples = {text: tuple(row for row in rows if row.reason == text)[:10] for text in (AGE, KPA)}
+    return (
+        Reason(AGE, untrusted - first, (untrusted - first) / 1000, examples[AGE]),
+        Reason(KPA, first, first / 1000, examples[KPA]),
     )
 
 
@@ -74,6 +92,7 @@ def regression(model):
     prediction = rng.normal(150, 45, size=1000) + 40 * (regret > 0.3)
     loss = (rng.normal(0, 54, size=1000) * (1 + 2 * np.minimum(regret, 3))) ** 2
     largest = np.sort(regret)[::-1][:25]
+    rows = tuple(_row(i, float(r), model.threshold) for i, r in enumerate(largest))
     return Findings(
         title="diabetes.pnml on clinic-b.csv",
         task="regression",
@@ -89,13 +108,36 @@ def regression(model):
         regret=regret,
         is_trusted=trusted,
         loss=loss,
-        least_trusted=tuple(_row(i, float(r), model.threshold) for i, r in enumerate(largest)),
+        least_trusted=rows,
         groups=(
             Group("trusted", int(trusted.sum()), 0.912, 5.41, 54.3),
             Group("not trusted", int((~trusted).sum()), 0.81, 6.72, 121.0),
             Group("all rows", 1000, 0.906, 5.49, 61.0),
         ),
         warnings=("Column 'ward' holds 2 categories that were not in training: 'F', 'G'.",),
+        reasons=_reasons(rows, int((~trusted).sum())),
+        drift=(
+            DriftRow("age", "number", "19 to 79", "19 to 81", 0.002, 0, 0, 0, 0.02, 0.4, False, ""),
+            DriftRow(
+                "blood pressure",
+                "number",
+                "62 to 133",
+                "8.2 to 131",
+                0.05,
+                0,
+                0.01,
+                0,
+                0.31,
+                1e-9,
+                True,
+                "5 % below the training range",
+            ),
+        ),
+        quality=(
+            Quality("root mean squared error on the new rows", "61", "77", "their own mean"),
+            Quality("R² on the new rows", "0.37", "0"),
+        ),
+        calibration=((0.5, 0.51), (0.8, 0.79), (0.9, 0.906), (0.95, 0.91)),
     )
 
 
@@ -116,6 +158,8 @@ def classification(regression):
         least_trusted=tuple(
             replace(row, prediction="setosa", interval="") for row in regression.least_trusted
         ),
+        quality=(Quality("accuracy on the new rows", "88 %", "41 %", "the most frequent class"),),
+        calibration=(),
     )
 
 
@@ -124,9 +168,17 @@ def hostile(regression):
     """Names and cells that are programs, tags, templates and broken text."""
     script, quoted, template, closing, ampersand, separator, broken = HOSTILE
     rows = tuple(
-        replace(row, id=text, because=text, prediction=text, cells=((text, text),))
+        replace(
+            row,
+            id=text,
+            because=text,
+            reason=text,
+            prediction=text,
+            cells=(DrivingCell(text, text, text),),
+        )
         for row, text in zip(regression.least_trusted, HOSTILE, strict=False)
     )
+    drift = regression.drift[0]
     model = replace(
         regression.model,
         facts=((script, closing),),
@@ -140,4 +192,8 @@ def hostile(regression):
         model=model,
         least_trusted=rows,
         warnings=(quoted, template, broken),
+        reasons=tuple(Reason(text, 2, 0.002, rows[:2]) for text in HOSTILE),
+        drift=tuple(replace(drift, column=t, training=t, new=t, remark=t) for t in HOSTILE),
+        quality=tuple(Quality(text, text, text, text) for text in HOSTILE),
+        verdict_on_model=script,
     )

@@ -15,7 +15,6 @@ import pytest
 from pnml.report.page import render
 
 pytest.importorskip("jinja2")
-pytest.importorskip("plotly")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 CHROMIUM = os.environ.get("PNML_CHROMIUM") or shutil.which("chromium")
@@ -23,6 +22,8 @@ pytestmark = [
     pytest.mark.peers,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium; PNML_CHROMIUM may name one"),
 ]
+
+GROUP = "#rows .group:first-of-type"  # the open group of the least trusted rows
 
 # width, height and number of drawn traces of each chart
 DRAWN = """() => Array.from(document.querySelectorAll(".chart"), (chart) => {
@@ -117,12 +118,22 @@ def _paeth(a, b, c):
 
 def _column(page, name):
     index = [h.split("\n")[0].strip() for h in _headings(page)].index(name)
-    cells = page.locator(f".sortable tbody td:nth-child({index + 1})")
-    return cells.all_inner_texts()
+    cells = page.locator(f"{GROUP} tbody td:nth-child({index + 1})")
+    return [cell.split("\n")[0].strip() for cell in cells.all_inner_texts()]
+
+
+def _keys(page, name):
+    index = [h.split("\n")[0].strip() for h in _headings(page)].index(name)
+    cells = page.locator(f"{GROUP} tbody td:nth-child({index + 1})")
+    return [float(key) for key in cells.evaluate_all("all => all.map((td) => td.dataset.key)")]
 
 
 def _headings(page):
-    return page.locator(".sortable thead button").all_inner_texts()
+    return page.locator(f"{GROUP} thead button").all_inner_texts()
+
+
+def _button(page, name):
+    return page.locator(GROUP).get_by_role("button", name=name)
 
 
 def _wait(condition, page):
@@ -135,7 +146,7 @@ def _wait(condition, page):
 
 
 def _sorted_by(page):
-    heads = page.locator(".sortable th").evaluate_all(
+    heads = page.locator(f"{GROUP} th").evaluate_all(
         "all => all.map((th) => [th.textContent.trim(), th.ariaSort])"
     )
     return [head for head in heads if head[1] != "none"]
@@ -145,9 +156,9 @@ def _sorted_by(page):
 def test_every_chart_is_drawn(opened, name, request):
     with opened(request.getfixturevalue(name)) as page:
         charts = page.evaluate(DRAWN)
-        assert [traces for *_, traces in charts] == [1, 2, 2, 3]
+        assert [traces for *_, traces in charts] == [3, 2, 2, 1]
         assert all(width > 200 and height > 200 for width, height, _ in charts)
-        assert page.locator(".modebar-btn--logo").count() == 0
+        assert page.locator(".modebar").count() == 0
 
 
 def test_a_screenshot_is_not_blank(opened, regression):
@@ -158,12 +169,13 @@ def test_a_screenshot_is_not_blank(opened, regression):
 def test_headings_sort_numbers_with_infinity_largest(opened, regression):
     with opened(regression) as page:
         assert _sorted_by(page) == [["regret", "descending"]]
-        page.get_by_role("button", name="regret").click()
+        _button(page, "regret").click()
         assert _sorted_by(page) == [["regret", "ascending"]]
-        shown = _column(page, "regret")
-        assert shown[-3:] == ["∞", "∞", "∞"]
-        assert [float(v) for v in shown[:-3]] == sorted(float(v) for v in shown[:-3])
-        page.get_by_role("button", name="prediction").click()
+        shown = _keys(page, "regret")
+        assert shown == sorted(shown)
+        assert shown[-1] == float("inf")
+        assert _column(page, "regret")[-1] == "infinite"
+        _button(page, "prediction").click()
         numbers = [float(v) for v in _column(page, "prediction")]
         assert numbers == sorted(numbers, reverse=True)
         assert min(numbers) < 0
@@ -171,7 +183,7 @@ def test_headings_sort_numbers_with_infinity_largest(opened, regression):
 
 def test_headings_sort_text_by_keyboard_and_say_so(opened, regression):
     with opened(regression) as page:
-        button = page.get_by_role("button", name="because")
+        button = _button(page, "because")
         button.focus()
         page.keyboard.press("Enter")
         assert _column(page, "because") == sorted(_column(page, "because"))
@@ -182,16 +194,16 @@ def test_headings_sort_text_by_keyboard_and_say_so(opened, regression):
         assert button.evaluate("button => document.activeElement === button")
 
 
-def test_the_keyboard_reaches_the_summary_first_with_a_focus_that_shows(opened, regression):
+def test_the_keyboard_reaches_the_verdict_first_with_a_focus_that_shows(opened, regression):
     with opened(regression) as page:
         page.keyboard.press("Tab")
-        skip = page.get_by_role("link", name="Skip to the summary")
+        skip = page.get_by_role("link", name="Skip to the verdict")
         assert skip.evaluate("link => document.activeElement === link")
         assert skip.bounding_box()["y"] >= 0
         outline = skip.evaluate("link => getComputedStyle(link).outlineWidth")
         assert float(outline.removesuffix("px")) >= 2
         page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.id") == "summary"
+        assert page.evaluate("document.activeElement.id") == "verdict"
 
 
 def test_dark_mode_changes_the_page_and_its_charts_while_it_is_open(opened, regression):
@@ -223,12 +235,94 @@ def test_printing_from_dark_mode_uses_the_light_colours(opened, regression):
 def test_a_phone_scrolls_tables_not_the_page(opened, name, request):
     findings = request.getfixturevalue(name)
     long = replace(findings.least_trusted[0], id="x" * 500, because="y" * 500)
-    findings = replace(findings, least_trusted=(long, *findings.least_trusted), title="t" * 300)
+    reason = replace(findings.reasons[0], text="z" * 500)
+    findings = replace(
+        findings,
+        least_trusted=(long, *findings.least_trusted),
+        title="t" * 300,
+        reasons=(reason, *findings.reasons),
+    )
     with opened(findings, viewport={"width": 360, "height": 740}) as page:
+        page.locator("details").evaluate_all("all => all.forEach((d) => (d.open = true))")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        box = page.locator("#rows .box")
+        box = page.locator("#rows .box").first
         assert box.evaluate("box => box.scrollWidth > box.clientWidth")
         assert all(width <= 360 for width, *_ in page.evaluate(DRAWN))
+
+
+# elements of text that end outside of what holds them, outside of boxes that scroll
+CUT_OFF = """() => Array.from(document.querySelectorAll("main *, header *"))
+  .filter((e) => !e.closest("svg, .chart, .box, .unseen") && e.getClientRects().length)
+  .filter((e) => {
+    const box = e.getBoundingClientRect();
+    return box.right > innerWidth + 1 || box.left < -1 || e.scrollWidth > e.clientWidth + 1
+      && getComputedStyle(e).overflowX !== "visible";
+  }).map((e) => e.outerHTML.slice(0, 80))"""
+
+
+@pytest.mark.parametrize("name", ["regression", "classification"])
+@pytest.mark.parametrize(("width", "height", "reasons"), [(1280, 800, 2), (390, 844, 2)])
+def test_the_first_screen_has_verdict_reasons_and_an_example(
+    opened, name, width, height, reasons, request
+):
+    findings = request.getfixturevalue(name)
+    with opened(findings, viewport={"width": width, "height": height}) as page:
+        ends = page.locator("#verdict, .reason").evaluate_all(
+            "all => all.map((e) => e.getBoundingClientRect().bottom)"
+        )
+        assert all(end <= height for end in ends[: 1 + reasons])
+        seen = page.locator(".reason summary").first.inner_text().replace("\u00a0", " ")
+        assert f"{findings.reasons[0].rows} rows (" in seen
+        assert "for example row" in seen
+        page.locator("details").evaluate_all("all => all.forEach((d) => (d.open = true))")
+        assert page.evaluate(CUT_OFF) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        size = page.evaluate("new Blob([document.documentElement.outerHTML]).size")
+        assert size < 3_000_000  # with all that the charts added; the file is tested as text
+
+
+def test_reasons_unfold_to_rows_with_values_and_training_ranges(opened, regression):
+    with opened(regression) as page:
+        first = page.locator(".reason").first
+        assert not first.locator("table").is_visible()
+        first.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert first.locator("table").is_visible()
+        assert first.locator("tbody tr").count() == len(regression.reasons[0].examples)
+        assert "training 62 to 133" in first.locator("tbody tr").first.inner_text()
+
+
+def test_the_badge_says_its_verdict_in_words(opened, regression):
+    with opened(regression) as page:
+        assert page.locator("#verdict .badge").inner_text() == "Some rows stand out"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_pdf_is_printed_with_everything_open(opened, regression, scheme):
+    with opened(regression, color_scheme=scheme) as page:
+        folded = page.locator("details:not([open])").count()
+        assert folded > 0
+        page.evaluate(
+            "addEventListener('beforeprint', () => (window.seen = "
+            "[document.querySelectorAll('details:not([open])').length, "
+            "...Array.from(document.querySelectorAll('.chart svg.main-svg'), (s) => "
+            "s.getBoundingClientRect().width)]))"
+        )
+        printed = page.pdf(format="A4")
+        assert printed.startswith(b"%PDF-")
+        still_folded, *widths = page.evaluate("window.seen")
+        assert still_folded == 0
+        assert all(0 < width <= 660 for width in widths)  # 18 cm between the margins are 680
+        assert page.locator("details:not([open])").count() == folded
+
+
+def test_paper_is_white_whatever_the_screen(opened, regression):
+    with opened(regression, color_scheme="dark") as page:
+        page.emulate_media(media="print", color_scheme="dark")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        ink = page.evaluate("getComputedStyle(document.body).color")
+        assert ground == "rgba(0, 0, 0, 0)"
+        assert ink == "rgb(28, 36, 48)"
 
 
 def test_hostile_names_show_as_text_and_do_nothing(opened, hostile):
@@ -236,7 +330,7 @@ def test_hostile_names_show_as_text_and_do_nothing(opened, hostile):
         text = page.locator("body").inner_text()
         for name in ("<script>alert(1)</script>", "{{ 7*7 }}{% raw %}", "a & b.csv", "<b>bold</b>"):
             assert name in text
-        assert page.locator("main img, main b, main script").count() == 0
+        assert page.locator("main img, main bdi b, main script").count() == 0
         title = page.locator("#scatter .xtitle")
         assert "<a href=" in title.text_content()
         assert title.locator("a").count() == 0
@@ -266,4 +360,4 @@ def test_regrets_that_are_all_the_same_are_drawn(opened, regression, value):
     same = np.full_like(regression.regret, value)
     model = replace(regression.model, regrets=np.array([value]), threshold=value)
     with opened(replace(regression, regret=same, model=model)) as page:
-        assert [traces for *_, traces in page.evaluate(DRAWN)] == [1, 2, 2, 3]
+        assert [traces for *_, traces in page.evaluate(DRAWN)] == [3, 2, 2, 1]

@@ -55,6 +55,7 @@ def test_the_page_of_the_demo_draws_its_charts_and_names_the_mistakes(page_file)
             })"""
         )
         text = page.locator("body").inner_text()
+        page.locator("details").evaluate_all("all => all.forEach((d) => (d.open = true))")
         rows = page.locator("#rows tbody tr").all_inner_texts()
         browser.close()
     assert complaints == []

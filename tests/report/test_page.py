@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from pnml.report.findings import Group
+from pnml.report.listed_rows import DrivingCell
 from pnml.report.page import render
 from pnml.report.plotly_chart import axis_text
 from pnml.report.regret_axis import RegretAxis
 from pnml.report.regret_charts import regret_chart, scatter_chart
 from pnml.report.risk_chart import risk_chart
-from pnml.report.rows_table import rows_table
+from pnml.report.rows_table import row_groups
 from pnml.report.spectrum_chart import spectrum_chart
 
 pytest.importorskip("jinja2")
-pytest.importorskip("plotly")
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 
@@ -70,13 +70,14 @@ def test_the_page_is_well_formed_and_utf8(name, request):
 
 
 def test_sections_come_in_order(regression):
-    assert re.findall(r"<h2[^>]*>([^<]*)", render(regression)) == [
-        "Summary",
-        "Trusted or not, side by side",
-        "What was learnt",
-        "Charts",
+    assert re.findall(r"<h2[^>]*>([^<]+)", render(regression)) == [
+        "Why rows are not to be trusted",
         "The least trusted rows",
+        "Drift by column",
+        "How good the model is",
+        "Charts",
         "How to read it",
+        "The model",
     ]
 
 
@@ -130,11 +131,13 @@ def test_thousands_of_columns_are_counted_beyond_the_first_200(regression):
     page = render(replace(regression, model=replace(regression.model, columns=columns)))
     assert len(re.findall(r"column \d{5}", page)) == 200
     assert "and 4,800 further columns not listed here." in page
-    assert "<details>" in page
+    assert "All 5,000 columns" in page
 
 
 def test_long_cells_are_cut(regression):
-    row = replace(regression.least_trusted[0], id="x" * 10_000, cells=(("y" * 999, "z" * 999),))
+    row = replace(
+        regression.least_trusted[0], id="x" * 10_000, cells=(DrivingCell("y" * 999, "z" * 999),)
+    )
     page = render(replace(regression, least_trusted=(row,), title="t" * 999))
     own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
     assert max(len(run) for run in re.findall(r"x+|y+|z+|t+", own)) == 119
@@ -177,6 +180,7 @@ def _variants(findings):
             groups=(),
         ),
     )
+    yield "expected errors", replace(findings, expected_error=np.sqrt(findings.regret))
     yield "broken losses", replace(findings, loss=np.full_like(findings.regret, np.nan))
     yield "predictions inf", replace(findings, prediction=np.full_like(findings.regret, np.inf))
 
@@ -208,8 +212,12 @@ def test_what_makes_a_row_trusted_is_told_for_each_task(regression, classificati
     assert "about 1 % are not trusted, by design" in words
 
 
+def _columns(findings, group=0):
+    return {column.name: column for column in row_groups(findings, 100)[group].table.columns}
+
+
 def test_numbers_sort_as_numbers_and_text_as_text(regression):
-    columns = {column.name: column for column in rows_table(regression)}
+    columns = _columns(regression)
     assert columns["regret"].numeric
     assert columns["regret"].cells[0].key == "Infinity"
     assert columns["regret"].sort == "descending"
@@ -220,9 +228,97 @@ def test_numbers_sort_as_numbers_and_text_as_text(regression):
 
 def test_columns_that_say_nothing_are_left_out(regression):
     rows = tuple(replace(row, id="", interval="") for row in regression.least_trusted)
-    names = [column.name for column in rows_table(replace(regression, least_trusted=rows))]
+    names = _columns(replace(regression, least_trusted=rows))
     assert "id" not in names
     assert "90 % interval" not in names
+
+
+def test_rows_of_one_reason_are_one_group_and_every_row_is_in_one(regression):
+    groups = row_groups(regression, 100)
+    listed = [row.reason for row in regression.least_trusted]
+    assert [group.title for group in groups] == list(dict.fromkeys(listed))
+    assert [group.rows for group in groups] == [listed.count(group.title) for group in groups]
+
+
+def test_reasons_of_single_rows_share_a_group_and_trusted_rows_come_last(regression):
+    rows = tuple(
+        replace(row, reason=f"reason {i}", trusted=i > 12)
+        for i, row in enumerate(regression.least_trusted)
+    )
+    groups = row_groups(replace(regression, least_trusted=rows), 100)
+    assert [group.rows for group in groups] == [13, 10]  # ten trusted rows are enough
+    assert groups[-1].title.startswith("trusted")
+    all_trusted = tuple(replace(row, trusted=True) for row in rows)
+    (only,) = row_groups(replace(regression, least_trusted=all_trusted), 100)
+    assert only.rows == len(rows)
+
+
+def test_the_verdict_comes_first_then_reasons_with_counts_and_an_example(regression):
+    words = Reader(render(regression)).words.replace("\u00a0", " ")
+    reason, row = regression.reasons[0], regression.reasons[0].examples[0]
+    told = [
+        "Some rows stand out",
+        f"1,000 rows were scored; {1000 - regression.trusted} (",
+        f"{reason.rows} rows ({100 * reason.share:.1f} %): {reason.text}",
+        f"for example row {row.number} ({row.id}): blood pressure {row.cells[0].value}; in",
+        "The least trusted rows",
+        "1 of 2 columns has drifted: blood pressure.",
+        "root mean squared error on the new rows",
+        "Calibration of the intervals",
+        "too narrow: they hold fewer labels than they promise",
+        "The regret of a row says",
+    ]
+    places = [words.index(text) for text in told]
+    assert places == sorted(places)
+
+
+def test_a_model_of_no_use_is_said_to_be_in_the_verdict(regression):
+    sentence = "The model is of no use: it predicts no better than the mean."
+    page = render(replace(regression, verdict_on_model=sentence))
+    assert page.index(sentence) < page.index("Why rows are not to be trusted")
+
+
+def test_what_is_not_known_is_left_out(regression):
+    bare = replace(
+        regression, reasons=(), drift=(), quality=(), groups=(), calibration=(), loss=None
+    )
+    page = render(bare)
+    assert "Drift by column" not in page
+    assert "How good the model is" not in page
+    assert "The table of the least trusted rows tells it" in page
+    trusted = render(replace(bare, trusted=bare.rows, never_seen=0))
+    assert "No row is left out." in trusted
+
+
+def test_regrets_are_told_by_their_rank(regression):
+    texts = [cell.text for cell in _columns(regression, 1)["regret"].cells]
+    assert texts[0] in ("infinite", "> all 342")
+    assert "an extrapolation" not in render(regression)
+
+
+def test_the_largest_page_stays_below_its_limit(hostile):
+    # every text as long as it may be, of letters of three bytes; all lists as long as they get
+    text = "漢" * 500
+    cells = (DrivingCell(text, text, text),) * 3
+    row = replace(hostile.least_trusted[0], id=text, because=text, reason=text, cells=cells)
+    rows = tuple(replace(row, number=i, reason=f"{i}{text}") for i in range(100))
+    largest = replace(
+        hostile,
+        rows=100_000,
+        least_trusted=rows,
+        reasons=tuple(
+            replace(hostile.reasons[0], text=text, examples=rows[:10]) for _ in range(21)
+        ),
+        drift=tuple(replace(hostile.drift[0], column=text, training=text) for _ in range(500)),
+        model=replace(hostile.model, columns=((text, text, text),) * 500),
+        prediction=np.tile(hostile.prediction, 4),
+        regret=np.tile(hostile.regret, 4),
+        is_trusted=np.tile(hostile.is_trusted, 4),
+        loss=np.tile(hostile.loss, 4),
+    )
+    page = render(largest)
+    assert len(page.encode()) <= 1_500_000
+    assert "漢" * 19 + "…" in page
 
 
 def test_every_regret_has_a_place_and_places_keep_the_order():
@@ -257,8 +353,8 @@ def test_a_long_sample_is_thinned_evenly(regression):
     many = {name: np.tile(getattr(regression, name), 12) for name in ("prediction", "regret")}
     trust = np.tile(regression.is_trusted, 12)
     chart = scatter_chart(replace(regression, rows=12_000, is_trusted=trust, **many))
-    assert sum(len(trace["x"]) for trace in chart.traces) == 4000
-    assert "4,000 rows drawn, a sample of 12,000." in chart.numbers
+    assert sum(len(trace["x"]) for trace in chart.traces) == 2000
+    assert "2,000 rows drawn, a sample of 12,000." in chart.numbers
 
 
 def test_the_risk_curve_ends_at_the_error_over_all_rows(regression):

@@ -9,7 +9,8 @@ import pytest
 
 from pnml.report.comparison import comparison
 from pnml.report.findings import Group
-from pnml.report.verdict import Standing, sentences, standing
+from pnml.report.standing import Standing, standing
+from pnml.report.verdict import sentences
 
 TRAINING = np.arange(1, 101) / 100  # 0.01 … 1, so that the quantile of level p is p
 
@@ -42,29 +43,37 @@ def _ordinary(findings, *, training=TRAINING, new=None, mean=None, rows=None, un
 @pytest.mark.parametrize(
     ("mean", "expected", "words"),
     [
-        (0.2, Standing.ORDINARY, "is not above the median of the training rows' own (0.5)"),
-        (0.5, Standing.ORDINARY, "is not above the median"),
-        (0.7, Standing.RAISED, "lies between the median (0.5) and the 90 % quantile (0.9)"),
-        (0.9, Standing.RAISED, "no clear shift"),
-        (0.975, Standing.SHIFT, "is above the 97 % quantile of the training rows' own (0.97)"),
-        (3.0, Standing.SHIFT, "is above the regret of every training row (the largest is 1)"),
+        (0.2, Standing.ORDINARY, "is larger than 19 % of the training rows'"),
+        (0.9, Standing.ORDINARY, "The table looks like the training rows"),
+        (0.975, Standing.RAISED, "is larger than 97 % of the training rows': the table lies at"),
+        (3.0, Standing.RAISED, "is larger than all 100 of the training rows'"),
     ],
 )
-def test_the_verdict_is_where_the_mean_stands_among_the_training_rows(
-    regression, mean, expected, words
-):
+def test_trusted_rows_are_no_shift_but_a_high_mean_is_told(regression, mean, expected, words):
     findings = _ordinary(regression, new=[mean] * 9)
     assert standing(findings) is expected
     assert words in _told(findings)
-    elsewhere = "does not come from where the training rows came" in _told(findings)
-    assert elsewhere == (expected is Standing.SHIFT)
+    assert "does not come from" not in _told(findings)
 
 
 def test_a_few_rows_that_carry_the_mean_are_not_called_a_shift_of_the_table(regression):
-    findings = _ordinary(regression, new=[0.3] * 19 + [200.0], untrusted=1)
+    findings = _ordinary(regression, new=[0.3] * 90 + [200.0] * 9, untrusted=9)
     assert standing(findings) is Standing.FEW
-    assert "some rows of large regret carry the mean" in _told(findings)
+    assert "some rows of large regret carry it" in _told(findings)
     assert "does not come from" not in _told(findings)
+
+
+def test_many_untrusted_rows_are_a_shift_however_ordinary_their_mean(regression):
+    findings = _ordinary(regression, new=[0.3] * 100, untrusted=60)
+    findings = replace(findings, never_seen=60)
+    assert standing(findings) is Standing.SHIFT
+    assert "60 rows hold a category" in _told(findings)
+
+
+def test_one_row_that_is_not_trusted_is_not_called_ordinary(regression):
+    findings = _ordinary(regression, new=[0.4], untrusted=1)
+    assert standing(findings) is Standing.UNSURE
+    assert "cannot tell a difference from chance" in _told(findings)
 
 
 def test_half_of_the_rows_far_away_are_a_shift_of_the_table(regression):
@@ -80,21 +89,27 @@ def test_an_equal_mean_up_to_rounding_is_not_above(regression):
 def test_all_regrets_zero_are_ordinary(regression):
     findings = _ordinary(regression, training=np.zeros(5), new=np.zeros(8))
     assert standing(findings) is Standing.ORDINARY
-    assert "0 nats, is not above the median of the training rows' own (0)" in _told(findings)
+    assert "no larger than any of the training rows'" in _told(findings)
 
 
 def test_many_infinite_rows_are_a_shift_whatever_the_mean_of_the_others(regression):
-    findings = _ordinary(regression, new=[0.1] * 8 + [np.inf] * 2, untrusted=2)
+    findings = _ordinary(regression, new=[0.1] * 28 + [np.inf] * 12, untrusted=12)
     assert standing(findings) is Standing.SHIFT
-    assert "(2 rows of infinite regret left out)" in _told(findings)
-    assert "20 % of the table, against 0 % of training" in _told(findings)
+    assert "(12 rows of infinite regret left out)" in _told(findings)
+
+
+def test_infinite_rows_are_held_against_those_of_training(regression):
+    training = [*TRAINING, *[np.inf] * 25]
+    findings = _ordinary(regression, training=training, new=[0.1] * 8 + [np.inf] * 2, untrusted=2)
+    assert "20 % of the table, against 20 % of training" in _told(findings)
+    assert standing(findings) is Standing.ORDINARY
 
 
 def test_no_finite_regret_leaves_no_mean(regression):
     findings = _ordinary(regression, new=[np.inf] * 4, untrusted=4)
     assert standing(findings) is Standing.SHIFT
     assert "there is no mean regret to compare" in _told(findings)
-    assert "4 rows were scored; none of them is trusted." in _told(findings)
+    assert "4 rows were scored; none of them is to be trusted." in _told(findings)
 
 
 def test_infinite_training_regrets_are_no_yardstick(regression):
@@ -111,20 +126,21 @@ def test_no_training_regrets_are_said_to_be_none(regression):
 
 def test_one_training_regret_is_compared_with(regression):
     findings = _ordinary(regression, training=[0.1], new=[0.2, 0.2])
-    assert "every training row (the largest is 0.1)" in _told(findings)
+    assert "larger than all 1 of the training rows'" in _told(findings)
 
 
 @pytest.mark.parametrize(("untrusted", "words"), [(13, "in keeping with"), (40, "more than")])
 def test_the_untrusted_share_is_held_against_the_level(regression, untrusted, words):
     training = np.arange(1, 1001) / 1000
     findings = _ordinary(regression, training=training, rows=1000, untrusted=untrusted)
-    assert f"not trusted, {words} the 1 % expected" in _told(findings)
+    assert f"That is {words} the 1 % expected" in _told(findings)
 
 
 def test_the_same_share_may_be_chance_after_a_short_training_table(regression):
     # A tenth of the new rows is expected above the largest of nine, and often far more.
     findings = _ordinary(regression, training=np.arange(1, 10) / 10, rows=1000, untrusted=150)
-    assert "in keeping with" in _told(findings)
+    assert standing(findings) is Standing.UNSURE
+    assert "so short a training table" in _told(findings)
 
 
 def test_more_than_chance_is_rare_on_rows_like_the_training_rows(regression, rng):
@@ -149,11 +165,11 @@ def test_infinite_training_rows_raise_the_share_expected(regression):
 @pytest.mark.parametrize(
     ("rows", "untrusted", "words"),
     [
-        (1, 0, "1 row was scored; it is trusted."),
-        (1, 1, "1 row was scored; it is not trusted."),
-        (8, 0, "8 rows were scored; all of them are trusted."),
-        (8, 7, "8 rows were scored; 1 (12.5 %) is trusted."),
-        (4000, 1, "4,000 rows were scored; 3,999 (over 99.9 %) are trusted."),
+        (1, 0, "1 row was scored; it is to be trusted."),
+        (1, 1, "1 row was scored; it is not to be trusted."),
+        (8, 0, "8 rows were scored; all of them are to be trusted."),
+        (8, 7, "8 rows were scored; 7 (87.5 %) are not to be trusted."),
+        (4000, 1, "4,000 rows were scored; 1 (under 0.1 %) is not to be trusted."),
     ],
 )
 def test_counts_are_told_in_words_that_agree(regression, rows, untrusted, words):

@@ -11,7 +11,7 @@ from typing import Any
 from pnml.errors import InputError
 
 # What `pip install "pnml[cli]"` brings.
-_EXTRA = {"typer", "rich", "pyarrow", "safetensors", "plotly", "jinja2"}
+_EXTRA = {"typer", "rich", "pyarrow", "safetensors", "jinja2"}
 
 _INTERRUPTED = 130
 

@@ -21,6 +21,7 @@ from pnml.tables.encoder import (
 )
 from pnml.tables.learners import LEARNERS
 from pnml.tables.model import TableModel
+from pnml.tables.profile import ColumnProfile
 from pnml.tables.roles import Role
 from pnml.tables.targets import Target
 from pnml.tables.word_hashes import PLACES
@@ -77,6 +78,15 @@ def _check_encoder(values: Mapping[str, Any]) -> None:
         raise InputError("its patterns of missing cells are not of its columns")
 
 
+def _check_profile(values: Mapping[str, Any]) -> None:
+    counts, edges, words = values["counts"], values["edges"], values["words"]
+    right = len(counts) == len(edges) + 1 if edges else len(counts) == len(words) or len(counts) < 2
+    if not right or any(count < 0 for count in (*counts, values["missing"])):
+        raise InputError("the counts of a column do not belong to its bins or words")
+    if not np.all(np.isfinite(edges)) or any(np.diff(edges) <= 0) or any(w < -1 for w in words):
+        raise InputError("the bins of a column are not in order")
+
+
 def _check_model(values: Mapping[str, Any]) -> None:
     learner, task = values["learner"], values["target"].task
     if learner not in LEARNERS or task != LEARNERS[learner].task:
@@ -89,6 +99,13 @@ def _check_model(values: Mapping[str, Any]) -> None:
     if learner not in dict(values["losses"]):
         raise InputError(f"it has no log-loss of its learner {learner!r}")
     encoder = values["encoder"]
+    known = values.get("profiles", ())
+    if known and len(known) != len(encoder.columns):
+        raise InputError("its profiles are not those of its columns")
+    for column, profile in zip(encoder.columns, known, strict=False):
+        levels = len(getattr(column, "levels", ()))
+        if any(word >= levels for word in profile.words):
+            raise InputError("the profile of a column has words that it lacks")
     coded = LEARNERS[learner].make_coded is not None
     if values["estimator"].n_features_in_ != (len(encoder.columns) if coded else encoder.width):
         raise InputError("its learner was not fitted to rows as its columns make them")
@@ -104,5 +121,6 @@ TABLE_PARTS = [
     value(Target),
     value(Role),
     value(LearnerScore),
+    value(ColumnProfile, check=_check_profile),
 ]
 TABLE_MODELS = [value(TableModel, check=_check_model, estimator=Fitted())]

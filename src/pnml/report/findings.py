@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
+from pnml.report.listed_rows import Row, RowReader
+from pnml.report.quality import LabelTally, Quality
+from pnml.report.reasons import Reason, Reasons
 from pnml.tables import describe
+from pnml.tables.drift import Drift, DriftRow
 from pnml.tables.model import TableModel
 from pnml.tables.scores import Scores
 from pnml.tables.summary import Summary, Tally
+
+__all__ = ["DriftRow", "Findings", "Gatherer", "Group", "ModelFacts", "Quality", "Reason", "Row"]
 
 
 @dataclass(frozen=True)
@@ -30,20 +35,6 @@ class ModelFacts:
     threshold: float  # regret up to which a row is trusted
     level: float  # quantile of the training regrets that the threshold is
     usual: float | None = None  # share of training rows trusted, where more than the regret counts
-
-
-@dataclass(frozen=True)
-class Row:
-    """Findings about one row of the new table, as the report lists it."""
-
-    number: int  # 1 = the first row below the header
-    id: str  # text of the --id columns, "" without any
-    prediction: str
-    interval: str  # "" in classification
-    regret: float
-    trusted: bool
-    because: str
-    cells: tuple[tuple[str, str], ...]  # (column, value) of the columns that drive the regret
 
 
 @dataclass(frozen=True)
@@ -79,6 +70,12 @@ class Findings:
     least_trusted: tuple[Row, ...]  # the largest regrets first
     groups: tuple[Group, ...]  # () where labels are not known
     warnings: tuple[str, ...]  # one sentence each, about the new table
+    reasons: tuple[Reason, ...] = ()  # why rows are not trusted, most rows first
+    drift: tuple[DriftRow, ...] = ()
+    quality: tuple[Quality, ...] = ()
+    verdict_on_model: str = ""  # one sentence where the model is of no use
+    expected_error: FloatArray | None = None  # (s,) of the sample
+    calibration: tuple[tuple[float, float], ...] = ()  # (nominal, covered) shares of intervals
 
 
 _LISTED = 100
@@ -93,42 +90,44 @@ class Gatherer:
         self._coverage, self._level = coverage, level
         self.summary = Summary()
         self._worst: list[tuple[tuple[bool, float, int], Row]] = []  # a heap, best row first
+        self._reader = RowReader(model)
+        self._reasons = Reasons()
+        self._drift = Drift(model.encoder, model.profiles)
+        self._labels = LabelTally(model.target.task)
 
     def add(self, batch: pa.RecordBatch, scores: Scores) -> None:
         """Add a scored batch."""
         offset = self.summary.rows
         self.summary.add(scores)
+        self._drift.add(scores.encoded)
+        reasons = scores.reason
+        self._reasons.add(batch, scores, reasons, offset, self._reader)
+        self._add_worst(batch, scores, reasons, offset)
+        outcome = scores.answer.outcome
+        if outcome is not None:
+            target = self._model.target
+            self._labels.add(target.labels(batch.column(target.name)), outcome.loss)
+
+    def _add_worst(
+        self, batch: pa.RecordBatch, scores: Scores, reasons: pa.Array, offset: int
+    ) -> None:
         regret = np.nan_to_num(scores.answer.regret, posinf=np.finfo(float).max)
         key = np.where(scores.trusted, regret, regret + 1e6)  # rows not trusted come first
         candidates = np.arange(len(key))
         if len(key) > _LISTED:
             candidates = np.argpartition(-key, _LISTED)[:_LISTED]
         worst_first = candidates[np.lexsort((candidates, -key[candidates]))]
-        for i in worst_first:
-            number = offset + int(i) + 1
+        for i in worst_first.tolist():
+            number = offset + i + 1
             rank = (not scores.trusted[i], float(scores.answer.regret[i]), -number)
             if len(self._worst) == _LISTED and rank <= self._worst[0][0]:
                 break
-            item = (rank, self._row(batch, scores, int(i), number))
+            reason = reasons[i].as_py() or ""
+            item = (rank, self._reader.row(batch, scores, i, number, reason))
             if len(self._worst) < _LISTED:
                 heapq.heappush(self._worst, item)
             else:
                 heapq.heapreplace(self._worst, item)
-
-    def _row(self, batch: pa.RecordBatch, scores: Scores, i: int, number: int) -> Row:
-        names = [self._model.encoder.names[j] for j in scores.drivers.columns[i]]
-        ids = [name for name in self._model.id_columns if name in batch.schema.names]
-        interval = scores.answer.interval
-        return Row(
-            number=number,
-            id=", ".join(_text(batch.column(name)[i]) for name in ids),
-            prediction=_text(scores.prediction[i]),
-            interval="" if interval is None else f"{interval[i, 0]:.4g} … {interval[i, 1]:.4g}",
-            regret=float(scores.answer.regret[i]),
-            trusted=bool(scores.trusted[i]),
-            because=scores.because[i].as_py(),
-            cells=tuple((name, _text(batch.column(name)[i])) for name in names),
-        )
 
     def findings(self) -> Findings:
         """The findings so far."""
@@ -151,6 +150,12 @@ class Gatherer:
             least_trusted=tuple(row for _, row in sorted(self._worst, key=_rank, reverse=True)),
             groups=self._groups(),
             warnings=(),
+            reasons=self._reasons.listed(summary.rows),
+            quality=self._labels.qualities(),
+            verdict_on_model=self._labels.verdict(),
+            expected_error=summary.sampled("expected_error") if summary.rows else None,
+            calibration=summary.calibration,
+            drift=self._drift.table(),
         )
 
     def _model_facts(self) -> ModelFacts:
@@ -194,10 +199,3 @@ class Gatherer:
 
 def _rank(item: tuple[tuple[bool, float, int], Row]) -> tuple[bool, float, int]:
     return item[0]
-
-
-def _text(cell: pa.Scalar) -> str:
-    value: Any = cell.as_py()
-    if value is None:
-        return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

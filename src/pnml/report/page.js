@@ -2,10 +2,7 @@
 
 // Sorting: by the key of a cell where it has one, by its text otherwise; what is no number is last.
 (() => {
-  const table = document.querySelector("table.sortable");
-  if (!table) return;
   const collator = new Intl.Collator(undefined, { numeric: true });
-  const body = table.tBodies[0];
   const status = document.getElementById("sorted");
 
   const compareNumbers = (a, b) => (a === b ? 0 : a < b ? -1 : 1);
@@ -14,7 +11,8 @@
     return numeric ? Number(cell.dataset.key) : cell.textContent.trim();
   };
 
-  const sortBy = (button) => {
+  const sortBy = (table, button) => {
+    const body = table.tBodies[0];
     const heading = button.closest("th");
     const numeric = button.dataset.kind === "number";
     const before = heading.getAttribute("aria-sort");
@@ -35,10 +33,22 @@
     status.textContent = `Sorted by ${button.textContent.trim()}, ${order}.`;
   };
 
-  table.tHead.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (button) sortBy(button);
+  document.querySelectorAll("table.sortable").forEach((table) => {
+    table.tHead.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (button) sortBy(table, button);
+    });
   });
+})();
+
+// Paper has nothing to click: all that is folded is open while it is printed.
+(() => {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = Array.from(document.querySelectorAll("details:not([open])"));
+    opened.forEach((details) => (details.open = true));
+  });
+  addEventListener("afterprint", () => opened.forEach((details) => (details.open = false)));
 })();
 
 // Charts: a role gets its colour from the style sheet, so that light and dark need one drawing.
@@ -101,22 +111,21 @@
 
   const config = {
     responsive: true,
-    displaylogo: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-    toImageButtonOptions: { format: "svg" },
+    displayModeBar: false,
   };
 
-  const draw = () => {
+  const draw = (width) => {
     for (const { name, traces, layout } of drawings) {
-      Plotly.react(name, traces.map(painted), laidOut(layout), { ...config });
+      const size = width ? { width, autosize: false } : {};
+      Plotly.react(name, traces.map(painted), { ...laidOut(layout), ...size }, { ...config });
     }
   };
 
   draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   addEventListener("beforeprint", () => {
     root.dataset.print = "";
-    draw();
+    draw(640); // CSS pixels: fits on A4 and on Letter paper
   });
   addEventListener("afterprint", () => {
     delete root.dataset.print;

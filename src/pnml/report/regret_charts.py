@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pnml.report.findings import Findings
 
 _BINS = 36
-_MOST_POINTS = 5000  # drawn as SVG: WebGL needs a weaker security policy than the page has
+_MOST_POINTS = 2000  # drawn as SVG: WebGL needs a weaker security policy than the page has
 
 
 def regret_chart(findings: Findings) -> Chart | None:

@@ -1,4 +1,4 @@
-"""Chart of risk against coverage: whether rows of small regret have smaller errors."""
+"""Chart of risk against coverage: whether rows that promise a small error have one."""
 
 from __future__ import annotations
 
@@ -20,20 +20,25 @@ _MOST_POINTS = 400
 
 
 def risk_chart(findings: Findings) -> Chart | None:
-    """Chart of risk: error of the rows kept, against the share kept, small regrets first."""
+    """Chart of risk: error of the rows kept, against the share kept, those to expect least first.
+
+    Rows are kept by their expected error, or by their regret where that is not known.
+    """
     if findings.loss is None:
         return None
-    known = np.isfinite(findings.loss) & ~np.isnan(findings.regret)
-    loss, regret = findings.loss[known], findings.regret[known]
+    expected = findings.expected_error
+    order, name = (findings.regret, "regret") if expected is None else (expected, "expected error")
+    known = np.isfinite(findings.loss) & ~np.isnan(order)
+    loss, score = findings.loss[known], order[known]
     if loss.size < 2 * _FEWEST:
         return None
-    curve = risk_coverage_curve(loss, -regret)
+    curve = risk_coverage_curve(loss, -score)
     error = np.sqrt if findings.task != "classification" else np.asarray
     enough = np.flatnonzero(curve.coverage * loss.size >= _FEWEST)
     keep = enough[np.unique(np.linspace(0, enough.size - 1, _MOST_POINTS).astype(int))]
     traces = [
         *_random(loss, error),
-        _kept(curve.coverage[keep], error(curve.risk[keep]), findings.task),
+        _kept(curve.coverage[keep], error(curve.risk[keep]), findings.task, name),
     ]
     shown = ".0%" if findings.task == "classification" else ""
     layout = {
@@ -52,36 +57,37 @@ def risk_chart(findings: Findings) -> Chart | None:
     shares, errors = curve.coverage[[at_half, -1]], error(curve.risk[[at_half, -1]])
     return Chart(
         "risk",
-        "Error when only the rows of small regret are kept",
-        "The rows of smallest regret are kept first. A line that rises from left to right says "
+        f"Error when only the rows of small {name} are kept",
+        f"The rows of smallest {name} are kept first. A line that rises from left to right says "
         "that they come out better. Where it stays within the band, it does no better than rows "
         "kept at random.",
-        f"{count(loss.size, 'row')} with a label. {_numbers(findings.task, shares, errors)}",
+        f"{count(loss.size, 'row')} with a label. {_numbers(findings.task, shares, errors, name)}",
         traces,
         layout,
     )
 
 
-def _numbers(task: str, shares: FloatArray, errors: FloatArray) -> str:
+def _numbers(task: str, shares: FloatArray, errors: FloatArray, kept_by: str) -> str:
     """The errors of half of the rows, as nearly as ties allow, and of all rows."""
     name = error_name(task)
     of_half, of_all = (error_text(task, error) for error in errors.tolist())
     if shares[0] == shares[1]:
         return (
-            f"Too many regrets are equal to tell rows apart; over all rows the {name} is {of_all}."
+            f"Too many {kept_by}s are equal to tell rows apart; over all rows the {name} is "
+            f"{of_all}."
         )
     verdict = "less than" if errors[0] < errors[1] else "no less than"
     return (
-        f"Over the {percent(float(shares[0]))} with the smallest regrets the {name} is {of_half}, "
-        f"{verdict} the {of_all} over all rows."
+        f"Over the {percent(float(shares[0]))} with the smallest {kept_by}s the {name} is "
+        f"{of_half}, {verdict} the {of_all} over all rows."
     )
 
 
-def _kept(coverage: FloatArray, error: FloatArray, task: str) -> dict[str, Any]:
+def _kept(coverage: FloatArray, error: FloatArray, task: str, kept_by: str) -> dict[str, Any]:
     shown = ".1%" if task == "classification" else ".4g"
     return {
         "role": "new",
-        "name": "rows of small regret",
+        "name": f"rows of small {kept_by}",
         "type": "scatter",
         "mode": "lines" if coverage.size > 30 else "lines+markers",
         "x": rounded(coverage),

@@ -1,83 +1,118 @@
-"""The table of the least trusted rows, with sort keys of its cells."""
+"""Tables of rows: the least trusted ones by reason, and the examples of a reason."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pnml.report.formats import number, percent, sort_value
+from pnml.report.formats import count, number, percent
+from pnml.report.regret_rank import short_rank
+from pnml.report.sortable_table import (
+    Cell,
+    Column,
+    SortableTable,
+    falling,
+    numbers,
+    words,
+    words_or_numbers,
+)
 
 if TYPE_CHECKING:
-    from pnml.report.findings import Findings, Row
+    from pnml.report.findings import Findings
+    from pnml.report.listed_rows import Row
+
+_TRUSTED = "trusted, though less than all others"
+_TRUSTED_LISTED = 10  # where there are others to look at
+_SINGLE = "reasons of one listed row each"
 
 
 @dataclass(frozen=True)
-class Cell:
-    """The text of a cell in the table of rows, and its sort key where that is not the text."""
+class RowGroup:
+    """The least trusted rows of one reason."""
 
-    text: str
-    key: str = ""  # a number as JavaScript reads it; "" sorts by the text
-    parts: tuple[tuple[str, str], ...] = ()  # (column, value), shown instead of the text
-
-
-@dataclass(frozen=True)
-class Column:
-    """A heading with its cells, one per row of the table of rows."""
-
-    name: str
-    cells: tuple[Cell, ...]
-    numeric: bool  # shown at the right, sorted as numbers
-    sort: str = "none"  # as in aria-sort: the order in which the rows come
+    title: str
+    rows: int  # listed
+    table: SortableTable
 
 
-def rows_table(findings: Findings) -> tuple[Column, ...]:
-    """Table of the least trusted rows: columns that are not empty, () without rows."""
-    rows = findings.least_trusted
+def row_groups(findings: Findings, most: int) -> tuple[RowGroup, ...]:
+    """Table of the least trusted rows, cut into one group per reason, the worst row's first."""
+    groups: dict[str, list[Row]] = {}
+    for row in findings.least_trusted[:most]:
+        title = _TRUSTED if row.trusted else row.reason or row.because
+        groups.setdefault(title, []).append(row)
+    single = [title for title, rows in groups.items() if len(rows) == 1 and title != _TRUSTED]
+    if len(single) > 1:
+        merged = [row for title in single for row in groups.pop(title)]
+        groups[_SINGLE] = merged
+    trusted = groups.pop(_TRUSTED, [])
+    if trusted:
+        groups[_TRUSTED] = trusted[:_TRUSTED_LISTED] if groups else trusted
+    return tuple(
+        RowGroup(title, len(rows), _table(f"Rows: {title}", tuple(rows), findings))
+        for title, rows in groups.items()
+    )
+
+
+def example_table(text: str, rows: tuple[Row, ...], findings: Findings) -> SortableTable:
+    """Table of the example rows of one reason: their values beside those of training."""
+    columns = (
+        *_first_columns(rows),
+        _driving(rows),
+        _regrets(rows, findings),
+        words_or_numbers("prediction", tuple(row.prediction for row in rows)),
+    )
+    return SortableTable.of(f"Examples: {text}", columns, tuple(not row.trusted for row in rows))
+
+
+def example_text(row: Row) -> str:
+    """One example row in words: where it is, its value and that of training."""
+    where = f"row {row.number:,}" + (f" ({row.id})" if row.id else "")
+    if not row.cells:
+        return f"{where}: {row.because}"
+    cell = row.cells[0]
+    training = f"; in training {cell.training}" if cell.training else ""
+    return f"{where}: {cell.column} {cell.value}{training}"
+
+
+def reason_count(rows: int, share: float) -> str:
+    """The count of a reason's rows in words.
+
+    >>> reason_count(412, 0.0412)
+    '412 rows (4.1 %)'
+    """
+    return f"{count(rows, 'row')} ({percent(share)})"
+
+
+def _table(label: str, rows: tuple[Row, ...], findings: Findings) -> SortableTable:
     interval = f"{percent(findings.coverage)} interval"
     columns = (
-        _numeric_column("row", tuple((str(row.number), float(row.number)) for row in rows)),
-        _text_or_numeric_column("id", tuple(row.id for row in rows)),
-        _numeric_column(
-            "regret", tuple((number(row.regret), row.regret) for row in rows), _order(rows)
-        ),
-        _text_or_numeric_column("prediction", tuple(row.prediction for row in rows)),
-        _text_or_numeric_column(interval, tuple(row.interval for row in rows)),
-        Column("trusted", tuple(Cell("yes" if row.trusted else "no") for row in rows), False),
-        Column("because", tuple(Cell(row.because) for row in rows), False),
-        Column("cells that drive it", tuple(_driving(row) for row in rows), False),
+        *_first_columns(rows),
+        _driving(rows),
+        _regrets(rows, findings),
+        words_or_numbers("prediction", tuple(row.prediction for row in rows)),
+        words_or_numbers(interval, tuple(row.interval for row in rows)),
+        words("because", tuple(row.because for row in rows), wide=True),
     )
-    return tuple(column for column in columns if _is_filled(column))
+    return SortableTable.of(label, columns, tuple(not row.trusted for row in rows))
 
 
-def _numeric_column(name: str, values: tuple[tuple[str, float], ...], sort: str = "none") -> Column:
-    return Column(name, tuple(Cell(text, _key(value)) for text, value in values), True, sort)
+def _first_columns(rows: tuple[Row, ...]) -> tuple[Column, Column]:
+    place = numbers("row", tuple((f"{row.number:,}", float(row.number)) for row in rows))
+    ids = words_or_numbers("id", tuple(row.id for row in rows))
+    return place, ids
 
 
-def _text_or_numeric_column(name: str, texts: tuple[str, ...]) -> Column:
-    """A column of numbers where every text is a number, else a column of text."""
-    values = [sort_value(text) for text in texts]
-    known = [value for value in values if value is not None]
-    if len(known) < len(texts):
-        return Column(name, tuple(Cell(text) for text in texts), False)
-    return _numeric_column(name, tuple(zip(texts, known, strict=True)))
+def _driving(rows: tuple[Row, ...]) -> Column:
+    cells = tuple(
+        Cell(", ".join(f"{c.column} {c.value}" for c in row.cells), parts=row.cells) for row in rows
+    )
+    return Column("value, and that of training", cells, wide=True)
 
 
-def _order(rows: tuple[Row, ...]) -> str:
-    falling = all(a.regret >= b.regret for a, b in pairwise(rows))
-    return "descending" if falling else "none"
-
-
-def _driving(row: Row) -> Cell:
-    return Cell(", ".join(f"{column} {value}" for column, value in row.cells), parts=row.cells)
-
-
-def _key(value: float) -> str:
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return "NaN" if math.isnan(value) else repr(value)
-
-
-def _is_filled(column: Column) -> bool:
-    return any(cell.text or cell.parts for cell in column.cells)
+def _regrets(rows: tuple[Row, ...], findings: Findings) -> Column:
+    """The regrets by their rank among those of training rows; the nats stand below."""
+    training = findings.model.regrets
+    cells = tuple((short_rank(row.regret, training), row.regret) for row in rows)
+    below = tuple(f"{number(row.regret)} nats" for row in rows)
+    return falling(numbers("regret", cells, below), tuple(row.regret for row in rows))

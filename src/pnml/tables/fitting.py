@@ -25,6 +25,7 @@ from pnml.tables.encoder_builder import EncoderBuilder
 from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders, worth_trying
 from pnml.tables.model import TableModel
+from pnml.tables.profile import profiles
 from pnml.tables.roles import (
     SURVEY,
     Request,
@@ -138,7 +139,8 @@ class Job:
                 fitted[name] = _fit_coded(name, encoder, labelled, weights)
             else:
                 fitted[name] = _fitted(LEARNERS[name].make(), X, y, weights)
-        return self._model(builder, encoder, fitted, self._baseline(y, weights), len(y), total)
+        model = self._model(builder, encoder, fitted, self._baseline(y, weights), len(y), total)
+        return replace(model, profiles=profiles(encoder, X))
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
         """From moments of the rows and a sample of them, batch by batch."""
@@ -174,7 +176,8 @@ class Job:
                 if LEARNERS[name].make_coded is not None:
                     fitted[name] = _fit_coded(name, encoder, labelled, weights)
         baseline = baseline_of_values(mean, float(total.yy[0, 0]) / total.weight)
-        return self._model(builder, encoder, fitted, baseline, gram.rows, gram.rows)
+        model = self._model(builder, encoder, fitted, baseline, gram.rows, gram.rows)
+        return replace(model, profiles=profiles(encoder, gram.sample.rows[:, : encoder.width]))
 
     def _baseline(self, y: Any, weights: FloatArray | None) -> LearnerScore:
         if self.target.task == "classification":

@@ -22,6 +22,7 @@ from pnml.tables.encoder import (
 from pnml.tables.learners import LEARNERS
 from pnml.tables.merged_columns import joined_column, kind_of, move
 from pnml.tables.model import TableModel
+from pnml.tables.profile import profiles
 
 _MOST_PATTERNS = 100_000
 
@@ -53,6 +54,7 @@ def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableMod
         learner=best,
         losses=tuple(losses.items()),
         comparison=(),
+        profiles=profiles(encoder, total.sample.rows[:, : encoder.width]),
         roles=merged_roles([model.roles for model in models], encoder),
         rows=total.rows,
         remarks=(*remarks, f"Put together from {len(models)} models."),

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
+from pnml.core.trust import Evidence
 from pnml.errors import InputError
 from pnml.estimators.base import learner_of
 from pnml.learners.protocol import Learner
@@ -20,6 +21,8 @@ from pnml.tables.comparison import LearnerScore
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoded, Encoder
 from pnml.tables.explanation import Explainer
 from pnml.tables.learners import LEARNERS, ridge_in
+from pnml.tables.main_reasons import main_reasons
+from pnml.tables.profile import ColumnProfile
 from pnml.tables.roles import Role, nearest
 from pnml.tables.scores import Answer, Outcome, Scores
 from pnml.tables.targets import Target
@@ -41,6 +44,7 @@ class TableModel:
     remarks: tuple[str, ...]
     # how those learners, and last a constant guess, do on rows left out; () in files of format 1
     comparison: tuple[LearnerScore, ...] = ()
+    profiles: tuple[ColumnProfile, ...] = ()  # of the columns of the encoder; the same
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -105,28 +109,27 @@ class TableModel:
         ask = self._classify if self.target.task == "classification" else self._regress
         answer = ask(batch, rows, encoded, coverage)
         drivers = self._explainer.drivers(encoded, rows)
+        evidence = self._evidence(answer, encoded, rows)
+        limits = self.estimator.reference_.thresholds(level)
+        trusted: BoolArray = limits.trusts(*evidence)
         return Scores(
             answer=answer,
             prediction=self.target.cells(answer.prediction),
-            trusted=self._trusted(answer, encoded, rows, level),
+            trusted=trusted,
             never_seen=encoded.never_seen,
+            encoded=encoded,
             drivers=drivers,
             because=self._explainer.texts(drivers, encoded, batch),
+            reason=main_reasons(self.encoder, encoded, drivers, evidence, limits, trusted),
         )
 
-    def _trusted(
-        self, answer: Answer, encoded: Encoded, rows: FloatArray, level: float
-    ) -> BoolArray:
-        """Rows (n,) that are like those of training, by the regrets that are known already."""
+    def _evidence(self, answer: Answer, encoded: Encoded, rows: FloatArray) -> Evidence:
+        """What the verdict on rows looks at, by the regrets that are known already."""
         evidence = self._learner.evidence(rows, answer.regret)
         strange = encoded.never_seen
         if evidence.never_seen is not None:
             strange = strange | evidence.never_seen
-        limits = self.estimator.reference_.thresholds(level)
-        trusted: BoolArray = limits.trusts(
-            evidence.regret, evidence.leverage, strange, evidence.excess
-        )
-        return trusted
+        return evidence._replace(never_seen=strange)
 
     @property
     def _learner(self) -> Learner:
@@ -162,6 +165,7 @@ class TableModel:
                 np.where(missing, np.nan, log_loss),
                 (amounts - prediction) ** 2,
                 np.where(missing, np.nan, covered),
+                np.where(missing, np.nan, np.abs(2 * dist.cdf(y) - 1)),
             )
         return Answer(prediction, prediction, interval, None, expected, regret, outcome)
 
@@ -225,6 +229,7 @@ class TableModel:
             outcome = Outcome(
                 np.where(missing, np.nan, log_loss),
                 np.where(missing, np.nan, label != best),
+                np.full(len(best), np.nan),
                 np.full(len(best), np.nan),
             )
         prediction = np.array(self.classes, dtype=object)[best]

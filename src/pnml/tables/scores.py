@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
-from pnml.tables.encoder import BoolArray
+from pnml.tables.encoder import BoolArray, Encoded
 from pnml.tables.explanation import Drivers
 
 
@@ -20,6 +20,7 @@ class Outcome:
     log_loss: FloatArray  # (n,) nats
     loss: FloatArray  # (n,) squared error, or 1 where the label is wrong
     covered: FloatArray  # (n,) whether the interval holds the label; NaN in classification
+    reach: FloatArray  # (n,) coverage of the least interval that holds it; NaN in classification
 
 
 @dataclass(frozen=True)
@@ -43,5 +44,7 @@ class Scores:
     prediction: pa.Array  # in the type of the target
     trusted: BoolArray  # (n,)
     never_seen: BoolArray  # (n,)
+    encoded: Encoded
     drivers: Drivers
     because: pa.Array
+    reason: pa.Array  # (n,) words, null where trusted; equal texts are one group

@@ -13,6 +13,7 @@ from pnml.tables.sampling import Reservoir
 from pnml.tables.scores import Scores
 
 _CHART_ROWS = 4000
+NOMINAL = (0.5, 0.8, 0.9, 0.95)  # coverages of the intervals that are checked
 
 
 @dataclass
@@ -51,6 +52,8 @@ class Summary:
     never_seen: int = 0
     infinite: int = 0
     regret: float = 0.0  # sum of the finite ones
+    bad_cells: int = 0
+    reached: list[int] = field(default_factory=lambda: [0] * len(NOMINAL))  # labels inside
     sample: Reservoir = field(default_factory=lambda: Reservoir(_CHART_ROWS))
 
     @property
@@ -81,6 +84,14 @@ class Summary:
             a.loss + b.loss,
         )
 
+    @property
+    def calibration(self) -> tuple[tuple[float, float], ...]:
+        """Shares of labels inside central intervals, beside the shares meant; () for classes."""
+        labelled = self.all.labelled
+        if not labelled or np.isnan(self.all.covered):
+            return ()
+        return tuple(zip(NOMINAL, (count / labelled for count in self.reached), strict=True))
+
     def add(self, scores: Scores) -> None:
         """Add a scored batch."""
         self.trusted.add(scores, scores.trusted)
@@ -90,13 +101,18 @@ class Summary:
         self.never_seen += int(scores.never_seen.sum())
         self.infinite += int((~finite).sum())
         self.regret += float(regret[finite].sum())
+        self.bad_cells += int(scores.encoded.bad_cells.sum())
         outcome = scores.answer.outcome
+        if outcome is not None:
+            inside = [int(np.sum(outcome.reach <= share)) for share in NOMINAL]
+            self.reached = [before + now for before, now in zip(self.reached, inside, strict=True)]
         loss = np.full(len(regret), np.nan) if outcome is None else outcome.loss
         columns = {
             "strength": scores.answer.strength,
             "regret": regret,
             "trusted": scores.trusted,
             "loss": loss,
+            "expected_error": scores.answer.expected_error,
         }
         self.sample.add(pa.table({name: pa.array(c) for name, c in columns.items()}))
 

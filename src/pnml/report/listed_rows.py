@@ -1,0 +1,79 @@
+"""Rows of the new table as the report lists them, with the cells that drive their regret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pnml.tables.main_reasons import training_text
+from pnml.tables.model import TableModel
+from pnml.tables.scores import Scores
+
+_LEAST = 0.02  # share of the leverage from which on a column is named
+
+
+@dataclass(frozen=True)
+class DrivingCell:
+    """A cell of a listed row that drives its regret, beside what training had there."""
+
+    column: str
+    value: str
+    training: str = ""  # range or words of the training rows, "" where it is not known
+
+
+@dataclass(frozen=True)
+class Row:
+    """Findings about one row of the new table, as the report lists it."""
+
+    number: int  # 1 = the first row below the header
+    id: str  # text of the --id columns, "" without any
+    prediction: str
+    interval: str  # "" in classification
+    regret: float
+    trusted: bool
+    because: str
+    cells: tuple[DrivingCell, ...]  # those that drive the regret, the strongest first
+    reason: str = ""  # why it is not trusted; rows of one text are one group
+
+
+class RowReader:
+    """Reads rows of scored batches as the report lists them."""
+
+    def __init__(self, model: TableModel) -> None:
+        self._model = model
+        self._training = [training_text(column) for column in model.encoder.columns]
+
+    def row(self, batch: pa.RecordBatch, scores: Scores, i: int, place: int, reason: str) -> Row:
+        """The i-th row of a batch, which is row `place` of the table."""
+        ids = [name for name in self._model.id_columns if name in batch.schema.names]
+        interval = scores.answer.interval
+        return Row(
+            number=place,
+            id=", ".join(_text(batch.column(name)[i]) for name in ids),
+            prediction=_text(scores.prediction[i]),
+            interval="" if interval is None else f"{interval[i, 0]:.4g} … {interval[i, 1]:.4g}",
+            regret=float(scores.answer.regret[i]),
+            trusted=bool(scores.trusted[i]),
+            because=scores.because[i].as_py(),
+            cells=tuple(self._cell(batch, i, j) for j in _driving(scores, i)),
+            reason=reason,
+        )
+
+    def _cell(self, batch: pa.RecordBatch, i: int, j: int) -> DrivingCell:
+        name = self._model.encoder.names[j]
+        return DrivingCell(name, _text(batch.column(name)[i]), self._training[j])
+
+
+def _driving(scores: Scores, i: int) -> list[int]:
+    """Columns that drive the regret of a row, without those of hardly any share."""
+    columns, shares = scores.drivers.columns[i].tolist(), scores.drivers.fractions[i].tolist()
+    return [j for j, share in zip(columns, shares, strict=True) if share >= _LEAST] or columns[:1]
+
+
+def _text(cell: pa.Scalar) -> str:
+    value: Any = cell.as_py()
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,113 @@
+"""The one judgement of the new rows as a whole that the verdict, its badge and words follow."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import betabinom
+
+if TYPE_CHECKING:
+    from pnml.core.arrays import FloatArray
+    from pnml.report.findings import Findings
+
+_HIGH = 0.9  # a mean regret above this quantile of the training regrets is raised
+_MIDDLE = 0.75  # a median above this quantile says that not a few rows only are unusual
+_CHANCE = 0.01  # events with a smaller probability do not count as chance
+_MANY = 1 / 3  # share of untrusted rows beyond what is expected that is a shift
+_STRANGE = 1 / 4  # share of never-seen or infinite rows, beyond that of training, that is a shift
+_NOTABLE = 0.1  # share beyond what is expected that is not passed over, even if it may be chance
+
+
+class Standing(Enum):
+    """The verdict on the new rows as a whole, in the words of its badge."""
+
+    ORDINARY = "Like the training rows"
+    RAISED = "At the edge of what was learnt"
+    FEW = "Some rows stand out"
+    SHIFT = "Unlike the training rows"
+    UNSURE = "Too little to judge the table by"
+    UNKNOWN = "Nothing to compare with"
+    EMPTY = "No rows"
+
+
+def standing(findings: Findings) -> Standing:
+    """The standing of the table, by its untrusted, never-seen and infinite rows and its mean."""
+    if findings.rows == 0:
+        return Standing.EMPTY
+    if not has_yardstick(findings):
+        return Standing.UNKNOWN
+    excess = share_untrusted(findings) - expected_share(findings)
+    if more_than_chance(findings):
+        many = excess > _MANY or findings.trusted == 0 or many_strange(findings)
+        return Standing.SHIFT if many or _all_moved(findings) else Standing.FEW
+    if excess > _NOTABLE or findings.trusted == 0:
+        return Standing.UNSURE
+    if many_strange(findings):
+        return Standing.SHIFT
+    return Standing.RAISED if mean_is_raised(findings) else Standing.ORDINARY
+
+
+def has_yardstick(findings: Findings) -> bool:
+    """Whether the standing can be told: the median of the training regrets is finite."""
+    return math.isfinite(quantile(findings.model.regrets, 0.5))
+
+
+def mean_is_raised(findings: Findings) -> bool:
+    """Whether the standing suffers from the mean regret: nine in ten training rows are below."""
+    high = quantile(findings.model.regrets, _HIGH)
+    return findings.mean_regret > high * (1 + 1e-9)  # equal up to rounding is not above
+
+
+def _all_moved(findings: Findings) -> bool:
+    """Whether the mean is high and the middle row is unusual too."""
+    usual = quantile(findings.model.regrets, _MIDDLE)
+    middle = quantile(findings.regret, 0.5)
+    return mean_is_raised(findings) and middle > usual * (1 + 1e-9)
+
+
+def many_strange(findings: Findings) -> bool:
+    """Whether many rows of the standing have an infinite regret or something never seen."""
+    infinite = findings.infinite / findings.rows - infinite_share(findings.model.regrets)
+    return max(infinite, findings.never_seen / findings.rows) > _STRANGE
+
+
+def share_untrusted(findings: Findings) -> float:
+    """Share of rows in the standing that are not trusted; there must be rows."""
+    return 1 - findings.trusted / findings.rows
+
+
+def expected_share(findings: Findings) -> float:
+    """Share of rows like those of training that a verdict does not trust, infinite ones too."""
+    if findings.model.usual is not None:
+        return 1 - findings.model.usual
+    return 1 - findings.model.level * (1 - infinite_share(findings.model.regrets))
+
+
+def infinite_share(regrets: FloatArray) -> float:
+    """Share of infinite regrets, which the standing allows for; 0 of none."""
+    return float(np.mean(np.isinf(regrets))) if regrets.size else 0.0
+
+
+def more_than_chance(findings: Findings) -> bool:
+    """Whether rows like the training rows would rarely have so many untrusted ones.
+
+    Of n rows exchangeable with m others, the number above the r-th smallest of the m is
+    beta-binomial with parameters n, m + 1 − r and r, so a short training table is allowed for.
+    """
+    model, untrusted = findings.model, findings.rows - findings.trusted
+    m, r = model.regrets.size, int(np.sum(model.regrets <= model.threshold))
+    if model.usual is not None:
+        r = math.floor(model.usual * m)
+    if untrusted == 0 or r == 0 or share_untrusted(findings) <= expected_share(findings):
+        return False
+    return bool(betabinom.sf(untrusted - 1, findings.rows, m + 1 - r, r) < _CHANCE)
+
+
+def quantile(values: FloatArray, level: float) -> float:
+    """A quantile that is one of the values, so that infinite ones do no harm; NaN for none."""
+    if values.size == 0:
+        return math.nan
+    return float(np.quantile(values, level, method="inverted_cdf"))
