@@ -75,7 +75,8 @@ def test_the_intervals_cover_about_as_often_as_they_say(scored):
 def test_it_says_what_it_did_and_how_to_do_it_by_hand(demo, scored):
     out = " ".join(demo.stdout.split())
     assert "100 rows were scored" in out
-    assert f"{scored.trusted.sum()} ({scored.trusted.sum()} %) are trusted" in out
+    untrusted = (~scored.trusted).sum()
+    assert f"{untrusted} ({untrusted} %) are not to be trusted" in out
     assert "age in months" in out
     assert "least leave-one-out log-loss" in out
     assert "Open pnml-demo/report.html in a browser" in out

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -108,6 +109,21 @@ def test_foreign_text_ends_no_script(hostile):
     assert "\u2028" not in stored
     titles = [d["layout"]["xaxis"]["title"]["text"] for d in _drawings(page)]
     assert any("&lt;a href" in title for title in titles)
+
+
+def test_charts_are_made_of_what_the_basic_bundle_can_draw(regression, classification):
+    for findings in (regression, classification):
+        drawings = _drawings(render(findings))
+        kinds = {trace["type"] for drawing in drawings for trace in drawing["traces"]}
+        assert kinds <= {"bar", "pie", "scatter"}
+
+
+def test_the_bundle_of_plotly_is_the_one_that_its_note_names():
+    folder = files("pnml.report")
+    script = (folder / "plotly-basic.min.js").read_text(encoding="utf-8")
+    version = re.search(r"plotly\.js \(basic - minified\) v([\d.]+)", script[:200])[1]
+    assert f"version {version}," in (folder / "plotly-basic.md").read_text(encoding="utf-8")
+    assert "MIT" in (folder / "plotly-basic.LICENSE").read_text(encoding="utf-8")
 
 
 def test_plotly_gets_text_that_it_reads_as_text():

@@ -55,4 +55,4 @@ def _share(below: int, size: int) -> str:
     share = 100 * below / size
     digits = 1 if share < 99.9 else max(1, math.ceil(-math.log10(100 - share)))
     whole = math.floor(share * 10**digits) / 10**digits
-    return f"{whole:.{digits}f}".removesuffix(".0") + " %"
+    return f"{whole:.{digits}f}".rstrip("0").removesuffix(".") + " %"
