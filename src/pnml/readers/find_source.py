@@ -1,0 +1,44 @@
+"""Find what a table is read from: files, a database or a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pnml.errors import InputError
+from pnml.readers.csv_text import ReadOptions
+from pnml.readers.data_frames import FrameKind, frame_table, kind_of, stream_reader
+from pnml.readers.file_errors import brief_reason
+from pnml.readers.find_files import FoundFiles, find_files, in_spool
+from pnml.readers.frame_in_memory import FrameInMemory
+from pnml.readers.spooled import spooled_batches
+
+
+def find_source(
+    source: Any,
+    options: ReadOptions,
+    access: Mapping[str, Any] | None = None,
+    *,
+    skip_bad: bool = False,
+) -> FoundFiles:
+    """Find the files of a source; those of a stream or database are temporary."""
+    kind = kind_of(source)
+    if options.query is not None:
+        raise InputError("no")
+    if kind is FrameKind.FILES:
+        return find_files(source, access, skip_bad=skip_bad)
+    name = type(source).__name__
+    if kind is not FrameKind.STREAM:
+        return FoundFiles(name, (FrameInMemory(frame_table(source), name),))
+    return in_spool(_spooled_stream(source, name), name)
+
+
+def _spooled_stream(source: Any, name: str) -> Any:
+    try:
+        return spooled_batches(stream_reader(source), name)
+    except InputError:
+        raise
+    except Exception as error:  # the library behind the stream has errors of its own
+        raise InputError(
+            f"{name} cannot be read to its end ({brief_reason(error)}); check where it comes from."
+        ) from error
