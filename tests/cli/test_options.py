@@ -112,7 +112,7 @@ def test_columns_have_the_roles_that_are_asked_for(here, call):
     table = table.append_column("name", pa.array([f"P{i}" for i in range(150)]))
     table = table.append_column("weight", pa.array([1, 2, 3] * 50))
     pyarrow.csv.write_csv(table, "train.csv")
-    more = {"zip": "number", "name": "left out", "weight": "number"}
+    more = {"zip": "category", "name": "left out", "weight": "number"}
     assert roles(call) == usual | more
     asked = ["--categorical", "zip", "--drop", "day", "--id", "name", "--weight", "weight"]
     found = roles(call, *asked)

@@ -312,6 +312,11 @@ class TableSource:
                 yield event.result
 
     @property
+    def is_temporary(self) -> bool:
+        """Whether rows come from a copy of a pipe, a database or a stream, gone at the end."""
+        return self._remove is not None
+
+    @property
     def is_text(self) -> bool:
         """Whether the types of columns come from the cells, as in CSV files."""
         return isinstance(self._files.parts[0], CsvFile)
