@@ -21,7 +21,7 @@ from pnml.readers.csv_columns import CsvColumns, Look
 from pnml.readers.csv_text import Block, ReadOptions, blocks, read_text, row_ends
 from pnml.readers.encoding_and_compression import pieces as text_pieces
 from pnml.readers.expected import PLAIN, Expected, read_or_null
-from pnml.readers.file_errors import reading, refuse_repeated, shown_cell
+from pnml.readers.file_errors import impossible_date, reading, refuse_repeated, shown_cell
 from pnml.readers.file_kind import delimiter_of
 from pnml.readers.find_files import TableFile
 
@@ -152,13 +152,8 @@ class CsvFile:
             cells = one_array(texts[column])
             bad = self._columns.formats.impossible_dates(cells)
             if bad:
-                first = pc.index(cells, pa.scalar(bad[0])).as_py()
-                raise InputError(
-                    f"Column {shorten(column)!r} of {self.file.label} holds {shown_cell(bad[0])} "
-                    f"in row {self._row(block, first)}, a date that does not exist; mend the "
-                    "cell, name it with --missing if it means missing, or pass --categorical for "
-                    "the column."
-                )
+                row = self._row(block, pc.index(cells, pa.scalar(bad[0])).as_py())
+                raise impossible_date(column, self.file.label, bad[0], row)
 
     def _advice(self, failed: pa.Array) -> str:
         """What to do about cells that are no numbers."""

@@ -61,6 +61,7 @@ class FoundFiles:
     files: tuple[TableFile | FrameInMemory, ...]
     temporary: Path | None = None
     bad: tuple[tuple[str, str], ...] = ()  # names of files that cannot be read, and why
+    impossible: tuple[tuple[str, str], ...] = ()  # columns with a date that never was, and that
 
 
 def find_files(

@@ -14,7 +14,7 @@ from pnml.readers.file_errors import refuse_repeated
 from pnml.readers.frame_in_memory import FrameInMemory
 from pnml.readers.parquet_or_arrow_file import Piece, converted_piece
 
-_NESTED = (pt.is_nested, pt.is_binary, pt.is_large_binary, pt.is_fixed_size_binary)
+_NESTED = (pt.is_nested, pt.is_binary, pt.is_large_binary, pt.is_fixed_size_binary, pt.is_interval)
 
 
 class FramePart:
@@ -59,26 +59,32 @@ class FramePart:
 
 
 def plain_columns(table: pa.Table, label: str) -> pa.Table:
-    """The table without metadata and extension types; raises for cells that are no values.
-
-    >>> plain_columns(pa.table({"x": [[1]]}), "Table")
-    Traceback (most recent call last):
-    ...
-    pnml.errors.InputError: Column 'x' of Table holds cells of type list<item: int64>, each of \
-which is no single value; turn them into numbers or words, or leave the column out.
-    """
+    """The table without metadata and extension types; raises for cells that are no values."""
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type
         if isinstance(kind, pa.BaseExtensionType):
             column = pa.chunked_array([c.storage for c in column.chunks], kind.storage_type)
-            kind = column.type
-        inner = kind.value_type if pt.is_dictionary(kind) else kind
-        if any(test(inner) for test in _NESTED):
+        columns[name] = column
+    plain = pa.table(columns)
+    refuse_nested(plain.schema, label)
+    return plain
+
+
+def refuse_nested(schema: pa.Schema, label: str) -> None:
+    """Raise for columns of lists, structs or bytes.
+
+    >>> refuse_nested(pa.schema([("x", pa.list_(pa.int8()))]), "Table")
+    Traceback (most recent call last):
+    ...
+    pnml.errors.InputError: Column 'x' of Table holds cells of type list<item: int8>, each of \
+which is no single value; turn them into numbers or words, or leave the column out.
+    """
+    for field in schema:
+        kind = field.type.value_type if pt.is_dictionary(field.type) else field.type
+        if any(test(kind) for test in _NESTED):
             raise InputError(
-                f"Column {shorten(name)!r} of {label} holds cells of type {shorten(kind)}, each "
-                "of which is no single value; turn them into numbers or words, or leave the "
+                f"Column {shorten(field.name)!r} of {label} holds cells of type {shorten(kind)}, "
+                "each of which is no single value; turn them into numbers or words, or leave the "
                 "column out."
             )
-        columns[name] = column
-    return pa.table(columns)

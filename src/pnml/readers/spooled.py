@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -22,15 +22,15 @@ def spooled_bytes(stream: IO[bytes], name: str) -> Path:
     return path
 
 
-def spooled_batches(reader: pa.RecordBatchReader, name: str) -> Path:
+def spooled_batches(schema: pa.Schema, batches: Iterable[pa.RecordBatch], name: str) -> Path:
     """Path of a temporary Arrow file with the rows of a stream, in the memory of one batch."""
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with (
         _temporary(name) as path,
         path.open("wb") as file,
-        pa.ipc.new_stream(file, reader.schema, options=options) as writer,
+        pa.ipc.new_stream(file, schema, options=options) as writer,
     ):
-        for batch in reader:
+        for batch in batches:
             writer.write_batch(batch)
     return path
 

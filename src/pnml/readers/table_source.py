@@ -22,6 +22,7 @@ from pnml.readers.common_schema import (
 from pnml.readers.csv_file import CsvFile
 from pnml.readers.csv_text import ReadOptions
 from pnml.readers.expected import Expected
+from pnml.readers.file_errors import impossible_date
 from pnml.readers.file_pass import START, Broken, Event, Mark, Read, Then, Wider, events
 from pnml.readers.find_files import FoundFiles
 from pnml.readers.find_source import find_source
@@ -119,6 +120,7 @@ class TableSource:
         self.name, self.size = found.name, self._files.size
         self.files = tuple(path for path in paths if isinstance(path, Path))
         self.schema = common_schema(self._files.readable, self._files.first_with_rows, self.name)
+        self._impossible = found.impossible
         self._remove = None
         if found.temporary is not None:
             self._remove = weakref.finalize(self, found.temporary.unlink, missing_ok=True)
@@ -231,7 +233,12 @@ class TableSource:
         expected = Expected.of(numeric, dates, lenient)
         first = self._files.first_with_rows
         if not isinstance(first, CsvFile):
-            return wanted_typed(self.schema, expected, set(text)) if lenient else self.schema
+            if lenient:
+                return wanted_typed(self.schema, expected, set(text))
+            for name, cell in self._impossible:
+                if name not in text:
+                    raise impossible_date(name, self.name, cell)
+            return self.schema
         words = {*text, *(set(first.padded) - expected.numeric)}
         impossible = [
             name
@@ -247,7 +254,9 @@ class TableSource:
     def codes(self) -> list[str]:
         """Columns of a CSV table that keep zeros, digits or odd dates only if read as text."""
         first = self._files.first_with_rows
-        return [*first.codes(), *first.impossible_dates] if isinstance(first, CsvFile) else []
+        if not isinstance(first, CsvFile):
+            return [name for name, _ in self._impossible]
+        return [*first.codes(), *first.impossible_dates]
 
     def passing(
         self,
