@@ -76,18 +76,30 @@ class CellFormats:
         )
         return pc.if_else(twice, pa.scalar(None, pa.string()), signed)
 
-    def signs(self, texts: pa.Array) -> list[str]:
-        """Currency and percent signs in cells of numbers, each once."""
+    def signs(self, texts: pa.Array) -> pa.Array:
+        """Currency or percent sign of each cell that is a number, "" without one."""
         parts = pc.extract_regex(texts, self._number)
-        used = {*pc.unique(pc.struct_field(parts, "before")).to_pylist()}
-        used |= {*pc.unique(pc.struct_field(parts, "after")).to_pylist()}
-        return sorted(used - {"", None})
+        return pc.binary_join_element_wise(
+            pc.struct_field(parts, "before"), pc.struct_field(parts, "after"), ""
+        )
+
+    def units(self, texts: pa.Array) -> list[str]:
+        """Currency and percent signs in cells of numbers, in the order they come."""
+        return [sign for sign in pc.unique(self.signs(texts)).to_pylist() if sign]
 
     def read(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Cells of text with a type of numbers or times, null where they cannot be read so."""
+        """Cells of text with a type of numbers or times, null where they cannot be read so.
+
+        Numbers with a currency or percent sign are read as they stand, those with another sign
+        than the first are not.
+        """
         if pt.is_temporal(kind):
             return self._times(texts, kind)
         numbers = self.numbers(texts)
+        units = self.units(texts)
+        if len(units) > 1:  # amounts of one unit only
+            other = pc.is_in(self.signs(texts), pa.array(units[1:]))
+            numbers = pc.if_else(other, pa.scalar(None, pa.string()), numbers)
         return _cast(numbers, kind, lambda text: pa.scalar(text).cast(kind).as_py())
 
     def type_of(self, texts: pa.Array) -> pa.DataType | None:
@@ -100,7 +112,7 @@ class CellFormats:
             if not self._formatted(texts, kind).null_count:
                 return kind
         numbers = self.numbers(texts)
-        if numbers.null_count or len(self.signs(texts)) > 1:
+        if numbers.null_count or len(self.units(texts)) > 1:
             return None
         for kind in (pa.int64(), pa.float64()):
             try:

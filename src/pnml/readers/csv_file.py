@@ -20,7 +20,7 @@ from pnml.readers.column_type import is_number
 from pnml.readers.csv_columns import CsvColumns, Look
 from pnml.readers.csv_text import Block, ReadOptions, blocks, read_text, row_ends
 from pnml.readers.encoding_and_compression import pieces as text_pieces
-from pnml.readers.expected import PLAIN, Expected, read_or_null
+from pnml.readers.expected import PLAIN, UNREADABLE, Expected, read_or_null
 from pnml.readers.file_errors import impossible_date, reading, refuse_repeated, shown_cell
 from pnml.readers.file_kind import delimiter_of
 from pnml.readers.find_files import TableFile
@@ -114,6 +114,8 @@ class CsvFile:
         if batch is None:
             return self._inferred(block)
         if isinstance(batch, pa.RecordBatch):
+            if batch.num_columns > len(schema):
+                self._refuse_commas(block, batch, expected)
             codes = set(self._columns.padded(block.data, schema)) - expected.numeric
             if codes:
                 return pa.schema(
@@ -121,6 +123,14 @@ class CsvFile:
                     for field in schema
                 )
         return batch
+
+    def _refuse_commas(self, block: Block, batch: pa.RecordBatch, expected: Expected) -> None:
+        """Raise for columns of numbers in which all cells have a decimal comma."""
+        for name in expected.numeric & set(batch.schema.names):
+            failed = UNREADABLE + name
+            unread = failed in batch.schema.names and batch[name].null_count == len(batch)
+            if unread and self._columns.formats.decimal == "." and _comma_numbers(batch[failed]):
+                self.refuse_text(block, [name])
 
     def refuse_text(self, block: Block, columns: Collection[str]) -> None:
         """Raise for the first cell that is not a number, in columns that must hold numbers."""
@@ -133,13 +143,7 @@ class CsvFile:
                 raise InputError(
                     f"Column {shorten(column)!r} of {self.file.label} holds "
                     f"{shown_cell(failed[bad].as_py())} in row {self._row(block, bad)}, but the "
-                    f"column must hold numbers; {self._advice(failed)}"
-                )
-            signs = self._columns.formats.signs(cells)
-            if len(signs) > 1:
-                raise InputError(
-                    f"Column {shorten(column)!r} of {self.file.label} mixes amounts in "
-                    f"{signs[0]} and {signs[1]}; write all in one unit."
+                    f"column must hold numbers; {self._advice(cells, failed)}"
                 )
 
     def refuse_impossible_dates(self, block: Block | None, columns: Collection[str]) -> None:
@@ -155,8 +159,11 @@ class CsvFile:
                 row = self._row(block, pc.index(cells, pa.scalar(bad[0])).as_py())
                 raise impossible_date(column, self.file.label, bad[0], row)
 
-    def _advice(self, failed: pa.Array) -> str:
+    def _advice(self, cells: pa.Array, failed: pa.Array) -> str:
         """What to do about cells that are no numbers."""
+        units = self._columns.formats.units(cells)
+        if len(units) > 1:
+            return f"amounts in {units[0]} and {units[1]} are mixed, so write all in one unit."
         if self._columns.formats.decimal == "." and _comma_numbers(failed):
             return "if the comma is its decimal mark, pass --decimal ','."
         return "mend the cell, or name it with --missing if it means missing."

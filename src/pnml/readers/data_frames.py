@@ -133,8 +133,8 @@ def _converting(source: Any) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # every library has errors of its own
-        name = shorten(type(source).__name__)
+        name, first = shorten(type(source).__name__), str(error).strip().partition("\n")[0]
         raise InputError(
-            f"{name} cannot be read as a table ({brief_reason(error)}); turn it into a pandas, "
+            f"{name} cannot be read as a table ({brief_reason(ValueError(first))}); turn it into a pandas, "
             "polars or pyarrow frame."
         ) from error
