@@ -134,7 +134,8 @@ def _converting(source: Any) -> Iterator[None]:
         raise
     except Exception as error:  # every library has errors of its own
         name, first = shorten(type(source).__name__), str(error).strip().partition("\n")[0]
+        reason = brief_reason(ValueError(first))
         raise InputError(
-            f"{name} cannot be read as a table ({brief_reason(ValueError(first))}); turn it into a pandas, "
-            "polars or pyarrow frame."
+            f"{name} cannot be read as a table ({reason}); turn it into a pandas, polars or "
+            "pyarrow frame."
         ) from error
