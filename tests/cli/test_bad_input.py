@@ -55,7 +55,7 @@ FILES = {
     "header.csv": text().split(b"\n")[0] + b"\n",
     "one.csv": text(TABLE.slice(0, 1)),
     "ragged.csv": ragged(),
-    "semicolons.csv": text(delimiter=";"),
+    "bars.csv": text(delimiter="|"),
     "mixed.csv": text(mixed_types()),
     "words.csv": text(
         replaced(TABLE.drop_columns("city"), "age", TABLE["age"].to_pylist())
@@ -122,8 +122,8 @@ CASES = {
     "fit: ragged": (fit("ragged.csv"), ["Row 6", "ragged.csv", "7 cells"]),
     "score: ragged": (score("ragged.csv"), ["Row 6", "ragged.csv", "7 cells"]),
     "report: ragged": (report("ragged.csv"), ["Row 6", "ragged.csv", "7 cells"]),
-    "fit: wrong delimiter": (fit("semicolons.csv"), ["semicolons.csv", "--delimiter ';'"]),
-    "score: wrong delimiter": (score("semicolons.csv"), ["--delimiter ';'"]),
+    "fit: wrong delimiter": (fit("bars.csv"), ["bars.csv", "--delimiter '|'"]),
+    "score: wrong delimiter": (score("bars.csv"), ["--delimiter '|'"]),
     "fit: delimiter of the wrong file": (
         fit("train.csv", "--delimiter", ";"),
         ["'y'", "no such column"],

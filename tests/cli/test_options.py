@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +114,7 @@ def test_columns_have_the_roles_that_are_asked_for(here, call):
     table = table.append_column("name", pa.array([f"P{i}" for i in range(150)]))
     table = table.append_column("weight", pa.array([1, 2, 3] * 50))
     pyarrow.csv.write_csv(table, "train.csv")
-    more = {"zip": "number", "name": "left out", "weight": "number"}
+    more = {"zip": "category", "name": "left out", "weight": "number"}
     assert roles(call) == usual | more
     asked = ["--categorical", "zip", "--drop", "day", "--id", "name", "--weight", "weight"]
     found = roles(call, *asked)
@@ -203,6 +205,67 @@ def test_delimiters_and_encodings_are_as_they_are_said_to_be(here, call):
 
 
 def test_constant_columns_are_left_out_and_said_so(here, call):
+def german(source, target):
+    """A table as it is written in another country."""
+    table = pd.read_csv(source)
+    for name in table.select_dtypes("number"):
+        unit = " €" if name == "y" else ""
+        table[name] = [
+            "" if pd.isna(x) else f"{x:,.6f}".translate(str.maketrans(",.", ".,")) + unit
+            for x in table[name]
+        ]
+    table["day"] = pd.to_datetime(table["day"]).dt.strftime("%d.%m.%Y")
+    table.to_csv(target, sep=";", index=False)
+
+
+def test_numbers_and_dates_are_read_in_the_formats_that_are_named(here, call):
+    for name in ("train", "new"):
+        german(f"{name}.csv", f"{name}.txt")
+    said = ["--decimal", ",", "--thousands", ".", "--date-format", "%d.%m.%Y"]
+    assert call("fit", "train.txt", "-t", "y", "-o", "m.pnml", *said).code == 0
+    assert call("fit", "train.csv", "-t", "y", "-o", "plain.pnml").code == 0
+    assert call("score", "m.pnml", "new.txt", "-o", "s.csv", *said).code == 0
+    assert call("report", "m.pnml", "new.txt", "-o", "r.html", *said).code == 0
+    found, plain = pd.read_csv("s.csv"), widths_of_plain(call)
+    for name in ("prediction", "regret"):  # cells were rounded to six decimals
+        np.testing.assert_allclose(found[name], plain[name], rtol=1e-3, atol=1e-4)
+    lacking = call("score", "m.pnml", "new.txt", "-o", "s.csv")
+    assert lacking.code == 2
+    assert "--decimal ','" in lacking.err.replace("\n", " ")
+
+
+def widths_of_plain(call):
+    assert call("score", "plain.pnml", "new.csv", "-o", "plain.csv").code == 0
+    return pd.read_csv("plain.csv")
+
+
+def test_a_database_is_a_table_by_its_address_or_a_query(here, call):
+    with closing(sqlite3.connect("my.db")) as database:
+        for name in ("train", "new"):
+            pd.read_csv(f"{name}.csv").to_sql(name, database, index=False)
+    assert call("fit", "sqlite:///my.db?table=train", "-t", "y", "-o", "m.pnml").code == 0
+    assert not Path("m.pnml.part").exists()
+    query = ["--query", "SELECT * FROM new WHERE size > 0"]
+    assert call("score", "m.pnml", "sqlite:///my.db", *query, "-o", "s.csv").code == 0
+    assert call("report", "m.pnml", "sqlite:///my.db", *query, "-o", "r.html").code == 0
+    scored = pd.read_csv("s.csv")
+    assert len(scored) == (pd.read_csv("new.csv")["size"] > 0).sum()
+    done = call("score", "m.pnml", "sqlite:///my.db", "--query", "DELETE FROM new", "-o", "t.csv")
+    assert done.code == 2
+    assert "begins with 'DELETE'" in done.err
+
+
+def test_an_impossible_date_is_refused_unless_its_column_is_dropped(here, call):
+    lines = Path("train.csv").read_text().splitlines()
+    lines[7] = re.sub(r"\d{4}-\d{2}-\d{2}", "2024-02-30", lines[7])
+    Path("train.csv").write_text("\n".join(lines) + "\n")
+    done = call("fit", "train.csv", "-t", "y", "-o", "m.pnml")
+    assert done.code == 2
+    assert "'2024-02-30' in row 8" in " ".join(done.err.split())
+    assert call("fit", "train.csv", "-t", "y", "-o", "m.pnml", "--drop", "day").code == 0
+
+
+def test_constant_columns_can_be_skipped(here, call):
     table = mixed(60).append_column("same", pa.array([1] * 60)).append_column("void", pa.nulls(60))
     pyarrow.csv.write_csv(table, "train.csv")
     done = call("fit", "train.csv", "-t", "y", "-o", "m.pnml")

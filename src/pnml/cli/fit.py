@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pnml.cli.options import DEFAULT_LEVEL, Delimiter, Encoding, Json, Missing
+from pnml.cli.options import (
+    DEFAULT_LEVEL,
+    DateFormat,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Json,
+    Missing,
+    Query,
+    Thousands,
+)
 
 if TYPE_CHECKING:
     from pnml.tables.model import TableModel
@@ -54,7 +64,8 @@ class LearnerName(StrEnum):
 
 def fit(
     train: Annotated[
-        str, typer.Argument(help="Table: file, folder, quoted glob, or - for standard input.")
+        str,
+        typer.Argument(help="Table: file, folder, quoted glob, database, or - for standard input."),
     ],
     target: Annotated[str, typer.Option("--target", "-t", help="Column to predict.")],
     output: Annotated[str, typer.Option("--output", "-o", help="Model file.")] = "model.pnml",
@@ -87,6 +98,10 @@ def fit(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    decimal: Decimal = ".",
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
+    query: Query = None,
     as_json: Json = False,
 ) -> None:
     """Learn from a table and write a model file.
@@ -108,7 +123,8 @@ def fit(
         weight_kind=weight_kind.value,
         skip_constant=skip_constant,
     )
-    options = ReadOptions(delimiter, encoding, tuple(missing or ()))
+    gone = tuple(missing or ())
+    options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
     start = time.perf_counter()
     model = fit_file(train, request, learner.value, output, options, skip_bad=skip_bad)
     seconds = time.perf_counter() - start
@@ -135,7 +151,8 @@ def fit_file(
 
     with open_table(train, options, skip_bad=skip_bad) as table:
         check_output(output, table.files, endings=(".pnml",))
-        kept = None if train == "-" else f"{output}.part"  # a pipe cannot be read again
+        # a pipe cannot be read again, and what is read from a database may have changed
+        kept = None if table.is_temporary else f"{output}.part"
         plan = Plan.of(kept, EVERY, None, None)
         model = fit_mixed_table(table, request, learner, plan)
         warn_of_bad(table)

@@ -21,15 +21,27 @@ Level = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="What separates the cells of a text file; by default told by its ending."),
+    typer.Option(help="What separates the cells of a text file; by default told by its rows."),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files, such as latin-1.")]
 Missing = Annotated[
     list[str] | None,
     typer.Option(help="A word that means missing, beside NA, NaN, null and nothing; repeatable."),
 ]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of numbers in text files: . or ,")]
+Thousands = Annotated[
+    str | None, typer.Option(help="What groups the digits of long numbers in text files.")
+]
+DateFormat = Annotated[
+    str | None,
+    typer.Option(help="How text files write dates, such as %d.%m.%Y; 2024-12-31 is always read."),
+]
+Query = Annotated[
+    str | None, typer.Option(help="SQL that gives the table, where a database is read.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 Model = Annotated[str, typer.Argument(help="Model file that `pnml fit` has written.")]
 New = Annotated[
-    str, typer.Argument(help="Table: file, folder, quoted glob, or - for standard input.")
+    str,
+    typer.Argument(help="Table: file, folder, quoted glob, database, or - for standard input."),
 ]

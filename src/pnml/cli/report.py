@@ -12,6 +12,8 @@ import typer
 from pnml.cli.options import (
     DEFAULT_LEVEL,
     Coverage,
+    DateFormat,
+    Decimal,
     Delimiter,
     Encoding,
     Json,
@@ -19,6 +21,8 @@ from pnml.cli.options import (
     Missing,
     Model,
     New,
+    Query,
+    Thousands,
 )
 from pnml.cli.scored_table import document, speed, table_model, timing, title, words
 
@@ -37,13 +41,18 @@ def report(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    decimal: Decimal = ".",
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
+    query: Query = None,
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page that shows which rows not to trust, and why."""
     from pnml.cli.console import print_json, print_words
     from pnml.readers import ReadOptions
 
-    options = ReadOptions(delimiter, encoding, tuple(missing or ()))
+    gone = tuple(missing or ())
+    options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
     start = time.perf_counter()
     findings = report_file(model, new, output, coverage, level, options)
     seconds = time.perf_counter() - start

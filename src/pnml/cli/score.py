@@ -12,6 +12,8 @@ import typer
 from pnml.cli.options import (
     DEFAULT_LEVEL,
     Coverage,
+    DateFormat,
+    Decimal,
     Delimiter,
     Encoding,
     Json,
@@ -19,6 +21,8 @@ from pnml.cli.options import (
     Missing,
     Model,
     New,
+    Query,
+    Thousands,
 )
 from pnml.cli.scored_table import document, speed, table_model, timing, title, words
 
@@ -45,6 +49,10 @@ def score(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    decimal: Decimal = ".",
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
+    query: Query = None,
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table and say which not to trust, and why."""
@@ -56,7 +64,8 @@ def score(
         raise InputError(
             "--json and -o - both go to standard output; name a file with -o to get both."
         )
-    options = ReadOptions(delimiter, encoding, tuple(missing or ()))
+    gone = tuple(missing or ())
+    options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
     start = time.perf_counter()
     findings = score_file(model, new, output, coverage, level, options, prefix)
     seconds = time.perf_counter() - start

@@ -57,7 +57,12 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 def _combined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    if all(batch.schema.equals(batches[0].schema) for batch in batches[1:]):
+        whole = pa.Table.from_batches(batches)
+    else:  # some have columns of unreadable cells
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
+        whole = pa.concat_tables(tables, promote_options="default")
+    return whole.combine_chunks().to_batches()[0]
 
 
 def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

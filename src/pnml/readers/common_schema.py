@@ -10,10 +10,12 @@ from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.column_type import is_number, joined, joined_or_text
 from pnml.readers.csv_file import CsvFile
 from pnml.readers.csv_text import Block
+from pnml.readers.expected import Expected, is_text
 from pnml.readers.file_errors import listed
+from pnml.readers.frame_part import FramePart
 from pnml.readers.parquet_or_arrow_file import TypedFile
 
-Part = CsvFile | TypedFile  # one file of a table
+Part = CsvFile | TypedFile | FramePart  # one file of a table, or a table in memory
 
 
 def common_schema(parts: Sequence[Part], full: Part | None, name: str) -> pa.Schema:
@@ -31,39 +33,46 @@ def common_schema(parts: Sequence[Part], full: Part | None, name: str) -> pa.Sch
         )
     schema = pa.schema([full.schema.field(column) for column in parts[0].columns])
     for part in parts:
-        if isinstance(part, TypedFile):
+        if not isinstance(part, CsvFile):
             schema = _joined(schema, part, full)
     return schema
 
 
-def wanted_schema(schema: pa.Schema, numeric: set[str], text: set[str]) -> pa.Schema:
+def wanted_schema(schema: pa.Schema, expected: Expected, text: set[str]) -> pa.Schema:
     """The schema of types with which reading of CSV columns starts.
 
-    >>> wanted_schema(pa.schema([("code", pa.int64())]), set(), {"code"}).types
+    >>> wanted_schema(pa.schema([("code", pa.int64())]), Expected(), {"code"}).types
     [DataType(string)]
     """
-    fields = []
-    for field in schema:
-        if field.name in text:
-            fields.append(field.with_type(pa.string()))
-        elif field.name in numeric and not is_number(field.type):
-            fields.append(field.with_type(pa.float64()))
-        else:
-            fields.append(field)
-    return pa.schema(fields)
+    return pa.schema(
+        field.with_type(pa.string() if field.name in text else expected.type_of(field))
+        for field in schema
+    )
+
+
+def wanted_typed(schema: pa.Schema, expected: Expected, text: set[str]) -> pa.Schema:
+    """The schema in which text of a typed table is read as the numbers or dates expected.
+
+    >>> expected = Expected.of(["x"], [], lenient=True)
+    >>> wanted_typed(pa.schema([("x", pa.string())]), expected, set()).types
+    [DataType(double)]
+    """
+    return pa.schema(
+        field.with_type(expected.type_of(field))
+        if is_text(field.type) and field.name not in text
+        else field
+        for field in schema
+    )
 
 
 def widened_schema(
-    schema: pa.Schema, of_block: pa.Schema, part: CsvFile, block: Block, numeric: set[str]
+    schema: pa.Schema, of_block: pa.Schema, part: CsvFile, block: Block, expected: Expected
 ) -> pa.Schema:
     """The schema that also holds a block which has the types `of_block` by itself."""
-    texts = [
-        name
-        for name in part.names
-        if name in numeric and not (is_number(kind := of_block.field(name).type) or _is_null(kind))
-    ]
-    if texts:
-        part.refuse_text(block, texts)
+    if expected.lenient:
+        of_block = _as_expected(schema, of_block, expected)
+    else:
+        _refuse_bad_cells(schema, of_block, part, block, expected)
     wider = joined_schema(schema, of_block)
     if wider.equals(schema):
         # A timestamp may be out of range for the unit of all others.
@@ -76,6 +85,39 @@ def widened_schema(
             f"{part.file.label} holds cells that fit no type; look for odd cells in its columns."
         )
     return wider
+
+
+def _refuse_bad_cells(
+    schema: pa.Schema, of_block: pa.Schema, part: CsvFile, block: Block, expected: Expected
+) -> None:
+    """Raise for text among numbers, and for dates that do not exist."""
+    kinds = {name: of_block.field(name).type for name in part.names if name in of_block.names}
+    texts = [
+        name
+        for name, kind in kinds.items()
+        if name in expected.numeric and not (is_number(kind) or _is_null(kind))
+    ]
+    if texts:
+        part.refuse_text(block, texts)
+    dates = [
+        field.name
+        for field in schema
+        if (_is_null(field.type) or pa.types.is_temporal(field.type))
+        and pa.types.is_string(kinds[field.name])
+    ]
+    part.refuse_impossible_dates(block, dates)
+
+
+def _as_expected(schema: pa.Schema, of_block: pa.Schema, expected: Expected) -> pa.Schema:
+    """The types of a block, but for text in columns where text becomes null."""
+    return pa.schema(
+        schema.field(field.name)
+        if field.name in schema.names
+        and expected.may_be_null(field.name)
+        and joined(schema.field(field.name).type, field.type) is None
+        else field
+        for field in of_block
+    )
 
 
 def joined_schema(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
@@ -103,7 +145,7 @@ def _refuse_other_columns(first: Part, other: Part) -> None:
     )
 
 
-def _joined(schema: pa.Schema, part: TypedFile, first: Part) -> pa.Schema:
+def _joined(schema: pa.Schema, part: TypedFile | FramePart, first: Part) -> pa.Schema:
     fields = []
     for field in schema:
         other = part.schema.field(field.name).type

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+import csv
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,17 +15,22 @@ import pyarrow.csv
 
 from pnml.errors import InputError, shorten
 from pnml.readers.batches import one_array
+from pnml.readers.cell_formats import CellFormats
 from pnml.readers.column_type import is_number
-from pnml.readers.csv_text import Block, ReadOptions, blocks, read_text, reads_as_number, row_ends
+from pnml.readers.csv_columns import CsvColumns, Look
+from pnml.readers.csv_text import Block, ReadOptions, blocks, read_text, row_ends
 from pnml.readers.encoding_and_compression import pieces as text_pieces
-from pnml.readers.file_errors import reading, refuse_repeated, shown_cell
+from pnml.readers.expected import PLAIN, UNREADABLE, Expected, read_or_null
+from pnml.readers.file_errors import impossible_date, reading, refuse_repeated, shown_cell
 from pnml.readers.file_kind import delimiter_of
 from pnml.readers.find_files import TableFile
 
 _GUESSES = ";\t|:,"
 _GUESSED_ROWS = 20
-_PADDED = r"^\s*[+-]?0\d"
-_PADDED_OR_LONG = rf"{_PADDED}|^\s*[+-]?\d{{17,}}\s*$"  # more digits than a float keeps
+_GUESSED_BYTES = 2**16
+_PADDED_OR_LONG = r"^\s*[+-]?0\d|^\s*[+-]?\d{17,}\s*$"  # more digits than a float keeps
+
+T = TypeVar("T")
 
 
 class CsvFile:
@@ -34,40 +41,51 @@ class CsvFile:
     ) -> None:
         self.file, self._options = file, options
         self._delimiter = options.delimiter or delimiter_of(file.path)
-        with closing(self._raw_blocks()) as raw_blocks:
-            first = next(raw_blocks, None)
-        data = b"" if first is None else first.data
         self._skip = 0
-        self._check_text(first or Block(b"", 0, 0))
+        first = self._first_raw()
+        if options.delimiter is None and (mark := self._sniffed(first.data)) != self._delimiter:
+            self._delimiter = mark
+            first = self._first_raw()
+        data = first.data
+        self._check_text(first)
         self._skip = self._header_end(data)
         self.names = self._header(data[: self._skip], data)
         self.columns = tuple(name for name in self.names if columns is None or name in columns)
+        self._columns = CsvColumns(self._parsed, self.names, self._delimiter, options.formats)
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
         """Columns with the types of the first block."""
-        with closing(self.pieces()) as pieces:
-            first = next(pieces, None)
+        return self._look.schema
+
+    @property
+    def padded(self) -> list[str]:
+        """Columns of whole numbers whose first block has a cell such as 007."""
+        return self._look.padded
+
+    @property
+    def impossible_dates(self) -> list[str]:
+        """Columns of words in the first block that would be dates but for an impossible one."""
+        return self._look.impossible_dates
+
+    @cached_property
+    def _look(self) -> Look:
+        first = self._first()
         if first is None:
-            return pa.schema([(name, pa.null()) for name in self.names])
-        return self._inferred(first)
+            return Look(pa.schema([(name, pa.null()) for name in self.names]), [], [])
+        return self._inferring(first, self._columns.look)
 
     def codes(self) -> list[str]:
         """Numeric columns whose first block has a cell that a number would change, such as 007."""
-        with closing(self.pieces()) as pieces:
-            first = next(pieces, None)
-        if first is None:
-            return []
-        texts = self._parsed(first.data, dict.fromkeys(self.names, pa.string()))
-        patterns = {
-            field.name: _PADDED if pa.types.is_integer(field.type) else _PADDED_OR_LONG
-            for field in self.schema
-            if is_number(field.type)
-        }
-        return [
+        first = self._first()
+        amounts = [f.name for f in self.schema if is_number(f.type) and not _is_whole(f.type)]
+        if first is None or not amounts:
+            return self.padded
+        texts = self._parsed(first.data, dict.fromkeys(amounts, pa.string()), amounts)
+        return self.padded + [
             name
-            for name, pattern in patterns.items()
-            if pc.any(pc.match_substring_regex(texts[name], pattern)).as_py()
+            for name in amounts
+            if pc.any(pc.match_substring_regex(texts[name], _PADDED_OR_LONG)).as_py()
         ]
 
     def has_rows(self) -> bool:
@@ -87,29 +105,77 @@ class CsvFile:
                 else:
                     yield Block(data, block.number, block.position)
 
-    def converted(self, block: Block, schema: pa.Schema) -> pa.RecordBatch | pa.Schema:
+    def converted(
+        self, block: Block, schema: pa.Schema, expected: Expected = PLAIN
+    ) -> pa.RecordBatch | pa.Schema:
         """The rows with the types of the schema; or the types they have where these do not fit."""
         self._check_text(block)
-        types = {field.name: field.type for field in schema}
-        try:
-            table = self._parsed(block.data, types, schema.names)
-        except pa.ArrowInvalid:
+        batch = self._columns.converted(block.data, schema, expected)
+        if batch is None:
             return self._inferred(block)
-        arrays = [one_array(table[name]) for name in schema.names]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        if isinstance(batch, pa.RecordBatch):
+            if batch.num_columns > len(schema):
+                self._refuse_commas(block, batch, expected)
+            codes = set(self._columns.padded(block.data, schema)) - expected.numeric
+            if codes:
+                return pa.schema(
+                    field.with_type(pa.string()) if field.name in codes else field
+                    for field in schema
+                )
+        return batch
+
+    def _refuse_commas(self, block: Block, batch: pa.RecordBatch, expected: Expected) -> None:
+        """Raise for columns of numbers in which all cells have a decimal comma."""
+        for name in expected.numeric & set(batch.schema.names):
+            failed = UNREADABLE + name
+            unread = failed in batch.schema.names and batch[name].null_count == len(batch)
+            if unread and self._columns.formats.decimal == "." and _comma_numbers(batch[failed]):
+                self.refuse_text(block, [name])
 
     def refuse_text(self, block: Block, columns: Collection[str]) -> None:
         """Raise for the first cell that is not a number, in columns that must hold numbers."""
-        texts = self._parsed(block.data, dict.fromkeys(self.names, pa.string()))
+        texts = self._parsed(block.data, dict.fromkeys(columns, pa.string()), columns)
         for column in columns:
-            for index, value in enumerate(texts[column].to_pylist()):
-                if value is not None and not reads_as_number(value):
-                    raise InputError(
-                        f"Column {shorten(column)!r} of {self.file.label} holds "
-                        f"{shown_cell(value)} in row {self._row(block, index)}, but the column "
-                        "must hold numbers; mend the cell, or name it with --missing if it means "
-                        "missing."
-                    )
+            cells = one_array(texts[column])
+            _, failed = read_or_null(cells, pa.float64(), self._columns.formats)
+            bad = pc.index(pc.is_valid(failed), True).as_py()
+            if bad >= 0:
+                raise InputError(
+                    f"Column {shorten(column)!r} of {self.file.label} holds "
+                    f"{shown_cell(failed[bad].as_py())} in row {self._row(block, bad)}, but the "
+                    f"column must hold numbers; {self._advice(cells, failed)}"
+                )
+
+    def refuse_impossible_dates(self, block: Block | None, columns: Collection[str]) -> None:
+        """Raise for the first cell that is written as a date but is none; None: first block."""
+        block = block or self._first()
+        if block is None or not columns:
+            return
+        texts = self._parsed(block.data, dict.fromkeys(columns, pa.string()), columns)
+        for column in columns:
+            cells = one_array(texts[column])
+            bad = self._columns.formats.impossible_dates(cells)
+            if bad:
+                row = self._row(block, pc.index(cells, pa.scalar(bad[0])).as_py())
+                raise impossible_date(column, self.file.label, bad[0], row)
+
+    def _advice(self, cells: pa.Array, failed: pa.Array) -> str:
+        """What to do about cells that are no numbers."""
+        units = self._columns.formats.units(cells)
+        if len(units) > 1:
+            return f"amounts in {units[0]} and {units[1]} are mixed, so write all in one unit."
+        if self._columns.formats.decimal == "." and _comma_numbers(failed):
+            return "if the comma is its decimal mark, pass --decimal ','."
+        return "mend the cell, or name it with --missing if it means missing."
+
+    def _first(self) -> Block | None:
+        """The first block with rows."""
+        with closing(self.pieces()) as pieces:
+            return next(pieces, None)
+
+    def _first_raw(self) -> Block:
+        with closing(self._raw_blocks()) as raw_blocks:
+            return next(raw_blocks, Block(b"", 0, 0))
 
     def _raw_blocks(self) -> Generator[Block, None, None]:
         name = self.file.label
@@ -133,6 +199,22 @@ class CsvFile:
         if len(names) == 1 and self._options.delimiter is None:
             self._refuse_other_delimiter(names[0], data)
         return tuple(names)
+
+    def _sniffed(self, data: bytes) -> str:
+        """The usual delimiter, or a semicolon or tab that splits the first rows alike instead."""
+        usual = delimiter_of(self.file.path)
+        text = data[:_GUESSED_BYTES].decode(errors="replace")
+        for mark in (usual, ";", "\t"):
+            lines = csv.reader(text.splitlines(keepends=True), delimiter=mark)
+            try:
+                widths = [len(row) for row in islice(lines, _GUESSED_ROWS) if row]
+            except csv.Error:
+                continue
+            if len(data) > _GUESSED_BYTES and len(widths) < _GUESSED_ROWS:
+                widths = widths[:-1]  # the last row was cut
+            if len(set(widths)) == 1 and widths[0] > 1:
+                return mark
+        return usual
 
     def _refuse_other_delimiter(self, column: str, data: bytes) -> None:
         """Raise for one column whose rows all hold the same number of another delimiter."""
@@ -187,13 +269,18 @@ class CsvFile:
     ) -> pa.Table:
         words, names = self._options.missing_words(), list(self.names)
         only = None if columns is None else list(columns)
-        return read_text(data, self._delimiter, names, types, words, columns=only)
+        point = self._options.decimal
+        return read_text(data, self._delimiter, names, types, words, columns=only, point=point)
 
     def _inferred(self, block: Block) -> pa.Schema:
-        """The types that a block has by itself; raises for rows of another length."""
+        """The types that a block has by itself."""
+        return self._inferring(block, self._columns.inferred)
+
+    def _inferring(self, block: Block, infer: Callable[[bytes], T]) -> T:
+        """What is inferred from a block; raises for rows of another length."""
         self._check_text(block)
         try:
-            return self._parsed(block.data, None).schema
+            return infer(block.data)
         except pa.ArrowInvalid as error:
             self._refuse_ragged(block)
             raise InputError(
@@ -219,3 +306,13 @@ class CsvFile:
                 f"Row {row} of {self.file.label} has {cells}, but its header has "
                 f"{ragged[0].expected_columns}; mend that row, or pass the right --delimiter."
             ) from error
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind))
+
+
+def _comma_numbers(texts: pa.Array) -> bool:
+    """Whether all cells are numbers with a decimal comma."""
+    comma = CellFormats(",", ".").numbers(texts)
+    return bool(comma.null_count == texts.null_count)

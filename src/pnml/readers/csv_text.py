@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from pnml.errors import InputError, shorten
+from pnml.readers.cell_formats import CellFormats
 from pnml.readers.encoding_and_compression import check_encoding
 
 MOST_ROW_BYTES = 64 * 2**20
@@ -115,15 +116,19 @@ def _without_letters(quotes: Positions, begins: npt.NDArray[np.bool_]) -> Positi
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options for reading CSV text.
+    """Options for reading CSV text, and the query to a database.
 
     >>> ReadOptions(delimiter=";").encoding
     'utf-8'
     """
 
-    delimiter: str | None = None  # None: a tab in .tsv files, else a comma
+    delimiter: str | None = None  # None: a tab in .tsv files, else a comma, or as the rows tell
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()  # words that mean "missing", beside "", NA, null, nan, …
+    decimal: str = "."
+    thousands: str | None = None  # what groups the digits of long numbers
+    date_format: str | None = None  # as of strptime, beside ISO 8601
+    query: str | None = None  # SQL for a database
 
     def __post_init__(self) -> None:
         mark = self.delimiter
@@ -133,6 +138,12 @@ class ReadOptions:
                 "',', ';' or a tab."
             )
         check_encoding(self.encoding)
+        _ = self.formats
+
+    @property
+    def formats(self) -> CellFormats:
+        """How numbers and dates are written."""
+        return CellFormats(self.decimal, self.thousands, self.date_format)
 
     def missing_words(self) -> list[str]:
         """All words that mean "missing"."""
@@ -147,6 +158,7 @@ def read_text(
     missing: Sequence[str],
     on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
     columns: Sequence[str] | None = None,
+    point: str = ".",
 ) -> pa.Table:
     r"""CSV text as a table of all or some columns; without `names` the first row is a header.
 
@@ -160,22 +172,10 @@ def read_text(
         pyarrow.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=on_ragged),
         pyarrow.csv.ConvertOptions(
             check_utf8=False,
+            decimal_point=point,
             column_types=types,
             include_columns=columns,
             null_values=list(missing),
             strings_can_be_null=bool(missing),
         ),
     )
-
-
-def reads_as_number(text: str) -> bool:
-    """Whether a cell of CSV text is read as a number by pyarrow.
-
-    >>> reads_as_number("1e3"), reads_as_number("abc")
-    (True, False)
-    """
-    try:
-        pa.scalar(text.strip()).cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True

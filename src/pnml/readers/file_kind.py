@@ -49,6 +49,7 @@ _FOREIGN = {
     b"\x89PNG": "an image",
     b"7z\xbc\xaf'\x1c": "a 7z archive",
 }
+_DATABASES = {"an SQLite database": "sqlite", "a DuckDB database": "duckdb"}
 _FOREIGN_ENDINGS = {
     ".json": "JSON",
     ".jsonl": "JSON lines",
@@ -84,6 +85,11 @@ def kind_of(path: Place, name: str) -> Kind:
             "are asked for."
         )
     other = _foreign(path, start)
+    if other in _DATABASES:
+        raise InputError(
+            f"{label} is {other}, not a table; read one of its tables by "
+            f"{_DATABASES[other]}:///{label}?table=NAME."
+        )
     if other:
         raise InputError(f"{label} is {other}, not a table; save it as CSV or Parquet.")
     expected = ENDINGS.get(ending(path), Kind.TEXT)
@@ -108,6 +114,8 @@ def _foreign(path: Place, start: bytes) -> str | None:
     for magic, words in _FOREIGN.items():
         if start.startswith(magic):
             return words
+    if start[8:12] == b"DUCK":
+        return "a DuckDB database"
     if start.startswith(b"PK\x03\x04"):
         return _archive(path)
     if start[:1] == b"\x80" and start[1] in range(2, 6):

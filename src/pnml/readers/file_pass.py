@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pnml.errors import InputError
 from pnml.readers.common_schema import Part
+from pnml.readers.expected import PLAIN, Expected
 from pnml.readers.prefetch import prefetch
 
 
@@ -70,6 +71,7 @@ def events(
     then: Then,
     *,
     workers: int,
+    expected: Expected = PLAIN,
     start: Mark = START,
     without: Collection[int] = (),
     skip_bad: bool = False,
@@ -86,7 +88,7 @@ def events(
             return task
         part = parts[task.mark.file]
         try:
-            batch = part.converted(task.piece, schema)
+            batch = part.converted(task.piece, schema, expected)
         except InputError as error:
             if not skip_bad:
                 raise

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import glob
-import os
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +13,9 @@ from typing import IO, Any
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.file_errors import missing_file, reading
 from pnml.readers.file_kind import ENDINGS, Kind, ending, kind_of
+from pnml.readers.frame_in_memory import FrameInMemory
 from pnml.readers.remote import Place, is_remote, remote_files
+from pnml.readers.spooled import spooled_bytes
 
 STANDARD_INPUT = "standard input"
 
@@ -59,9 +58,10 @@ class FoundFiles:
     """The files found for a source; `temporary` must be removed at the end."""
 
     name: str
-    files: tuple[TableFile, ...]
+    files: tuple[TableFile | FrameInMemory, ...]
     temporary: Path | None = None
     bad: tuple[tuple[str, str], ...] = ()  # names of files that cannot be read, and why
+    impossible: tuple[tuple[str, str], ...] = ()  # columns with a date that never was, and that
 
 
 def find_files(
@@ -166,18 +166,12 @@ def _standard_input() -> IO[bytes]:
 
 
 def _spooled(stream: IO[bytes], name: str) -> FoundFiles:
-    """The stream copied to a temporary file, since a table may have to be read twice."""
-    handle, place = tempfile.mkstemp(prefix="pnml-", suffix=".table")
-    path = Path(place)
+    return in_spool(spooled_bytes(stream, name), name)
+
+
+def in_spool(path: Path, name: str) -> FoundFiles:
+    """The temporary file of a stream that a table is read from."""
     try:
-        try:
-            with os.fdopen(handle, "wb") as file:
-                shutil.copyfileobj(stream, file, 2**20)
-        except OSError as error:
-            raise InputError(
-                f"{shorten(name, MOST_PATH)} cannot be kept in {path.parent} ({error.strerror}); "
-                "make room there or set TMPDIR to another folder."
-            ) from error
         return FoundFiles(name, (TableFile.at(path, name),), temporary=path)
     except BaseException:
         path.unlink(missing_ok=True)

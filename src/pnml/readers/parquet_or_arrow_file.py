@@ -13,6 +13,8 @@ import pyarrow.parquet
 
 from pnml.errors import InputError
 from pnml.readers.batches import MOST_ROWS, cast_batch
+from pnml.readers.cell_formats import CellFormats
+from pnml.readers.expected import PLAIN, Expected, is_text, read_or_null, with_unreadable
 from pnml.readers.file_errors import reading, refuse_repeated
 from pnml.readers.file_kind import Kind
 from pnml.readers.find_files import TableFile
@@ -66,12 +68,42 @@ class TypedFile:
         with reading(self.file.label), _opened(self.file) as opened:
             yield from opened.pieces(self.file.size, list(self.columns), skip)
 
-    def converted(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
+    def converted(
+        self, piece: Piece, schema: pa.Schema, expected: Expected = PLAIN
+    ) -> pa.RecordBatch:
         """Rows of the schema's types, in its order."""
         with reading(self.file.label):
-            batch = piece.batch.select(schema.names)
-            batch.validate(full=True)  # pyarrow has not validated the buffers before this line
-            return cast_batch(batch, schema)
+            return converted_piece(piece, schema, expected)
+
+
+def converted_piece(piece: Piece, schema: pa.Schema, expected: Expected) -> pa.RecordBatch:
+    r"""Rows of a typed table with the schema's types; text may be read as numbers or dates.
+
+    >>> batch = pa.record_batch({"x": ["1", "two"]})
+    >>> schema = pa.schema([("x", pa.float64())])
+    >>> expected = Expected.of(["x"], [], lenient=True)
+    >>> converted_piece(Piece(batch, 0), schema, expected).to_pydict()
+    {'x': [1.0, None], '\x00unreadable:x': [None, 'two']}
+    """
+    batch = piece.batch.select(schema.names)
+    batch.validate(full=True)  # pyarrow has not validated the buffers before this line
+    texts = [
+        field.name
+        for field in schema
+        if expected.may_be_null(field.name)
+        and is_text(batch.schema.field(field.name).type)
+        and not is_text(field.type)
+    ]
+    if not texts:
+        return cast_batch(batch, schema)
+    unreadable = {}
+    for name in texts:
+        kind, place = schema.field(name).type, schema.get_field_index(name)
+        values, failed = read_or_null(batch.column(name), kind, CellFormats())
+        batch = batch.set_column(place, name, values)
+        if failed.null_count < len(failed):
+            unreadable[name] = failed
+    return with_unreadable(cast_batch(batch, schema).columns, schema, unreadable)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from pnml.readers.file_errors import listed
 from pnml.readers.file_kind import Kind
 from pnml.readers.file_pass import Broken
 from pnml.readers.find_files import FoundFiles, TableFile
+from pnml.readers.frame_in_memory import FrameInMemory
+from pnml.readers.frame_part import FramePart
 from pnml.readers.parquet_or_arrow_file import TypedFile
 
 
@@ -39,8 +41,13 @@ class TableFiles:
         self._refuse_missing_columns(columns or ())
 
     def _part(
-        self, file: TableFile, options: ReadOptions, columns: Collection[str] | None
+        self,
+        file: TableFile | FrameInMemory,
+        options: ReadOptions,
+        columns: Collection[str] | None,
     ) -> Part | None:
+        if isinstance(file, FrameInMemory):
+            return FramePart(file, columns)
         try:
             if file.kind is Kind.TEXT:
                 return CsvFile(file, options, columns)

@@ -1,4 +1,4 @@
-"""Read a table batch by batch from files, a folder, a pattern or standard input."""
+"""Read a table batch by batch from files, standard input, a database or a data frame."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from pnml.readers.common_schema import (
     common_schema,
     joined_schema,
     wanted_schema,
+    wanted_typed,
     widened_schema,
 )
 from pnml.readers.csv_file import CsvFile
 from pnml.readers.csv_text import ReadOptions
+from pnml.readers.expected import Expected
+from pnml.readers.file_errors import impossible_date
 from pnml.readers.file_pass import START, Broken, Event, Mark, Read, Then, Wider, events
-from pnml.readers.find_files import FoundFiles, find_files
+from pnml.readers.find_files import FoundFiles
+from pnml.readers.find_source import find_source
 from pnml.readers.table_files import TableFiles
 
 _MOST_WORKERS = 4
@@ -43,7 +47,7 @@ class _LeftOut(Exception):  # noqa: N818 - a signal for the caller, no error
 
 
 def open_table(
-    source: str | Path,
+    source: Any,
     options: ReadOptions | None = None,
     *,
     columns: Collection[str] | None = None,
@@ -54,12 +58,14 @@ def open_table(
 
     Parameters
     ----------
-    source : str or path
+    source : str, path or data frame
         A CSV, TSV, Parquet or Arrow file (also compressed CSV), a folder of them, a pattern such
         as ``"part-*.csv"``, ``"-"`` for standard input, or an address that fsspec can open, such
-        as ``"s3://bucket/part-*.parquet"``.
+        as ``"s3://bucket/part-*.parquet"``; a database, such as ``"sqlite:///my.db?table=sales"``,
+        ``"duckdb:///my.duckdb"`` or ``"postgresql://user@host/db"``; a pandas or polars frame, a
+        pyarrow table, or anything with ``__arrow_c_stream__``, such as a relation of DuckDB.
     options : ReadOptions
-        Delimiter, encoding and missing words of text files.
+        Delimiter, encoding, missing words and formats of text files; query to a database.
     columns : names of columns, optional
         Only these are read, and only these must be the same in all files.
     skip_bad : bool
@@ -77,9 +83,10 @@ def open_table(
     ...     table.schema.names, table.read(lambda batches: sum(b.num_rows for b in batches))
     (['age', 'name'], 2)
     """
-    found = find_files(source, access, skip_bad=skip_bad)
+    options = options or ReadOptions()
+    found = find_source(source, options, access, skip_bad=skip_bad)
     try:
-        return TableSource(found, options or ReadOptions(), columns, skip_bad=skip_bad)
+        return TableSource(found, options, columns, skip_bad=skip_bad)
     except BaseException:
         if found.temporary is not None:
             found.temporary.unlink(missing_ok=True)
@@ -113,6 +120,7 @@ class TableSource:
         self.name, self.size = found.name, self._files.size
         self.files = tuple(path for path in paths if isinstance(path, Path))
         self.schema = common_schema(self._files.readable, self._files.first_with_rows, self.name)
+        self._impossible = found.impossible
         self._remove = None
         if found.temporary is not None:
             self._remove = weakref.finalize(self, found.temporary.unlink, missing_ok=True)
@@ -168,6 +176,8 @@ class TableSource:
         text: Collection[str] = (),
         schema: pa.Schema | None = None,
         progress: Progress | None = None,
+        dates: Collection[str] = (),
+        lenient: bool = False,
     ) -> T:
         """The result of `consume`, called with all rows in batches of one schema.
 
@@ -187,10 +197,19 @@ class TableSource:
             Types to start with, in place of those of the first rows.
         progress : function of the bytes read so far and of all bytes
             Called before each batch; the first number falls where rows are read again.
+        dates : names of columns
+            With `lenient`, these columns are read as dates.
+        lenient : bool
+            Text that cannot be read in columns named `numeric` or `dates`, and dates that do not
+            exist in other columns, become null and raise no error. Batches with such cells have a
+            further column for each of these columns, named ``UNREADABLE`` and the column's name,
+            with the text of these cells and null for all others.
         """
-        schema = self.wanted(numeric, text) if schema is None else schema
+        expected = Expected.of(numeric, dates, lenient)
+        if schema is None:
+            schema = self.wanted(numeric, text, dates=dates, lenient=lenient)
         while True:
-            with closing(self._batches(schema, numeric, progress)) as stream:
+            with closing(self._batches(schema, expected, progress)) as stream:
                 try:
                     return consume(resized(stream))
                 except Retyped as retyped:
@@ -198,16 +217,46 @@ class TableSource:
                 except _LeftOut:
                     continue  # now without the rows of that file
 
-    def wanted(self, numeric: Collection[str] = (), text: Collection[str] = ()) -> pa.Schema:
-        """The types with which reading starts."""
-        if not self.is_text:
+    def wanted(
+        self,
+        numeric: Collection[str] = (),
+        text: Collection[str] = (),
+        *,
+        dates: Collection[str] = (),
+        lenient: bool = False,
+    ) -> pa.Schema:
+        """The types with which reading starts.
+
+        Codes such as 007 are text unless `numeric` names their column. Raises for a date that does
+        not exist among the first rows, unless `text` names its column or reading is `lenient`.
+        """
+        expected = Expected.of(numeric, dates, lenient)
+        first = self._files.first_with_rows
+        if not isinstance(first, CsvFile):
+            if lenient:
+                return wanted_typed(self.schema, expected, set(text))
+            for name, cell in self._impossible:
+                if name not in text:
+                    raise impossible_date(name, self.name, cell)
             return self.schema
-        return wanted_schema(self.schema, set(numeric), set(text))
+        words = {*text, *(set(first.padded) - expected.numeric)}
+        impossible = [
+            name
+            for name in first.impossible_dates
+            if name not in words and name in self.schema.names
+        ]
+        if lenient:
+            expected = Expected.of(numeric, [*dates, *impossible], lenient)
+        else:
+            first.refuse_impossible_dates(None, impossible)
+        return wanted_schema(self.schema, expected, words)
 
     def codes(self) -> list[str]:
-        """Columns of a CSV table that look like numbers but would lose zeros or digits."""
-        first = self._files.parts[0]
-        return first.codes() if isinstance(first, CsvFile) else []
+        """Columns of a CSV table that keep zeros, digits or odd dates only if read as text."""
+        first = self._files.first_with_rows
+        if not isinstance(first, CsvFile):
+            return [name for name, _ in self._impossible]
+        return [*first.codes(), *first.impossible_dates]
 
     def passing(
         self,
@@ -215,6 +264,8 @@ class TableSource:
         then: Then,
         *,
         numeric: Collection[str] = (),
+        dates: Collection[str] = (),
+        lenient: bool = False,
         start: Mark = START,
         workers: int | None = None,
     ) -> Generator[Event, None, None]:
@@ -223,13 +274,14 @@ class TableSource:
         Raises `Retyped` at the end where cells of a CSV file do not fit the schema. The caller
         passes a `Broken` file to `leave_out`.
         """
-        wider = schema
+        wider, expected = schema, Expected.of(numeric, dates, lenient)
         most = min(_MOST_WORKERS, pa.cpu_count()) if self.is_text else 1
         stream = events(
             self._files.parts,
             schema,
             then,
             workers=workers or most,
+            expected=expected,
             start=start,
             without=frozenset(self._files.without),
             skip_bad=self.skips_bad,
@@ -238,7 +290,7 @@ class TableSource:
             for event in stream:
                 result = event.result if isinstance(event, Read) else None
                 if isinstance(result, Wider) and isinstance(result.part, CsvFile):
-                    block = (result.schema, result.part, result.piece, set(numeric))
+                    block = (result.schema, result.part, result.piece, expected)
                     # from the types that the block was read with, not from those widened since
                     wider = joined_schema(wider, widened_schema(schema, *block))
                 elif wider is schema:
@@ -247,10 +299,17 @@ class TableSource:
             raise Retyped(wider)
 
     def _batches(
-        self, schema: pa.Schema, numeric: Collection[str], progress: Progress | None
+        self, schema: pa.Schema, expected: Expected, progress: Progress | None
     ) -> Generator[pa.RecordBatch, None, None]:
         """Rows of one schema; raises `Retyped` at the end where they need another one."""
-        with closing(self.passing(schema, lambda batch, _: batch, numeric=numeric)) as stream:
+        passing = self.passing(
+            schema,
+            lambda batch, _: batch,
+            numeric=expected.numeric,
+            dates=expected.dates,
+            lenient=expected.lenient,
+        )
+        with closing(passing) as stream:
             for event in stream:
                 if isinstance(event, Broken):
                     self.leave_out(event)
@@ -260,6 +319,11 @@ class TableSource:
                 if progress is not None:
                     progress(event.done, self.size)
                 yield event.result
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether rows come from a copy of a pipe, a database or a stream, gone at the end."""
+        return self._remove is not None
 
     @property
     def is_text(self) -> bool:

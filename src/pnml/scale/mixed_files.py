@@ -91,7 +91,7 @@ def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Pl
     The caller removes the checkpoint, if there is one, once the model is saved.
     """
     check_request(table.schema.names, request, table.name)
-    words = [*request.categorical, *request.id]
+    words = [*request.categorical, *request.id, *request.drop]
     if request.task == "classification":
         words.append(request.target)
     identity = {"files": table.identity, "columns": _columns_asked(request, learner)}

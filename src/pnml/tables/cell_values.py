@@ -24,7 +24,10 @@ _NUMBER = (
     rf"|\d{{1,3}}(\.\d{{3}})+,\d+)\s*{_SIGN}\s*$"
 )
 _DATE = r"^\s*\d{1,2}[/.]\d{1,2}[/.](\d{4}|\d{2})\b"
-_DISGUISES = ((_NUMBER, "numbers", "1234.5"), (_DATE, "dates", "2024-12-31"))
+_DISGUISES = (
+    (_NUMBER, "numbers", "1234.5", "--decimal and --thousands"),
+    (_DATE, "dates", "2024-12-31", "--date-format"),
+)
 
 BoolArray = npt.NDArray[np.bool_]
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -131,15 +134,15 @@ def unread_format(words: pa.Array) -> str:
     """How cells of numbers or dates in an unread format are written; "" for words.
 
     >>> unread_format(pa.array(["1,234.50", "950.00"]))
-    "numbers written as '1,234.50', but only such as 1234.5 are read"
+    "numbers written as '1,234.50', but without --decimal and --thousands only 1234.5 is read"
     """
     if are_codes(words):
         return ""
     words = words.filter(pa.array(~looks_numeric(words))).drop_null()
-    for pattern, what, plain in _DISGUISES:
+    for pattern, what, plain, options in _DISGUISES:
         if len(words) and pc.all(pc.match_substring_regex(words, pattern)).as_py():
             example = shorten(words[0].as_py())
-            return f"{what} written as {example!r}, but only such as {plain} are read"
+            return f"{what} written as {example!r}, but without {options} only {plain} is read"
     return ""
 
 

@@ -1,0 +1,238 @@
+"""Numbers and dates in cells of text: decimal comma, thousands, signs, formats of dates."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pnml.errors import InputError, shorten
+
+SIGNS = "$€£¥%"
+_GAP = r"[\s\x{A0}\x{202F}]"
+_SPACES = (" ", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
+_THOUSANDS = (",", ".", "'", "’", "_", *_SPACES)
+_ISO = r"^\s*\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}){0,2}(\.\d+)?(Z|[+-]\d{2}(:?\d{2})?)?)?\s*$"
+_DIRECTIVES = {"Y": r"\d{4}", "f": r"\d+", "z": r"\S+", "Z": r"\w*", "p": r"\w+"} | dict.fromkeys(
+    "bBaA", r"\w+\.?"
+)
+
+
+@dataclass(frozen=True)
+class CellFormats:
+    """How numbers and dates are written in cells of text.
+
+    >>> german = CellFormats(",", ".", "%d.%m.%Y")
+    >>> german.numbers(pa.array(["1.234,5", "12,5 %", "7 €", "7.5"])).to_pylist()
+    ['1234.5', '12.5', '7', None]
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    date_format: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise InputError(
+                f"The decimal mark {shorten(self.decimal)!r} is neither a point nor a comma; pass "
+                "one of them."
+            )
+        if self.thousands is not None and self.thousands not in _THOUSANDS:
+            raise InputError(
+                f"The mark of thousands {shorten(self.thousands)!r} is not known; pass ',', '.', "
+                "an apostrophe, an underscore or a space."
+            )
+        if self.thousands == self.decimal:
+            raise InputError(
+                f"The decimal mark and the mark of thousands are both {self.decimal!r}; pass "
+                "different ones."
+            )
+        if self.date_format is not None:
+            _check_date_format(self.date_format)
+
+    def numbers(self, texts: pa.Array) -> pa.Array:
+        """Cells of numbers as plain text such as 1234.5, null where they are no numbers."""
+        parts = pc.extract_regex(texts, self._number)
+        before, after = pc.struct_field(parts, "before"), pc.struct_field(parts, "after")
+        digits = pc.struct_field(parts, "digits")
+        if self.thousands is not None:
+            digits = pc.replace_substring_regex(digits, self._thousand, "")
+        if self.decimal != ".":
+            digits = pc.replace_substring(digits, self.decimal, ".")
+        minus, inner = pc.struct_field(parts, "minus"), pc.struct_field(parts, "inner")
+        signed = pc.binary_join_element_wise(
+            pc.utf8_ltrim(pc.binary_join_element_wise(minus, inner, ""), "+"), digits, ""
+        )
+        twice = pc.or_(
+            pc.and_(pc.not_equal(before, ""), pc.not_equal(after, "")),
+            pc.and_(pc.not_equal(minus, ""), pc.not_equal(inner, "")),
+        )
+        return pc.if_else(twice, pa.scalar(None, pa.string()), signed)
+
+    def signs(self, texts: pa.Array) -> pa.Array:
+        """Currency or percent sign of each cell that is a number, "" without one."""
+        parts = pc.extract_regex(texts, self._number)
+        return pc.binary_join_element_wise(
+            pc.struct_field(parts, "before"), pc.struct_field(parts, "after"), ""
+        )
+
+    def units(self, texts: pa.Array) -> list[str]:
+        """Currency and percent signs in cells of numbers, in the order they come."""
+        return [sign for sign in pc.unique(self.signs(texts)).to_pylist() if sign]
+
+    def read(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Cells of text with a type of numbers or times, null where they cannot be read so.
+
+        Numbers with a currency or percent sign are read as they stand, those with another sign
+        than the first are not.
+        """
+        if pt.is_temporal(kind):
+            return self._times(texts, kind)
+        numbers = self.numbers(texts)
+        units = self.units(texts)
+        if len(units) > 1:  # amounts of one unit only
+            other = pc.is_in(self.signs(texts), pa.array(units[1:]))
+            numbers = pc.if_else(other, pa.scalar(None, pa.string()), numbers)
+        return _cast(numbers, kind, lambda text: pa.scalar(text).cast(kind).as_py())
+
+    def type_of(self, texts: pa.Array) -> pa.DataType | None:
+        """The type of cells that are all numbers or dates in these formats; None for words."""
+        texts = texts.drop_null()
+        if not len(texts):
+            return None
+        if self.date_format is not None:
+            kind = pa.timestamp("us" if "%f" in self.date_format else "s")
+            if not self._formatted(texts, kind).null_count:
+                return kind
+        numbers = self.numbers(texts)
+        if numbers.null_count or len(self.units(texts)) > 1:
+            return None
+        for kind in (pa.int64(), pa.float64()):
+            try:
+                numbers.cast(kind)
+            except pa.ArrowInvalid:
+                continue
+            return kind
+        return None
+
+    def looks_like_date(self, texts: pa.Array) -> pa.Array:
+        """Which cells are written as dates are, be they possible or not."""
+        found = pc.match_substring_regex(texts, _ISO)
+        if self.date_format is not None:
+            found = pc.or_(found, pc.match_substring_regex(texts, self._date))
+        return pc.fill_null(found, False)
+
+    def impossible_dates(self, texts: pa.Array) -> list[str]:
+        """Cells that are written as dates are, but of days or times that never were."""
+        cells = pc.unique(texts.filter(self.looks_like_date(texts)))
+        return [cell for cell in cells.to_pylist() if self._moment(cell) is None]
+
+    def _moment(self, text: str) -> dt.datetime | None:
+        text = text.strip()
+        for read in (dt.datetime.fromisoformat, self._strptime):
+            try:
+                return read(text)
+            except (ValueError, TypeError):
+                continue
+        return None
+
+    def _strptime(self, text: str) -> dt.datetime:
+        return dt.datetime.strptime(text.strip(), str(self.date_format))
+
+    def _times(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
+        texts = pc.utf8_trim_whitespace(texts)
+        if self.date_format is None or pt.is_time(kind):
+            return _cast(texts, kind, lambda text: pa.scalar(text).cast(kind).as_py())
+        found = self._formatted(texts, kind)
+        rest = pc.if_else(pc.is_valid(found), pa.scalar(None, pa.string()), texts)
+        if rest.null_count < len(rest):
+            plain = _cast(rest, kind, lambda text: pa.scalar(text).cast(kind).as_py())
+            found = pc.coalesce(found, plain)
+        return found
+
+    def _formatted(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Cells in the date format; Arrow takes 31.02. for 2 March, so each is written back."""
+        words = texts.dictionary_encode()
+        values = words.dictionary
+        stamps = pc.strptime(values, format=self.date_format, unit="us", error_is_null=True)
+        try:
+            back = pc.strftime(stamps, format=self.date_format)
+            sure = pc.fill_null(pc.equal(back, values), False).to_pylist()
+        except pa.ArrowInvalid:
+            sure = [False] * len(values)
+        cells = stamps.to_pylist()
+        for place, text in enumerate(values.to_pylist()):
+            if not sure[place]:
+                try:
+                    cells[place] = self._strptime(text)
+                except ValueError:
+                    cells[place] = None
+        zone = getattr(kind, "tz", None)
+        array = pa.array(cells, pa.timestamp("us", tz=zone))
+        return array.cast(kind, safe=False).take(words.indices)
+
+    @cached_property
+    def _number(self) -> str:
+        point = re.escape(self.decimal)
+        whole = r"\d+"
+        if self.thousands is not None:
+            whole = rf"(?:\d{{1,3}}(?:{self._thousand}\d{{3}})+|\d+)"
+        digits = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?|(?i:inf|infinity)"
+        sign = f"[{SIGNS}]?"
+        return (
+            rf"^{_GAP}*(?P<minus>[+-]?){_GAP}*(?P<before>{sign}){_GAP}*(?P<inner>[+-]?)"
+            rf"(?P<digits>{digits}){_GAP}*(?P<after>{sign}){_GAP}*$"
+        )
+
+    @property
+    def _thousand(self) -> str:
+        return _GAP if self.thousands in _SPACES else re.escape(str(self.thousands))
+
+    @cached_property
+    def _date(self) -> str:
+        pattern, text = r"^\s*", str(self.date_format)
+        place = 0
+        while place < len(text):
+            if text[place] == "%" and place + 1 < len(text):
+                pattern += _DIRECTIVES.get(text[place + 1], r"\d{1,2}")
+                place += 2
+            else:
+                pattern += re.escape(text[place])
+                place += 1
+        return pattern + r"\s*$"
+
+
+def _cast(texts: pa.Array, kind: pa.DataType, one: Callable[[str], Any]) -> pa.Array:
+    """The cells of another type, null where the cast fails."""
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        pass
+    words = texts.dictionary_encode()
+    cells: list[Any] = []
+    for text in words.dictionary.to_pylist():
+        try:
+            cells.append(one(text))
+        except (pa.ArrowInvalid, ValueError, OverflowError):
+            cells.append(None)
+    return pa.array(cells, kind).take(words.indices)
+
+
+def _check_date_format(text: str) -> None:
+    moment = dt.datetime(2023, 12, 31)
+    try:
+        known = dt.datetime.strptime(moment.strftime(text), text) == moment
+    except ValueError:
+        known = False
+    if not known:
+        raise InputError(
+            f"The date format {shorten(text)!r} does not tell day, month and year; pass one such "
+            "as %d.%m.%Y or %m/%d/%Y."
+        )

@@ -1,0 +1,82 @@
+"""What a reading expects of columns, and cells that do not come up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pnml.readers.cell_formats import CellFormats
+from pnml.readers.column_type import is_number
+
+UNREADABLE = "\0unreadable:"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected of columns: which hold numbers, which dates; bad cells may be null."""
+
+    numeric: frozenset[str] = frozenset()
+    dates: frozenset[str] = frozenset()
+    lenient: bool = False
+
+    @classmethod
+    def of(cls, numeric: Collection[str], dates: Collection[str], lenient: bool) -> Expected:
+        """From the arguments of a reading."""
+        return cls(frozenset(numeric), frozenset(dates), lenient)
+
+    def may_be_null(self, name: str) -> bool:
+        """Whether cells of a column that cannot be read become null."""
+        return self.lenient and (name in self.numeric or name in self.dates)
+
+    def type_of(self, field: pa.Field) -> pa.DataType:
+        """The type that a column of this name starts with."""
+        if field.name in self.numeric and not is_number(field.type):
+            return pa.float64()
+        if field.name in self.dates and not pt.is_temporal(field.type):
+            return pa.timestamp("us")
+        return field.type
+
+
+PLAIN = Expected()
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column type is one of text, also as categories.
+
+    >>> is_text(pa.string()), is_text(pa.dictionary(pa.int8(), pa.string())), is_text(pa.int8())
+    (True, True, False)
+    """
+    inner = kind.value_type if pt.is_dictionary(kind) else kind
+    return bool(pt.is_string(inner) or pt.is_large_string(inner) or pt.is_string_view(inner))
+
+
+def read_or_null(texts: pa.Array, kind: pa.DataType, formats: CellFormats) -> tuple[pa.Array, ...]:
+    """Cells of text read with a type, null where that fails; and the texts that failed.
+
+    >>> values, unreadable = read_or_null(pa.array(["1", "x"]), pa.int64(), CellFormats())
+    >>> values.to_pylist(), unreadable.to_pylist()
+    ([1, None], [None, 'x'])
+    """
+    texts = texts.cast(pa.string())
+    values = formats.read(texts, kind)
+    failed = pc.and_(pc.is_null(values), pc.is_valid(texts))
+    return values, pc.if_else(failed, texts, pa.scalar(None, pa.string()))
+
+
+def with_unreadable(
+    arrays: list[pa.Array], schema: pa.Schema, unreadable: Mapping[str, pa.Array]
+) -> pa.RecordBatch:
+    r"""A batch with a further column for each column that has unreadable cells.
+
+    >>> texts = {"x": pa.array([None, "two"])}
+    >>> with_unreadable([pa.array([1, None])], pa.schema([("x", pa.int64())]), texts).column_names
+    ['x', '\x00unreadable:x']
+    """
+    for name, texts in unreadable.items():
+        arrays = [*arrays, texts]
+        schema = schema.append(pa.field(UNREADABLE + name, pa.string()))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
