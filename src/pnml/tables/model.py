@@ -155,7 +155,7 @@ class TableModel:
         regret = self._raised(X, dist.regret)
         outcome = None
         if self.target.name in batch.schema.names:
-            y = self.target.labels(batch.column(self.target.name))
+            y = self.target.outcomes(batch.column(self.target.name))
             missing = np.isnan(y)
             covered = np.where(missing, np.nan, (interval[:, 0] <= y) & (y <= interval[:, 1]))
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -196,7 +196,7 @@ class TableModel:
         every = np.arange(len(best))
         outcome = None
         if self.target.name in batch.schema.names:
-            words = self.target.labels(batch.column(self.target.name))
+            words = self.target.outcomes(batch.column(self.target.name))
             place = {label: k for k, label in enumerate(self.classes)}
             label = np.array([place.get(word, -1) for word in words], dtype=np.intp)
             missing = np.array([word is None for word in words], dtype=bool)
