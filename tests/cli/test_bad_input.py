@@ -108,8 +108,6 @@ CASES = {
         fit("kinds.csv", "--task", "regression", target="kind"),
         ["'kind'", "numbers"],
     ),
-    "score: text in the target": (score("text-target.csv"), ["'y'", "'n/k'", "--missing"]),
-    "report: text in the target": (report("text-target.csv"), ["'y'", "'n/k'", "--missing"]),
     "fit: one class only": (fit("one-class.csv", target="kind"), ["'kind'", "'only'"]),
     "fit: a class for each row": (fit("many-classes.csv", target="kind"), ["'kind'", "30"]),
     "fit: constant target": (fit("constant-target.csv"), ["'y'", "2.5"]),

@@ -222,5 +222,16 @@ def test_a_never_seen_word_is_told_and_not_trusted(here, call):
     assert "1 row holds a category" in " ".join(done.out.split())
 
 
+def test_labels_that_are_no_numbers_do_not_stop_a_score(here, call):
+    table = mixed(40, seed=1)
+    y = [str(value) for value in table["y"].to_pylist()]
+    table = table.drop_columns("y").append_column("y", pa.array(["n/k", *y[1:]]))
+    pyarrow.csv.write_csv(table, "odd.csv")
+    done = call("score", "model.pnml", "odd.csv", "-o", "s.csv")
+    assert done.code == 0
+    assert len(pd.read_csv("s.csv")) == 40
+    assert call("report", "model.pnml", "odd.csv", "-o", "r.html").code == 0
+
+
 def test_the_level_of_the_commands_is_that_of_the_library():
     assert options.DEFAULT_LEVEL == trust.DEFAULT_LEVEL

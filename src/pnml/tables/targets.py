@@ -61,8 +61,8 @@ class Target:
         return words
 
     def outcomes(self, cells: pa.Array) -> npt.NDArray[Any]:
-        """The same for rows that are scored: a cell that is no label counts as missing."""
-        if self.task == "regression":
+        """The same for rows that are scored: text that is no label counts as missing."""
+        if self.task == "regression" and is_words(cells.type):
             kind = "date" if self.kind.startswith(("date", "timestamp")) else "number"
             return read_cells(cells, self.name, kind)[0]
         return self.labels(cells)
