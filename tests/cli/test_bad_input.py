@@ -61,11 +61,7 @@ FILES = {
         replaced(TABLE.drop_columns("city"), "age", TABLE["age"].to_pylist())
     ).replace(b"\n", b"\nbad", 1),
     "latin.csv": text(replaced(TABLE, "city", ["Zürich"] * 30)).decode().encode("latin-1"),
-    "all-missing.csv": with_column("nothing", [None] * 30),
     "constant.csv": text(pa.table({"same": [3] * 30, "y": TABLE["y"]})),
-    "two-useless.csv": text(
-        TABLE.append_column("same", pa.array([3] * 30)).append_column("void", pa.nulls(30))
-    ),
     "one-class.csv": text(replaced(classes(30), "kind", ["only"] * 30)),
     "many-classes.csv": text(replaced(classes(30), "kind", [f"k{i}" for i in range(30)])),
     "constant-target.csv": text(replaced(TABLE, "y", [2.5] * 30)),
@@ -112,8 +108,6 @@ CASES = {
         fit("kinds.csv", "--task", "regression", target="kind"),
         ["'kind'", "numbers"],
     ),
-    "score: text in the target": (score("text-target.csv"), ["'y'", "'n/k'", "--missing"]),
-    "report: text in the target": (report("text-target.csv"), ["'y'", "'n/k'", "--missing"]),
     "fit: one class only": (fit("one-class.csv", target="kind"), ["'kind'", "'only'"]),
     "fit: a class for each row": (fit("many-classes.csv", target="kind"), ["'kind'", "30"]),
     "fit: constant target": (fit("constant-target.csv"), ["'y'", "2.5"]),
@@ -132,9 +126,7 @@ CASES = {
     "fit: mixed types": (fit("mixed.csv"), ["'city'", "'three'", "--missing"]),
     "score: text among numbers": (score("words.csv", model="plain.pnml"), ["'size'", "row 2"]),
     "fit: infinite number": (fit("infinite.csv"), ["'size'", "inf"]),
-    "fit: all-missing column": (fit("all-missing.csv"), ["'nothing'", "no value", "--drop"]),
     "fit: constant columns only": (fit("constant.csv"), ["Nothing can be learnt", "'y'"]),
-    "fit: two useless columns": (fit("two-useless.csv"), ["'same'", "'void'"]),
     "fit: identifiers only": (fit("identifiers.csv"), ["No column is left"]),
     "fit: one row": (fit("one.csv"), ["one.csv", "1 row"]),
     "fit: not UTF-8": (fit("latin.csv"), ["latin.csv", "row 2", "--encoding latin-1"]),

@@ -204,7 +204,6 @@ def test_delimiters_and_encodings_are_as_they_are_said_to_be(here, call):
     assert "Zürich" in Path("s.csv").read_text(encoding="utf-8")
 
 
-def test_constant_columns_are_left_out_and_said_so(here, call):
 def german(source, target):
     """A table as it is written in another country."""
     table = pd.read_csv(source)
@@ -265,7 +264,7 @@ def test_an_impossible_date_is_refused_unless_its_column_is_dropped(here, call):
     assert call("fit", "train.csv", "-t", "y", "-o", "m.pnml", "--drop", "day").code == 0
 
 
-def test_constant_columns_can_be_skipped(here, call):
+def test_constant_columns_are_left_out_and_said_so(here, call):
     table = mixed(60).append_column("same", pa.array([1] * 60)).append_column("void", pa.nulls(60))
     pyarrow.csv.write_csv(table, "train.csv")
     done = call("fit", "train.csv", "-t", "y", "-o", "m.pnml")
@@ -285,6 +284,17 @@ def test_a_never_seen_word_is_told_and_not_trusted(here, call):
     assert scored.because[0].startswith("city ")
     assert "city 'Atlantis' never seen in training" in scored.because[0]
     assert "1 row holds a category" in " ".join(done.out.split())
+
+
+def test_labels_that_are_no_numbers_do_not_stop_a_score(here, call):
+    table = mixed(40, seed=1)
+    y = [str(value) for value in table["y"].to_pylist()]
+    table = table.drop_columns("y").append_column("y", pa.array(["n/k", *y[1:]]))
+    pyarrow.csv.write_csv(table, "odd.csv")
+    done = call("score", "model.pnml", "odd.csv", "-o", "s.csv")
+    assert done.code == 0
+    assert len(pd.read_csv("s.csv")) == 40
+    assert call("report", "model.pnml", "odd.csv", "-o", "r.html").code == 0
 
 
 def test_the_level_of_the_commands_is_that_of_the_library():

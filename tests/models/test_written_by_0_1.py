@@ -8,6 +8,7 @@ which differ in their last digits between processors.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -118,5 +119,15 @@ def test_a_model_of_a_table_scores_as_it_did(name, tmp_path, monkeypatch, capsys
         main()
     assert ended.value.code == 0, capsys.readouterr().err
     scored = parquet.read_table("scored.parquet").to_pydict()
+    scored["because"] = [shares(text, r"(\w+) [^%]*?\((\d+)%\)") for text in scored["because"]]
+    said["because"] = [shares(text, r"(\w+) (\d+)%") for text in said["because"]]
     for column, expected in said.items():
-        assert_same(scored[column], expected, column)
+        if column == "because":  # 0.1 named the columns without their cells
+            assert scored[column] == expected
+        else:
+            assert_same(scored[column], expected, column)
+
+
+def shares(text, pattern):
+    """Columns that a reason names, with their shares; the reason itself where it names none."""
+    return re.findall(pattern, text) or text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from functools import cache
 
@@ -216,3 +217,22 @@ def test_a_row_at_the_mean_has_no_column_to_name():
     mean = {name: [table[name].to_numpy().mean()] for name in table.column_names}
     (said,) = fitted(table).score(one_batch(pa.table(mean)), 0.9, 0.99).because.to_pylist()
     assert said == "no single column stands out" or said.count("%") <= 2
+
+
+def test_a_label_that_is_no_number_leaves_the_row_without_an_outcome():
+    model = fitted(numbers(60, 2))
+    rows = numbers(3, 2, seed=1).drop_columns("y").append_column("y", pa.array(["1", "oops", None]))
+    outcome = model.score(one_batch(rows), 0.9, 0.99).answer.outcome
+    assert np.isnan(outcome.loss).tolist() == [False, True, True]
+
+
+def test_times_of_day_are_written_as_times():
+    times = [dt.time(i % 24, 30) for i in range(60)]
+    y = np.sin(np.arange(60) / 4)
+    model = fitted(pa.table({"t": times, "y": y}))
+    assert texts(model, pa.table({"t": [dt.time(23, 45, 10)]})) == [
+        "t 23:45:10; training 0:30:00 to 23:30:00 (100%)"
+    ]
+    said = texts(model, pa.table({"t": ["07:30", "noon"]}))
+    assert said[0] == "t 7:30:00; training 0:30:00 to 23:30:00 (100%)"
+    assert said[1] == "t 'noon' is not a time (100%)"

@@ -287,3 +287,26 @@ def test_cells_that_are_no_words_cannot_be_categories(cells):
     table = numbers(N, 2).append_column("odd", pa.array(cells))
     with pytest.raises(InputError, match=r"'odd' holds cells of type .* as words"):
         fit_table(table.to_batches(), Request(target="y", categorical=("odd",)), "pnml", "t.csv")
+
+
+TARGETS = {
+    "no value": (pa.nulls(N), "holds no value at all"),
+    "no word": (pa.nulls(N, pa.string()), "holds no value at all"),
+    "no number": (pa.nulls(N, pa.float64()), "holds no value at all"),
+    "lists": (pa.array([[1], [2]] * (N // 2)), "holds cells of type list"),
+    "records": (pa.array([{"a": 1}, {"a": 2}] * (N // 2)), "holds cells of type struct"),
+    "bytes": (pa.array([b"\xff", b"b"] * (N // 2)), "holds cells of type binary"),
+}
+
+
+@pytest.mark.parametrize("task", [None, "classification"])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_without_labels_is_refused_in_one_sentence(name, streamed, task, monkeypatch):
+    if streamed:
+        monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 20)
+    cells, said = TARGETS[name]
+    table = pa.table({"x": HALF, "y": cells})
+    with pytest.raises(InputError, match=f"The target 'y' {said}.*; pick another") as caught:
+        fit_table(in_batches(table, [20]), Request(target="y", task=task), "auto", "t.csv")
+    assert not re.search(r"[.?!] [A-Z]", str(caught.value))

@@ -52,10 +52,12 @@ def _check_hashed(values: Mapping[str, Any]) -> None:
 
 def _check_constant(values: Mapping[str, Any]) -> None:
     kind, low, word = values["kind"], values.get("low"), values.get("word")
-    if kind not in ("number", "date", "word", "gap"):
+    if kind not in ("number", "date", "time", "word", "gap"):
         raise InputError(f"its column {shorten(values['name'])!r} is of no known kind")
     _check_range(values)
-    if (kind in ("number", "date")) != (low is not None) or (kind == "word") != (word is not None):
+    if (kind in ("number", "date", "time")) != (low is not None) or (kind == "word") != (
+        word is not None
+    ):
         raise InputError(f"its constant column {shorten(values['name'])!r} lacks its value")
 
 

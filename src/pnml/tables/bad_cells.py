@@ -28,42 +28,45 @@ UNREADABLE = "\0unreadable:"
 _DATE = re.compile(
     r"\s*\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?)?\s*"
 )
+_TIME = re.compile(r"\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*")
 _GAPS = ("", "nan")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 
 
-def read_cells(cells: Column, name: str, is_date_column: bool) -> tuple[FloatArray, BoolArray]:
-    """Numbers or days (n,) of a column, NaN where there is none, and which cells are bad.
+def read_cells(cells: Column, name: str, kind: str) -> tuple[FloatArray, BoolArray]:
+    """Numbers, days or seconds (n,) of cells, NaN where there is none, and which cells are bad.
 
-    >>> read_cells(pa.array(["1.5", "abc", None]), "age", False)
+    The kind is "number", "date" or "time".
+
+    >>> read_cells(pa.array(["1.5", "abc", None]), "age", "number")
     (array([1.5, nan, nan]), array([False,  True, False]))
     """
-    kind = cells.type
-    if pt.is_dictionary(kind):
-        cells, kind = cells.cast(kind.value_type), kind.value_type
-    text = is_words(kind) and not pt.is_boolean(kind)
-    if not (text or pt.is_null(kind)):
-        if is_date(kind) != is_date_column or (is_date_column and pt.is_boolean(kind)):
+    type_ = cells.type
+    if pt.is_dictionary(type_):
+        cells, type_ = cells.cast(type_.value_type), type_.value_type
+    text = is_words(type_) and not pt.is_boolean(type_)
+    if not (text or pt.is_null(type_)):
+        if is_date(type_) != (kind == "date"):
             return np.full(len(cells), np.nan), _valid(cells)
-        read = as_dates if is_date_column else as_numbers
+        read = as_dates if kind == "date" else as_numbers
         return read(cells, name), np.zeros(len(cells), dtype=bool)
     words = cells.cast(pa.string())
     try:
-        if is_date_column:
+        if kind == "date":
             return as_dates(words, name), np.zeros(len(cells), dtype=bool)
         values = pc.utf8_trim_whitespace(words).cast(pa.float64())
         return _floats(values), np.zeros(len(cells), dtype=bool)
     except (pa.ArrowInvalid, ValueError):
-        return _one_by_one(words, is_date_column)
+        return _one_by_one(words, kind)
 
 
-def _one_by_one(words: Column, is_date_column: bool) -> tuple[FloatArray, BoolArray]:
+def _one_by_one(words: Column, kind: str) -> tuple[FloatArray, BoolArray]:
     """The same, each distinct text on its own."""
     if isinstance(words, pa.ChunkedArray):
         words = words.combine_chunks()
     coded = words.dictionary_encode()
-    read = _days if is_date_column else _number
+    read = {"date": _days, "time": _seconds}.get(kind, _number)
     values = np.array([*map(read, coded.dictionary.to_pylist()), np.nan])
     codes = codes_of(coded)
     numbers = values[codes]  # code −1, missing, takes the last
@@ -77,6 +80,13 @@ def _number(word: str) -> float:
         return float(word) if "_" not in word else np.nan
     except ValueError:
         return np.nan
+
+
+def _seconds(word: str) -> float:
+    if not (found := _TIME.fullmatch(word)):
+        return _number(word)
+    hours, minutes, seconds = found.groups(default="0")
+    return 3600 * int(hours) + 60 * int(minutes) + float(seconds)
 
 
 def _days(word: str) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
@@ -43,9 +44,11 @@ class NumberBuilder:
     squares: float = 0.0  # Σ w (x − mean)²
     low: float | None = None  # least and largest value
     high: float | None = None
+    is_time: bool = False
 
     def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
         """Fix the units of the column."""
+        self.is_time = pt.is_time(cells.type) or pt.is_duration(cells.type)
         values = read_numbers(cells, self.name, self.is_date)
         there = np.abs(values) < LARGEST
         values, w = values[there], weights[there]
@@ -135,7 +138,8 @@ class NumberBuilder:
 
     def constant(self) -> ConstantColumn:
         """The finished column where it is constant."""
-        kind = "date" if self.is_date else "number"
+        kind = "time" if self.is_time else "number"
+        kind = "date" if self.is_date else kind
         return ConstantColumn(self.name, kind if self.weight else "gap", self.low, self.high)
 
     def build(self, terms: Terms, recentre: bool) -> NumberColumn:
@@ -152,5 +156,13 @@ class NumberBuilder:
             terms.add(value, self.missing, shift)  # missing cells stay at 0
         scale = self.unit * spread
         return NumberColumn(
-            self.name, self.is_date, fill, scale, value, missing, self.low, self.high
+            self.name,
+            self.is_date,
+            fill,
+            scale,
+            value,
+            missing,
+            self.low,
+            self.high,
+            self.is_time,
         )

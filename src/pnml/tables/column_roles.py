@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from pnml.columns.phrases import value_text
 from pnml.errors import shorten
-from pnml.tables.encoder import ConstantColumn, Encoder, NumberColumn
-from pnml.tables.encoder_columns import AnyColumn
+from pnml.tables.encoder import ConstantColumn, Encoder
 from pnml.tables.roles import Role
 
+_ROLES = {"number": "number", "time": "number", "date": "date", "word": "category"}
 EMPTY = "it holds no value at all"
 
 
@@ -36,16 +36,10 @@ def merged_roles(each: Sequence[tuple[Role, ...]], encoder: Encoder) -> tuple[Ro
         ]
         if role.column in used:
             kept = [other for other in same if other.kind != "left out"]
-            kind = _kind_of(next(c for c in encoder.columns if c.name == role.column))
-            role = kept[0] if kept else Role(role.column, kind)
+            column = next(c for c in encoder.columns if c.name == role.column)
+            role = kept[0] if kept else Role(role.column, _ROLES[column.kind])
         roles.append(role)
     return final_roles(roles, encoder)
-
-
-def _kind_of(column: AnyColumn) -> str:
-    if isinstance(column, NumberColumn):
-        return "date" if column.is_date else "number"
-    return "category"
 
 
 def constant_text(column: ConstantColumn) -> str:
@@ -59,4 +53,5 @@ def constant_text(column: ConstantColumn) -> str:
     if column.kind == "word":
         return f"always {shorten(column.word)!r} in training"
     low, high = column.low or 0.0, column.high or 0.0
-    return f"always {value_text(column.kind, low, low, high)} in training"
+    kind = "span" if column.kind == "time" else column.kind
+    return f"always {value_text(kind, low, low, high)} in training"

@@ -108,11 +108,11 @@ class Encoder:
 
     def numbers(self) -> list[str]:
         """Columns that must be read as numbers."""
-        return [c.name for c in self.columns if _kind(c) == "number"]
+        return [c.name for c in self.columns if c.kind in ("number", "time")]
 
     def words(self) -> list[str]:
         """Columns that must be read as words, even where they look like numbers."""
-        return [c.name for c in self.columns if _kind(c) == "word"]
+        return [c.name for c in self.columns if c.kind == "word"]
 
     @cached_property
     def ranges(self) -> Ranges:
@@ -147,19 +147,10 @@ class Encoder:
                 values[:, j] = cells.values
         pattern = self.patterns.strange(missing)
         for j, column in enumerate(self.columns):
-            if column.missing is None and self.patterns.seen is None and _kind(column) != "gap":
+            if column.missing is None and self.patterns.seen is None and column.kind != "gap":
                 strange[:, j] |= missing[:, j]
         X[:, NEVER_SEEN] = np.sqrt(strange.sum(axis=1) + pattern)
         return Encoded(X, missing, strange, pattern, bad, values, self.ranges)
-
-
-def _kind(column: AnyColumn) -> str:
-    """Kind of a column's cells: "number", "date", "word", or "gap"."""
-    if isinstance(column, ConstantColumn):
-        return column.kind
-    if isinstance(column, NumberColumn):
-        return "date" if column.is_date else "number"
-    return "word"
 
 
 def _marked(texts: pa.Array, cells: Cells, column: AnyColumn, X: FloatArray) -> Cells:

@@ -42,6 +42,14 @@ class NumberColumn:
     missing: int | None  # place of the indicator; None where no training cell was missing
     low: float | None = None  # least training value; None in files of older versions
     high: float | None = None  # largest training value
+    is_time: bool = False  # times of day and durations, in seconds
+
+    @property
+    def kind(self) -> str:
+        """What the cells are: "number", "date" or "time"."""
+        if self.is_date:
+            return "date"
+        return "time" if self.is_time else "number"
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -50,7 +58,7 @@ class NumberColumn:
 
     def write(self, cells: pa.Array, X: FloatArray) -> Cells:
         """Write the cells into X; infinite numbers and cells that are none were never seen."""
-        values, bad = read_cells(cells, self.name, self.is_date)
+        values, bad = read_cells(cells, self.name, self.kind)
         missing = np.isnan(values)
         with np.errstate(over="ignore", invalid="ignore"):
             z = (values - self.fill) / self.scale
@@ -76,6 +84,11 @@ class CategoryColumn:
     levels: tuple[str, ...]
     level_places: tuple[int, ...]
     missing: int | None
+
+    @property
+    def kind(self) -> str:
+        """What the cells are: "word"."""
+        return "word"
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -116,6 +129,11 @@ class HashedColumn:
     missing: int | None
 
     @property
+    def kind(self) -> str:
+        """What the cells are: "word"."""
+        return "word"
+
+    @property
     def places(self) -> tuple[int, ...]:
         """Positions of this column in an encoded row."""
         return self.hash_places if self.missing is None else (*self.hash_places, self.missing)
@@ -150,7 +168,7 @@ class ConstantColumn:
     """Constant column of a table's encoder: it has no place, but a change of it is noticed."""
 
     name: str
-    kind: str  # "number", "date", "word", or "gap" where every cell is missing
+    kind: str  # "number", "date", "time", "word", or "gap" where every cell is missing
     low: float | None = None  # least and largest number, equal up to round-off
     high: float | None = None
     word: str | None = None
@@ -174,7 +192,7 @@ class ConstantColumn:
             strange = ~np.array([*same, True])[codes]
             gap = codes < 0
             return Cells(np.ones_like(gap) if self.kind == "gap" else gap, strange)
-        values, bad = read_cells(cells, self.name, self.kind == "date")
+        values, bad = read_cells(cells, self.name, self.kind)
         missing = np.isnan(values) & ~bad
         low, high = self.low or 0.0, self.high or 0.0
         slack = ROUND_OFF * max(abs(low), abs(high))

@@ -119,12 +119,12 @@ class Job:
             rows, total = uniform_rows(chain(look.to_batches(), rest or ()), limit)
         labelled = self._labelled(rows)
         y, weights = labelled.y, self._weights(labelled)
+        self.unlabelled, self.weightless = labelled.unlabelled, labelled.weightless
         self._refuse_too_few(len(y))
         builder = EncoderBuilder(self.roles, labelled.rows, weights)
         X = builder.encode(labelled.rows, weights)
         if X.size > _MOST_NUMBERS and self.streams:
             return self.streamed(look, None)
-        self.unlabelled, self.weightless = labelled.unlabelled, labelled.weightless
         if self.target.task == "classification":
             check_classes(y, self.target.name)
         else:
@@ -193,6 +193,11 @@ class Job:
         return LabelledRows.of(rows, self.target, self.request.weight)
 
     def _refuse_too_few(self, rows: int) -> None:
+        if not rows and not self.weightless:
+            raise InputError(
+                f"The target {shorten(self.target.name)!r} holds no value at all; pick another "
+                "--target."
+            )
         if rows < 3:
             what = "row" if rows == 1 else "rows"
             raise InputError(

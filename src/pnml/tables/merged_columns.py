@@ -14,12 +14,8 @@ from pnml.tables.word_hashes import PLACES, hash_signs, hash_slots, word_hashes
 
 
 def kind_of(column: AnyColumn) -> str:
-    """Kind of a column, which merged models must share: "number", "date", "word" or "gap"."""
-    if isinstance(column, ConstantColumn):
-        return column.kind
-    if isinstance(column, NumberColumn):
-        return "date" if column.is_date else "number"
-    return "word"
+    """Kind of a column, which merged models must share; older files call times numbers."""
+    return "number" if column.kind == "time" else column.kind
 
 
 def joined_column(same: Sequence[AnyColumn], place: int) -> AnyColumn:
@@ -39,9 +35,11 @@ def _numbers(same: Sequence[AnyColumn], place: int, gaps: bool, is_date: bool) -
     low, high = _range([*numbers, *constants])
     name = same[0].name
     if not numbers and low == high and not gaps:
-        return ConstantColumn(name, "date" if is_date else "number", low, high)
+        return ConstantColumn(name, constants[0].kind, low, high)
     fill, scale = (numbers[0].fill, numbers[0].scale) if numbers else (low or 0.0, 1.0)
-    return NumberColumn(name, is_date, fill, scale, place, place + 1 if gaps else None, low, high)
+    missing = place + 1 if gaps else None
+    is_time = any(column.kind == "time" for column in same)
+    return NumberColumn(name, is_date, fill, scale, place, missing, low, high, is_time)
 
 
 def _range(columns: Sequence[NumberColumn | ConstantColumn]) -> tuple[float | None, float | None]:

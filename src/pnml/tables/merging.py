@@ -32,7 +32,7 @@ def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableMod
 
     Rows of every model are brought to common columns by a linear map of their sums, Eq. (B3):
     the words of all, the mean and the spread of all. Learners that any of them has tried are
-    tried anew.
+    tried anew. Weights of a survey count as each model has scaled them.
     """
     for model, name in zip(models, names, strict=True):
         _refuse_unlike(models[0], model, names[0], name)

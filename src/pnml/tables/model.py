@@ -153,7 +153,7 @@ class TableModel:
         expected = self.target.error_in_amounts(dist.mean, expected)
         outcome = None
         if self.target.name in batch.schema.names:
-            y = self.target.labels(batch.column(self.target.name))
+            y = self.target.outcomes(batch.column(self.target.name))
             missing = ~np.isfinite(y)
             y = np.where(missing, np.nan, y)
             amounts = self.target.amounts(y)
@@ -220,7 +220,7 @@ class TableModel:
         every = np.arange(len(best))
         outcome = None
         if self.target.name in batch.schema.names:
-            words = self.target.labels(batch.column(self.target.name))
+            words = self.target.outcomes(batch.column(self.target.name))
             place = {label: k for k, label in enumerate(self.classes)}
             label = np.array([place.get(word, -1) for word in words], dtype=np.intp)
             missing = np.array([word is None for word in words], dtype=bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +26,8 @@ _MOST_DAYS = 1e8  # timestamps end a little later
 # How a cell stands to training. Each has its own words behind the cell.
 _KNOWN, _NEW, _NEVER_MISSING, _NOT_TOGETHER, _BAD = range(5)
 _STATES = 5
+
+_PHRASES = {"number": "number", "date": "date", "time": "span"}  # kinds of columns, in phrases
 
 Places = npt.NDArray[np.intp]
 
@@ -65,14 +66,14 @@ class Reasons:
         return pa.array(lines, pa.string())
 
     def _words_behind(self, column: AnyColumn) -> list[str]:
-        what = "date" if _is_date(column) else "number"
+        what = column.kind if column.kind in _PHRASES else "number"
         known, new = "", " never seen in training"
         if isinstance(column, ConstantColumn):
             new = "" if column.kind == "gap" else f"; {constant_text(column)}"
             new = new or ", never filled in training"
         elif isinstance(column, NumberColumn) and column.low is not None:
             low, high = column.low, column.high or 0.0
-            trained = known_text(what, low, low, high, gaps=False)
+            trained = known_text(_PHRASES[column.kind], low, low, high, gaps=False)
             known = f"; training {trained}"
             if low == high:
                 known, new = f"; {trained} in training", f"; {trained} in training"
@@ -87,9 +88,12 @@ class Reasons:
         missing = rows.encoded.missing[np.arange(n), places] & (states != _NEW)
         plain = ~np.isnan(values)
         texts = _number_texts(np.where(plain, values, 0.0))
-        dates = plain & self._are_dates[places] & (np.abs(values) < _MOST_DAYS)
+        dates = plain & self._are("date")[places] & (np.abs(values) < _MOST_DAYS)
         if dates.any():
             texts = pc.replace_with_mask(texts, pa.array(dates), _date_texts(values[dates]))
+        times = plain & self._are("time")[places] & (values >= 0) & (values < _DAY / 1e6)
+        if times.any():
+            texts = pc.replace_with_mask(texts, pa.array(times), _time_texts(values[times]))
         texts = self._told_apart(texts, values, places, rows)
         words = ~plain & ~missing
         if words.any():
@@ -122,8 +126,7 @@ class Reasons:
     def _precisely(self, place: int, value: float) -> str:
         column = self._encoder.columns[place]
         low, high = getattr(column, "low", None), getattr(column, "high", None)
-        kind = "date" if _is_date(column) else "number"
-        return value_text(kind, value, low or 0.0, high or 0.0)
+        return value_text(_PHRASES[column.kind], value, low or 0.0, high or 0.0)
 
     @cached_property
     def _ends(self) -> list[frozenset[str]]:
@@ -132,14 +135,12 @@ class Reasons:
         for column in self._encoder.columns:
             known = [getattr(column, "low", None), getattr(column, "high", None)]
             values = np.array([value for value in known if value is not None], dtype=float)
-            write: Callable[[FloatArray], pa.Array]
-            write = _date_texts if _is_date(column) else _number_texts
+            write = _WRITERS.get(column.kind, _number_texts)
             ends.append(frozenset(write(values).to_pylist()))
         return ends
 
-    @cached_property
-    def _are_dates(self) -> BoolArray:
-        return np.array([_is_date(column) for column in self._encoder.columns], dtype=bool)
+    def _are(self, kind: str) -> BoolArray:
+        return np.array([column.kind == kind for column in self._encoder.columns], dtype=bool)
 
 
 class Rows:
@@ -160,7 +161,7 @@ class Rows:
         some = np.array([c.missing is not None for c in self._encoder.columns], dtype=bool)
         together = encoded.missing.sum(axis=1) > 1
         states[gap] = np.where((together & some[places])[gap], _NOT_TOGETHER, _NEVER_MISSING)
-        kinds = [getattr(c, "kind", "") == "gap" for c in self._encoder.columns]
+        kinds = [c.kind == "gap" for c in self._encoder.columns]
         always = np.array(kinds, dtype=bool)[places]
         states[always] = _KNOWN
         states[strange & (~missing | always)] = _NEW
@@ -198,12 +199,6 @@ def shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _is_date(column: AnyColumn) -> bool:
-    if isinstance(column, ConstantColumn):
-        return column.kind == "date"
-    return isinstance(column, NumberColumn) and column.is_date
-
-
 def _number_texts(values: FloatArray) -> pa.Array:
     """Numbers (n,) to six digits; whole ones have all of theirs.
 
@@ -235,3 +230,16 @@ def _date_texts(days: FloatArray) -> pa.Array:
         return pa.array(days.astype(np.int32), pa.date32()).cast(pa.string())
     stamps = pa.array(np.rint(days * _DAY).astype(np.int64)).cast(pa.timestamp("us"))
     return stamps.cast(pa.timestamp("s"), safe=False).cast(pa.string())
+
+
+def _time_texts(seconds: FloatArray) -> pa.Array:
+    """Seconds (n,) of less than a day as times, such as 7:30:00, as ranges are written.
+
+    >>> _time_texts(np.array([27000.0])).to_pylist()
+    ['7:30:00']
+    """
+    clock = pa.array(np.floor(seconds).astype(np.int32), pa.time32("s")).cast(pa.string())
+    return pc.replace_substring_regex(clock, "^0", "")
+
+
+_WRITERS = {"date": _date_texts, "time": _time_texts}

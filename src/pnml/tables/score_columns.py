@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.tables.bad_cells import UNREADABLE
 from pnml.tables.model import TableModel
 from pnml.tables.scores import Scores
 
@@ -39,8 +40,10 @@ def check_names(model: TableModel, names: list[str], table: str, prefix: str) ->
 def with_scores(
     model: TableModel, batch: pa.RecordBatch, scores: Scores, prefix: str
 ) -> pa.RecordBatch:
-    """The batch with the columns of scores."""
-    names = [*batch.schema.names, *added_columns(model, prefix)]
+    """The batch with the columns of scores, without the texts of cells that could not be read."""
+    given = [name for name in batch.schema.names if not name.startswith(UNREADABLE)]
+    batch = batch.select(given)
+    names = [*given, *added_columns(model, prefix)]
     return pa.RecordBatch.from_arrays([*batch.columns, *_columns(scores)], names=names)
 
 

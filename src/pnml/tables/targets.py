@@ -13,6 +13,7 @@ import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
+from pnml.tables.bad_cells import read_cells
 from pnml.tables.cell_values import (
     as_dates,
     as_numbers,
@@ -42,10 +43,11 @@ class Target:
             kind = kind.value_type
         if task == "regression" and (is_words(kind) or pt.is_null(kind)):
             _refuse_words(cells, name)
-        if task == "regression" and pt.is_nested(kind):
+        if pt.is_nested(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
+            needs = "regression needs numbers" if task == "regression" else "classes are words"
             raise InputError(
-                f"The target {shorten(name)!r} holds cells of type {shorten(kind)}, but regression "
-                "needs numbers; pick another --target."
+                f"The target {shorten(name)!r} holds cells of type {shorten(kind)}, but {needs}; "
+                "pick another --target."
             )
         if log and task == "classification":
             raise InputError(
@@ -69,6 +71,14 @@ class Target:
         """Logarithms; −inf where there is none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(y <= 0, -np.inf, np.log(y))
+
+    def outcomes(self, cells: pa.Array) -> npt.NDArray[Any]:
+        """The same for rows that are scored: text that is no label counts as missing."""
+        if self.task == "regression" and is_words(cells.type):
+            kind = "date" if self.kind.startswith(("date", "timestamp")) else "number"
+            y = read_cells(cells, self.name, kind)[0]
+            return self._logs(y) if self.log else y
+        return self.labels(cells)
 
     def _numbers(self, cells: pa.Array) -> FloatArray:
         if self.kind.startswith(("date", "timestamp")):
