@@ -24,6 +24,7 @@ from pnml.estimators.wrapped import check_table
 from pnml.learners.categorical_columns import categorical_columns
 from pnml.learners.last_step import is_frozen
 from pnml.learners.trusted_model import ReadRows, TrustedModel
+from pnml.learners.unread_columns import unread_columns
 
 # Training rows that tell the model apart where a model file cannot hold it.
 _PROBE_ROWS = 8
@@ -103,8 +104,10 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
             if inside is None:
                 inside = default_model(kind, encoder, self.random_state)
             model, self.estimator_ = fit_model(inside, encoder, X, lambda m: params.fit(m, X, y))
-        if words := categorical_columns(self.estimator_):
-            encoder = ColumnEncoder.of(X, params.weights, words)
+        words = categorical_columns(self.estimator_)
+        unread = unread_columns(self.estimator_, columns)
+        if words or unread:
+            encoder = ColumnEncoder.of(X, params.weights, words, unread)
         self._probe = _safe_indexing(X, np.arange(min(len(Y), _PROBE_ROWS)))
         counts = np.ones(len(Y)) if params.weights is None else params.weights
         return model, TrustedModel.of(self.estimator_, encoder, X, Y, counts)

@@ -100,7 +100,7 @@ class LeafCells:
     def _outside(self, rows: CellRows) -> BoolArray:
         """Which columns (n, T, columns) put a row outside its cells, in the order of the input."""
         cells = self.cells.outside(rows.leaf, rows.columns)
-        out = np.empty_like(cells)
+        out = np.zeros((*cells.shape[:2], len(self.groups)), dtype=bool)
         out[:, :, self.places] = cells
         return out
 

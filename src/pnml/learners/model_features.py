@@ -21,7 +21,7 @@ from pnml.core.statistic.factor import Factor
 from pnml.learners.feature_geometry import FeatureGeometry
 from pnml.learners.finite import refuse_extreme, refuse_nonfinite
 from pnml.learners.fourier_features import FourierFeatures, choose_fourier, choose_penalty
-from pnml.learners.last_step import at_last_step, unfrozen
+from pnml.learners.last_step import at_last_step, inside
 from pnml.learners.leaf_maps import LeafMap, leaf_map_of
 from pnml.learners.linear_penalty import is_linear, penalty_of
 from pnml.learners.replaced_cells import cells_of, replace_cells
@@ -181,7 +181,7 @@ def numbers_at_last_step(model: Any, X: Any) -> FloatArray:
 
 def _changes_columns(model: Any) -> bool:
     """Whether a model is a Pipeline with steps before the last."""
-    step = unfrozen(model)
+    step = inside(model)
     return isinstance(step, Pipeline) and (
         len(step.steps) > 1 or _changes_columns(step.steps[-1][1])
     )
