@@ -85,7 +85,8 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
             Whether they are those cannot be known.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            How many copies of each row to count, where the model can count them.
+            How many copies of each row to count, where the model can count them. Where a training
+            row is left out, it is one copy of it; of a weight below 1, all of it.
         groups : array-like of shape (n,), optional
             Passed to the splitter `cv`.
         **params : other parameters of the model's ``fit``

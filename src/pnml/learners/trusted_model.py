@@ -73,6 +73,7 @@ class TrustedModel:
         numbers = np.concatenate([encoder.encode(part).columns.numbers for _, part in row_parts(X)])
         ranges = Ranges.of(numbers)
         beyond = _largest(ranges.excess(numbers, left_out=True))
+        beyond = np.where(weights > 1, 0.0, beyond)  # a copy stays in the ranges
         return cls(model, encoder, trust_map, ranges, left_out, beyond, weights)
 
     def read(self, X: Any) -> ReadRows:
