@@ -218,8 +218,10 @@ def _check_extremes(lowest: FloatArray, highest: FloatArray) -> None:
 
 def _check_cells(values: Mapping[str, Any]) -> None:
     _check_extremes(values["lowest"], values["highest"])
-    if np.any(values["gaps"] < 0) or np.any(values["words"] < 0):
+    if np.any(values["gaps"] < 0):
         raise InputError("a cell counts fewer than no rows")
+    if np.any(values["words"] > 2):
+        raise InputError("a cell counts more than 2 rows of a word, where 2 stands for more")
 
 
 def _check_ranges(values: Mapping[str, Any]) -> None:
