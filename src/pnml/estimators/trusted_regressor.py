@@ -39,7 +39,8 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     estimator : regressor or Pipeline, optional
         It is cloned and fitted. Tree ensembles of scikit-learn, LightGBM, XGBoost and CatBoost are
         scored by their leaves, linear models by their columns, also as the last step of a
-        Pipeline, and any other regressor by Fourier features. Trees that cannot read the words of
+        Pipeline, in a search or in a TransformedTargetRegressor, and any other regressor by Fourier
+        features. Columns that its first steps drop have no say in the verdict. Trees that cannot read the words of
         a data frame get codes of them. By default scikit-learn's
         ``HistGradientBoostingRegressor``.
     prefit : bool, default=False

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection._search import BaseSearchCV  # all searches are one
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
@@ -184,6 +185,33 @@ def inside(model: Any) -> Any:
             model = model.regressor_
         else:
             return model
+
+
+def unfitted_inside(model: Any) -> Any:
+    """The model that a search or TransformedTargetRegressor would fit, or the model itself."""
+    while True:
+        if isinstance(model, FrozenEstimator | BaseSearchCV):
+            model = model.estimator
+        elif isinstance(model, TransformedTargetRegressor) and model.regressor is not None:
+            model = model.regressor
+        else:
+            return model
+
+
+def targets_inside(model: Any, Y: FloatArray) -> FloatArray:
+    """Targets (n, k) as the last step of a fitted model sees them: transformed, if they are."""
+    while True:
+        if isinstance(model, TransformedTargetRegressor):
+            Y = np.asarray(model.transformer_.transform(Y), dtype=float).reshape(len(Y), -1)
+            model = model.regressor_
+        elif isinstance(model, Pipeline):
+            model = model.steps[-1][1]
+        elif isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            return Y
 
 
 def refuse_without_probabilities(estimator: Any) -> None:
