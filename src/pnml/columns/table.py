@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -215,14 +215,19 @@ def _array(X: Any, like: Known | None) -> npt.NDArray[Any]:
 
 def _objects(X: Any) -> npt.NDArray[Any]:
     """Rows of unlike cells, each as it is."""
-    rows = [row for row in X if hasattr(row, "__len__") and not isinstance(row, str | dict)]
-    lengths = set(map(len, rows))
+    refuse_ragged(X)
+    return np.array(X, dtype=object)
+
+
+def refuse_ragged(X: Any) -> None:
+    """Refuse a list whose rows have several numbers of cells."""
+    rows = [row for row in X if isinstance(row, Sized) and not isinstance(row, str | dict)]
+    lengths = {len(row) for row in rows if getattr(row, "ndim", 1)}
     if len(lengths) > 1:
         raise InputError(
             f"X has rows of {min(lengths)} and of {max(lengths)} cells, but every row needs one "
             "cell for each column; fill the gaps with None."
         )
-    return np.array(X, dtype=object)
 
 
 def _refuse(X: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,8 @@ class Pipeline(scikit_learn.Pipeline):
 
     It is scikit-learn's ``Pipeline``, in every respect, with the methods of the estimators of
     this library besides, where the last step has them: ``regret``, ``trusted``, ``explain``,
-    ``predict_interval``, ``predict_dist``, ``expected_error``, ``relative_regret`` and
-    ``score_frame``. Rows go through the other steps first, as in ``predict``. So the regret is
+    ``predict_interval``, ``predict_dist``, ``expected_error``, ``relative_regret``, ``score_frame``
+    and ``calibrate``. Rows go through the other steps first, as in ``predict``. So the regret is
     that of the last step, with the steps before it as they were fitted.
 
     Parameters
@@ -74,6 +74,12 @@ class Pipeline(scikit_learn.Pipeline):
     >>> pipe.explain_names_[pipe.explain([[0.5, 5.0]]).argmax()]
     'x1^2'
     """
+
+    @available_if(_last_step_has("calibrate"))  # type: ignore[untyped-decorator]
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take the errors of a prefit model as last step on rows that it has not seen."""
+        self._ask("calibrate", X, {}, y=y, sample_weight=sample_weight)
+        return self
 
     @available_if(_last_step_has("regret"))  # type: ignore[untyped-decorator]
     def regret(self, X: Any, **params: Any) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _clone_parametrized
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -17,7 +18,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL, Reference, check_level
 from pnml.errors import InputError
 from pnml.estimators.fit_model import as_model, check_prefit, default_model, fit_model
-from pnml.estimators.fit_params import FitParams
+from pnml.estimators.fit_params import FitParams, check_groups
 from pnml.estimators.score_frame import reasons
 from pnml.estimators.validation import check_flag, check_weights
 from pnml.estimators.wrapped import check_table
@@ -48,6 +49,16 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
         self.prefit = prefit
         self.cv = cv
         self.random_state = random_state
+
+    def __sklearn_clone__(self) -> Any:
+        """A copy without the fit; a prefit model stays as it is, as in a FrozenEstimator."""
+        if not self.prefit:
+            return _clone_parametrized(self)
+        frozen = copy(self)
+        frozen.estimator = FrozenEstimator(self.estimator)
+        made = _clone_parametrized(frozen)
+        made.estimator = self.estimator
+        return made
 
     def regret(self, X: Any) -> FloatArray:
         """Regret of each row in nats: how unlike the training rows it is to the model. ≥ 0."""
@@ -138,6 +149,7 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
                 "per row."
             )
         weights = check_weights(sample_weight, y)
+        check_groups(groups, len(y))
         return FitParams.routed(self, weights, groups, params)
 
     def _each(self, X: Any, ask: Callable[[ReadRows], Any]) -> Any:

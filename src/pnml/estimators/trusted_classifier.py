@@ -40,7 +40,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
     estimator : classifier or Pipeline, optional
         It is cloned and fitted; it must have ``predict_proba``. By default scikit-learn's
         ``HistGradientBoostingClassifier``. Trees that cannot read the words of a data frame get
-        codes of them.
+        codes of them. Columns that its first steps drop have no say in the verdict.
     prefit : bool, default=False
         Whether `estimator` is fitted already and is to be used as it is, as one in a
         ``FrozenEstimator`` always is. ``fit`` then wants its

@@ -40,9 +40,10 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         It is cloned and fitted. Tree ensembles of scikit-learn, LightGBM, XGBoost and CatBoost are
         scored by their leaves, linear models by their columns, also as the last step of a
         Pipeline, in a search or in a TransformedTargetRegressor, and any other regressor by Fourier
-        features. Columns that its first steps drop have no say in the verdict. Trees that cannot read the words of
-        a data frame get codes of them. By default scikit-learn's
-        ``HistGradientBoostingRegressor``.
+        features. Columns that its first steps drop have no say in the verdict. Trees that cannot
+        read the words of a data frame get codes of them. A ``LinearRegression`` on as many columns
+        as rows trusts nothing, since every row leaves the span of the others; ``Ridge`` does. By
+        default scikit-learn's ``HistGradientBoostingRegressor``.
     prefit : bool, default=False
         Whether `estimator` is fitted already and is to be used as it is, as one in a
         ``FrozenEstimator`` always is. ``fit`` then wants its

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,16 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
+from pnml.estimators.validation import refuse_no_rows
 from pnml.learners.last_step import unfrozen
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
     """Check the columns of a table that goes into a wrapped estimator as it is."""
-    flat = np.ndim(X) == 1 if isinstance(X, list | tuple) else getattr(X, "ndim", 2) == 1
+    refuse_no_rows(X)
+    flat = getattr(X, "ndim", 2) == 1
+    if isinstance(X, list | tuple):
+        flat = not any(isinstance(row, Sized) and not isinstance(row, str | dict) for row in X)
     if flat:
         raise InputError(
             f"Expected 2D array, but X has shape {np.shape(X)}: {type(estimator).__name__} wants a "
