@@ -104,7 +104,10 @@ class ColumnEncoder:
         table = read_columns(X, like=self)
         places = self.places[: len(self.numbers)], self.places[len(self.numbers) :]
         never_seen = np.zeros((len(table), len(self.kinds)), dtype=bool)
-        z, gap, strange = self.numbers.standardise(table.numbers)
+        numbers = table.numbers
+        if not self.numbers.varies.all():
+            numbers = self.numbers.snapped(numbers, self._plain)
+        z, gap, strange = self.numbers.standardise(numbers)
         if len(places[0]) == len(self.kinds) and strange is not None:
             never_seen = strange
         elif strange is not None:
@@ -124,7 +127,7 @@ class ColumnEncoder:
             codes[:, j] = np.where(code < 0, -1, code + start)
             never_seen[:, places[1][j]] = code < 0
             start += len(levels)
-        return Encoded(Columns(table.numbers, codes), Z, never_seen, self, table)
+        return Encoded(Columns(numbers, codes), Z, never_seen, self, table)
 
     @cached_property
     def word_count(self) -> int:
@@ -170,6 +173,12 @@ class ColumnEncoder:
         if self.kinds[column] == "word":
             return self.words[slot].width
         return int(self.numbers.varies[slot]) + int(self.numbers.marks_gaps[slot])
+
+    @cached_property
+    def _plain(self) -> BoolArray:
+        """Columns of numbers (q,) that are neither dates nor durations."""
+        places = self.places[: len(self.numbers)]
+        return np.array([self.kinds[j] in ("number", "truth") for j in places], dtype=bool)
 
     @cached_property
     def _only_numbers(self) -> bool:

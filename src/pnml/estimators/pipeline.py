@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.trust import DEFAULT_LEVEL, Reference
 from pnml.errors import InputError
-from pnml.estimators.score_frame import with_rows_of
+from pnml.estimators.score_frame import with_names, with_rows_of
 
 
 def _last_step_has(name: str) -> Callable[[Any], bool]:
@@ -128,10 +129,13 @@ class Pipeline(scikit_learn.Pipeline):
         """All answers of the last step as one data frame, of the kind and with the index of X.
 
         `options` go to the last step, for instance ``coverage`` and ``level``. The reasons name
-        the columns that the last step sees; ``set_output(transform="pandas")`` before ``fit``
-        gives these their names.
+        the columns that the last step sees, as ``explain_names_`` does.
         """
-        return with_rows_of(X, self._ask("score_frame", X, {}, **options))
+        check_is_fitted(self)
+        name, last = self.steps[-1]
+        named = copy(self)
+        named.steps = [*self.steps[:-1], (name, with_names(last, self.explain_names_))]
+        return with_rows_of(X, named._ask("score_frame", X, {}, **options))
 
     @property
     def reference_(self) -> Reference:

@@ -159,7 +159,7 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
 
     def _because(self, rows: ReadRows) -> list[str]:
         base: TrustedModel = self.learner_.base
-        return reasons(base.explain(rows), rows.encoded, base.outside(rows))
+        return reasons(base.explain(rows), rows.encoded, base.outside(rows), base.leverages)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Where ``fit`` sends its parameters: to the model, to the splitter, and here."""
