@@ -130,7 +130,7 @@ def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def refuse_no_rows(X: Any) -> None:
     """Refuse a dict, lists of unequal lengths, and column names that are text and numbers."""
-    if isinstance(X, dict | set):
+    if isinstance(X, dict | set) and not hasattr(X, "tocsr"):  # some sparse matrices are dicts
         raise InputError(
             f"Expected 2D array, but X is a {type(X).__name__}; pass an array, a data frame, such "
             "as pandas.DataFrame(X), or a list of rows."
