@@ -73,6 +73,23 @@ def test_a_classifier_inside_a_search_keeps_its_answers():
     np.testing.assert_array_equal(found.predict_proba(NEW), plain.predict_proba(NEW))
 
 
+@pytest.mark.parametrize(
+    "outside",
+    [
+        search(Ridge(), alpha=2.0),
+        TransformedTargetRegressor(Ridge(2.0)),
+        search(make_pipeline("passthrough", Ridge()), ridge__alpha=2.0),
+    ],
+    ids=["search", "target", "steps"],
+)
+def test_weights_reach_the_model_inside(outside):
+    weights = np.arange(200) % 3
+    repeated = np.repeat(np.arange(200), weights)
+    found = TrustedRegressor(outside, cv=2, random_state=0).fit(X, Y, sample_weight=weights)
+    truth = Ridge(2.0).fit(X[repeated], Y[repeated]).predict(NEW)
+    np.testing.assert_allclose(found.predict(NEW), truth, rtol=1e-9)
+
+
 def test_words_are_coded_for_trees_inside_a_search_too():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": X[:, 0], "word": RNG.choice(["x", "y"], 200)})

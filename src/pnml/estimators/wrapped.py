@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.estimators.validation import refuse_no_rows
-from pnml.learners.last_step import unfrozen
+from pnml.learners.last_step import searched, unfrozen
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
@@ -39,9 +39,10 @@ def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray
     """Fit a wrapped estimator, with weights passed to the step that learns the labels."""
     if weights is None:
         return estimator.fit(X, y)
-    step, name = estimator, "sample_weight"
+    step, name = searched(estimator), "sample_weight"
     while isinstance(step, Pipeline):
         last, step = step.steps[-1]
+        step = searched(step)
         name = name.replace("sample_weight", f"{last}__sample_weight")
     if not has_fit_parameter(step, "sample_weight"):
         raise InputError(

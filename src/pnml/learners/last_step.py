@@ -187,10 +187,10 @@ def inside(model: Any) -> Any:
             return model
 
 
-def unfitted_inside(model: Any) -> Any:
+def searched(model: Any) -> Any:
     """The model that a search or TransformedTargetRegressor would fit, or the model itself."""
     while True:
-        if isinstance(model, FrozenEstimator | BaseSearchCV):
+        if isinstance(model, BaseSearchCV):
             model = model.estimator
         elif isinstance(model, TransformedTargetRegressor) and model.regressor is not None:
             model = model.regressor
