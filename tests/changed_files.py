@@ -52,22 +52,27 @@ def change_array(array, rng):
     if array.dtype == np.bool_:
         flat[at] ^= True
     else:
-        other = _WHOLE if array.dtype.kind == "i" else _NUMBERS
+        other = _WHOLE if array.dtype.kind in "iu" else _NUMBERS
         flat[at] = rng.choice([*other, flat[rng.integers(len(flat))]]).astype(array.dtype)
+
+
+def _is_text(array):
+    """Whether an array holds the bytes of a library; small counts have two axes."""
+    return array.dtype == np.uint8 and array.ndim == 1
 
 
 def changed(document, tensors, rng, in_texts=0.9):
     """A copy of both with a few random changes; most of them, as a rule, in texts of libraries."""
     document = json.loads(json.dumps(document))
     tensors = {name: array.copy() for name, array in tensors.items()}
-    texts = [name for name, array in tensors.items() if array.dtype == np.uint8]
+    texts = [name for name, array in tensors.items() if _is_text(array)]
     arrays = [name for name, array in tensors.items() if array.size]
     if rng.random() < 0.2:
         change_document(document, rng)
     else:
         for _ in range(rng.integers(1, 4)):
             name = rng.choice(texts if texts and rng.random() < in_texts else arrays)
-            if tensors[name].dtype == np.uint8 and len(tensors[name]):
+            if _is_text(tensors[name]) and len(tensors[name]):
                 tensors[name] = change_bytes(tensors[name], rng)
             elif tensors[name].size:
                 change_array(tensors[name], rng)

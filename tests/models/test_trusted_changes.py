@@ -113,7 +113,7 @@ CHANGES = {
     "no penalty": (LEAVES, described("TrustedLeaves", "alpha", 0.0), "penalty or the weight"),
     "a cell upside down": (LEAVES, number("lowest", 1e9), "not in order"),
     "a range of NaN": (LEAVES, number("highest", np.nan), "not in order"),
-    "a word of fewer than no rows": (WORDS, number("words", -1), "fewer than no rows"),
+    "a word of too many rows": (WORDS, number("words", 3), "more than 2 rows"),
     "other words": (
         WORDS,
         described("Levels", "words", {"tuple": ["red", "green", "blue"]}),

@@ -28,6 +28,7 @@ KINDS = {
     "span": "durations",  # seconds
     "word": "words",
     "gap": "no value",  # all cells are missing, so the column may be of any kind
+    "unread": "anything",  # the model does not read the column, nor does anything here
 }
 
 _WORD_LIKE = {"word", "number", "truth"}  # what may be mixed in a column of words

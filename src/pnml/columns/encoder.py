@@ -62,16 +62,22 @@ class ColumnEncoder:
 
     @classmethod
     def of(
-        cls, X: Any, weights: FloatArray | None = None, words: Collection[int] = ()
+        cls,
+        X: Any,
+        weights: FloatArray | None = None,
+        words: Collection[int] = (),
+        unread: Collection[int] = (),
     ) -> ColumnEncoder:
         """Learn from training rows; a row of weight 0 is not seen at all.
 
-        The columns at the places `words` are read as words even where they hold numbers.
+        The columns at the places `words` are read as words even where they hold numbers; those at
+        the places `unread` may hold anything and give neither cells nor features.
         """
         table = read_columns(X)
-        if words:
-            kinds = tuple("word" if j in words else kind for j, kind in enumerate(table.kinds))
-            table = read_columns(X, like=replace(table, kinds=kinds))
+        if words or unread:
+            kinds = dict(enumerate(table.kinds))
+            kinds |= dict.fromkeys(words, "word") | dict.fromkeys(unread, "unread")
+            table = read_columns(X, like=replace(table, kinds=tuple(kinds.values())))
         if weights is None:
             weights = np.ones(len(table))
         weights = np.asarray(weights, dtype=np.float64)
@@ -98,8 +104,11 @@ class ColumnEncoder:
         table = read_columns(X, like=self)
         places = self.places[: len(self.numbers)], self.places[len(self.numbers) :]
         never_seen = np.zeros((len(table), len(self.kinds)), dtype=bool)
-        z, gap, strange = self.numbers.standardise(table.numbers)
-        if len(places[1]) == 0 and strange is not None:
+        numbers = table.numbers
+        if not self.numbers.varies.all():
+            numbers = self.numbers.snapped(numbers, self._plain)
+        z, gap, strange = self.numbers.standardise(numbers)
+        if len(places[0]) == len(self.kinds) and strange is not None:
             never_seen = strange
         elif strange is not None:
             never_seen[:, places[0]] = strange
@@ -118,7 +127,7 @@ class ColumnEncoder:
             codes[:, j] = np.where(code < 0, -1, code + start)
             never_seen[:, places[1][j]] = code < 0
             start += len(levels)
-        return Encoded(Columns(table.numbers, codes), Z, never_seen, self, table)
+        return Encoded(Columns(numbers, codes), Z, never_seen, self, table)
 
     @cached_property
     def word_count(self) -> int:
@@ -130,14 +139,14 @@ class ColumnEncoder:
         """Position among the input columns of each of the q + c cells of a row."""
         kinds = np.array(self.kinds)
         words = kinds == "word"
-        return np.concatenate([np.flatnonzero(~words), np.flatnonzero(words)]).astype(np.int64)
+        numbers = ~words & (kinds != "unread")
+        return np.concatenate([np.flatnonzero(numbers), np.flatnonzero(words)]).astype(np.int64)
 
     @cached_property
     def slots(self) -> tuple[int, ...]:
-        """Position of each input column among the numbers, or among the words."""
-        slots = np.empty(len(self.kinds), dtype=np.int64)
-        q = len(self.numbers)
-        slots[self.places] = [*range(q), *range(len(self.kinds) - q)]
+        """Position of each input column among the numbers, or among the words; −1 if unread."""
+        slots = np.full(len(self.kinds), -1, dtype=np.int64)
+        slots[self.places] = [*range(len(self.numbers)), *range(len(self.words))]
         return tuple(slots.tolist())
 
     @cached_property
@@ -159,9 +168,17 @@ class ColumnEncoder:
 
     def _width(self, column: int) -> int:
         slot = self.slots[column]
+        if slot < 0:
+            return 0
         if self.kinds[column] == "word":
             return self.words[slot].width
         return int(self.numbers.varies[slot]) + int(self.numbers.marks_gaps[slot])
+
+    @cached_property
+    def _plain(self) -> BoolArray:
+        """Columns of numbers (q,) that are neither dates nor durations."""
+        places = self.places[: len(self.numbers)]
+        return np.array([self.kinds[j] in ("number", "truth") for j in places], dtype=bool)
 
     @cached_property
     def _only_numbers(self) -> bool:

@@ -27,6 +27,12 @@ def read_names(labels: Sequence[Any]) -> tuple[tuple[str, ...], bool]:
             f"X has several columns named {shorten(twice[0])!r}, so it is unknown which of them is "
             "meant; give every column a name of its own."
         )
+    refuse_mixed_names(labels)
+    return tuple(map(str, labels)), any(isinstance(label, str) for label in labels)
+
+
+def refuse_mixed_names(labels: Sequence[Any]) -> None:
+    """Raise where some names of columns are text and others are not."""
     texts = [label for label in labels if isinstance(label, str)]
     if texts and len(texts) < len(labels):
         other = next(label for label in labels if not isinstance(label, str))
@@ -35,7 +41,6 @@ def read_names(labels: Sequence[Any]) -> tuple[tuple[str, ...], bool]:
             "which is not; name all columns with text, for instance by "
             "X.columns = X.columns.astype(str)."
         )
-    return tuple(map(str, labels)), bool(texts)
 
 
 def check_names(new: tuple[str, ...], known: tuple[str, ...]) -> None:

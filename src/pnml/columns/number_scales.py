@@ -67,6 +67,22 @@ class NumberScales:
         """Places of the columns with a feature for gaps."""
         return np.flatnonzero(self.marks_gaps).astype(np.int64)
 
+    def snapped(self, numbers: FloatArray, plain: BoolArray) -> FloatArray:
+        """The numbers (n, q), with constants that float32 has rounded as training had them.
+
+        `plain` (q,) are columns of numbers, and not of dates. A value is the constant if one of
+        them is the float32 rounding of the other: whole numbers that differ stay different.
+        """
+        constant = np.flatnonzero(~self.varies & plain & ~np.isnan(self.low))
+        values, known = numbers[:, constant], self.low[constant]
+        with np.errstate(over="ignore"):
+            same = (values == _rounded(known)) | (_rounded(values) == known)
+        if not np.any(same & (values != known)):
+            return numbers
+        numbers = numbers.copy()
+        numbers[:, constant] = np.where(same, known, values)
+        return numbers
+
     def standardise(
         self, numbers: FloatArray
     ) -> tuple[FloatArray, BoolArray | None, BoolArray | None]:
@@ -97,3 +113,8 @@ class NumberScales:
         same &= values <= self.high[constant] + slack
         strange[:, constant] |= ~same & ~gap[:, constant]
         return strange
+
+
+def _rounded(numbers: FloatArray) -> FloatArray:
+    """The numbers as float32 holds them."""
+    return numbers.astype(np.float32).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -38,7 +38,8 @@ class Table:
     @cached_property
     def number_places(self) -> IntArray:
         """Position (q,) among all columns of each column of numbers."""
-        return np.array([j for j, kind in enumerate(self.kinds) if kind != "word"], dtype=np.int64)
+        places = [j for j, kind in enumerate(self.kinds) if kind not in ("word", "unread")]
+        return np.array(places, dtype=np.int64)
 
     def __getitem__(self, rows: BoolArray) -> Table:
         words = tuple(column[rows] for column in self.words)
@@ -82,11 +83,14 @@ def read_columns(X: Any, like: Known | None = None) -> Table:
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and _all_numbers(like):
         return _matrix(X, names, like)
     columns = list(read(X, names, like))
+    kinds = ["unread"] * len(names)
+    for place, column in zip(_read_places(like, len(names)), columns, strict=True):
+        kinds[place] = column.kind
     numbers = [column.cells for column in columns if not isinstance(column.cells, Words)]
     return Table(
         names,
         named,
-        tuple(column.kind for column in columns),
+        tuple(kinds),
         np.column_stack(numbers) if numbers else np.empty((X.shape[0], 0)),
         tuple(column.cells for column in columns if isinstance(column.cells, Words)),
     )
@@ -113,6 +117,8 @@ def _matrix(X: npt.NDArray[Any], names: tuple[str, ...], like: Known | None) -> 
     """A matrix of numbers, without a look at each column unless its first cell is a gap."""
     numbers = np.asarray(X, dtype=np.float64)
     if like is not None:
+        if "unread" in like.kinds:
+            numbers = numbers[:, _read_places(like, len(names))]
         return Table(names, False, like.kinds, numbers, ())
     kinds = ["truth" if X.dtype.kind == "b" else "number"] * X.shape[1]
     for j in np.flatnonzero(np.isnan(numbers[0])):
@@ -121,7 +127,12 @@ def _matrix(X: npt.NDArray[Any], names: tuple[str, ...], like: Known | None) -> 
 
 
 def _all_numbers(like: Known | None) -> bool:
-    return like is None or set(like.kinds) <= {"number", "truth"}
+    return like is None or set(like.kinds) <= {"number", "truth", "unread"}
+
+
+def _read_places(like: Known | None, count: int) -> list[int]:
+    """Places of the columns that are read: all but those of kind "unread"."""
+    return [j for j in range(count) if like is None or like.kinds[j] != "unread"]
 
 
 def _known(like: Any, j: int) -> str | None:
@@ -129,13 +140,13 @@ def _known(like: Any, j: int) -> str | None:
 
 
 def _columns(X: npt.NDArray[Any], names: tuple[str, ...], like: Known | None) -> Iterator[Column]:
-    for j, name in enumerate(names):
-        yield read_column(X[:, j], name, _known(like, j))
+    for j in _read_places(like, len(names)):
+        yield read_column(X[:, j], names[j], _known(like, j))
 
 
 def _pandas(X: Any, names: tuple[str, ...], like: Known | None) -> Iterator[Column]:
-    for j, name in enumerate(names):
-        series, known = X.iloc[:, j], _known(like, j)
+    for j in _read_places(like, len(names)):
+        name, series, known = names[j], X.iloc[:, j], _known(like, j)
         dtype = series.dtype
         if isinstance(dtype, np.dtype):
             yield read_column(series.to_numpy(), name, known)
@@ -155,8 +166,10 @@ def _pandas(X: Any, names: tuple[str, ...], like: Known | None) -> Iterator[Colu
 
 
 def _polars(X: Any, names: tuple[str, ...], like: Known | None) -> Iterator[Column]:
-    for j, (name, series) in enumerate(zip(names, X.get_columns(), strict=True)):
-        known, values = _known(like, j), series.to_numpy()
+    every = X.get_columns()
+    for j in _read_places(like, len(names)):
+        name, series, known = names[j], every[j], _known(like, j)
+        values = series.to_numpy()
         if series.dtype.is_integer() and values.dtype.kind == "f" and known == "word":
             values = np.array(series.to_list(), dtype=object)  # long integers keep their digits
         if getattr(series.dtype, "time_zone", None) is not None:
@@ -202,14 +215,19 @@ def _array(X: Any, like: Known | None) -> npt.NDArray[Any]:
 
 def _objects(X: Any) -> npt.NDArray[Any]:
     """Rows of unlike cells, each as it is."""
-    rows = [row for row in X if hasattr(row, "__len__") and not isinstance(row, str | dict)]
-    lengths = set(map(len, rows))
+    refuse_ragged(X)
+    return np.array(X, dtype=object)
+
+
+def refuse_ragged(X: Any) -> None:
+    """Refuse a list whose rows have several numbers of cells."""
+    rows = [row for row in X if isinstance(row, Sized) and not isinstance(row, str | dict)]
+    lengths = {len(row) for row in rows if getattr(row, "ndim", 1)}
     if len(lengths) > 1:
         raise InputError(
             f"X has rows of {min(lengths)} and of {max(lengths)} cells, but every row needs one "
             "cell for each column; fill the gaps with None."
         )
-    return np.array(X, dtype=object)
 
 
 def _refuse(X: Any) -> None:

@@ -21,7 +21,7 @@ from pnml.core.statistic.gram import Gram
 from pnml.errors import ConditionWarning, InputError
 from pnml.estimators.base import ClassifierBase
 from pnml.estimators.cross_fitting import out_of_fold_log_probabilities
-from pnml.estimators.fit_params import FitParams
+from pnml.estimators.fit_params import FitParams, check_groups
 from pnml.estimators.gram_classifier import fitted_inside, sampled_step, without_targets
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
 from pnml.estimators.registry import register
@@ -166,6 +166,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         if is_frozen(self.estimator_):
             training = self._frozen(training)
         elif self.method == "analytic" and not step.is_rigid:
+            check_groups(groups, len(labels))
             params = FitParams.plain(weights, groups)
             folds = (params, self.cv, self.random_state, self.classes_)
             log_prob = out_of_fold_log_probabilities(self.estimator, given, labels, *folds)

@@ -141,7 +141,7 @@ def _told_of_fold(model: Any) -> Iterator[None]:
 def _every_row_tested(splits: Iterable[Split], rows: int) -> Iterator[Split]:
     """The splits; raises after the last one if a row was in none of their test folds."""
     tested = np.zeros(rows, dtype=bool)
-    for train, test in splits:
+    for train, test in _told_of_splitter(splits):
         tested[test] = True
         yield train, test
     if not tested.all():
@@ -150,6 +150,23 @@ def _every_row_tested(splits: Iterable[Split], rows: int) -> Iterator[Split]:
             "them without having seen them is not known; pass one that tests every row, such as "
             "KFold."
         )
+
+
+def _told_of_splitter(splits: Iterable[Split]) -> Iterator[Split]:
+    """The splits; turns a splitter's error into one sentence."""
+    every = iter(splits)
+    while True:
+        try:
+            split = next(every)
+        except StopIteration:
+            return
+        except ValueError as error:
+            text = str(error).split("\n")[0].rstrip(".")
+            raise InputError(
+                f"The splitter cv cannot split these rows ({text}); pass another cv, or fit with "
+                "the groups that it needs."
+            ) from error
+        yield split
 
 
 def _is_number_of_folds(cv: Any, rows: int) -> bool:

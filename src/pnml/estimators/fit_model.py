@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.columns.encoder import ColumnEncoder
 from pnml.errors import InputError, shorten
 from pnml.estimators.word_codes import WordCodes, categories, has_words
-from pnml.learners.last_step import last_of, unfrozen
+from pnml.learners.last_step import last_of, searched, unfrozen
 from pnml.learners.leaf_maps import is_tree_ensemble
 
 
@@ -38,8 +38,9 @@ def fit_model(
     """
     refuse_gaps(model, encoder)
     _check_clones(model)
-    words = has_words(encoder) and not isinstance(model, Pipeline)
-    coded = make_pipeline(WordCodes(), model) if words and is_tree_ensemble(model) else None
+    inner = searched(unfrozen(model))
+    words = has_words(encoder) and not isinstance(inner, Pipeline)
+    coded = make_pipeline(WordCodes(), model) if words and is_tree_ensemble(inner) else None
     # a data frame of polars with words ends the process in some releases of LightGBM
     if coded is not None and hasattr(X, "get_columns"):
         return coded, fit(clone(coded))

@@ -12,12 +12,21 @@ from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.estimators.word_codes import WordCodes
 from pnml.estimators.wrapped import fit_wrapped
+
+
+def check_groups(groups: Any, rows: int) -> None:
+    """Raise where groups are not one for each row."""
+    if groups is not None and _num_samples(groups) != rows:
+        raise InputError(
+            f"X has {rows} rows but groups has {_num_samples(groups)} values; pass exactly one "
+            "group per row."
+        )
 
 
 @dataclass(frozen=True)

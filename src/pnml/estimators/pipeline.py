@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.trust import DEFAULT_LEVEL, Reference
 from pnml.errors import InputError
-from pnml.estimators.score_frame import with_rows_of
+from pnml.estimators.score_frame import with_names, with_rows_of
 
 
 def _last_step_has(name: str) -> Callable[[Any], bool]:
@@ -33,8 +34,8 @@ class Pipeline(scikit_learn.Pipeline):
 
     It is scikit-learn's ``Pipeline``, in every respect, with the methods of the estimators of
     this library besides, where the last step has them: ``regret``, ``trusted``, ``explain``,
-    ``predict_interval``, ``predict_dist``, ``expected_error``, ``relative_regret`` and
-    ``score_frame``. Rows go through the other steps first, as in ``predict``. So the regret is
+    ``predict_interval``, ``predict_dist``, ``expected_error``, ``relative_regret``, ``score_frame``
+    and ``calibrate``. Rows go through the other steps first, as in ``predict``. So the regret is
     that of the last step, with the steps before it as they were fitted.
 
     Parameters
@@ -74,6 +75,12 @@ class Pipeline(scikit_learn.Pipeline):
     >>> pipe.explain_names_[pipe.explain([[0.5, 5.0]]).argmax()]
     'x1^2'
     """
+
+    @available_if(_last_step_has("calibrate"))  # type: ignore[untyped-decorator]
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take the errors of a prefit model as last step on rows that it has not seen."""
+        self._ask("calibrate", X, {}, y=y, sample_weight=sample_weight)
+        return self
 
     @available_if(_last_step_has("regret"))  # type: ignore[untyped-decorator]
     def regret(self, X: Any, **params: Any) -> Any:
@@ -122,10 +129,13 @@ class Pipeline(scikit_learn.Pipeline):
         """All answers of the last step as one data frame, of the kind and with the index of X.
 
         `options` go to the last step, for instance ``coverage`` and ``level``. The reasons name
-        the columns that the last step sees; ``set_output(transform="pandas")`` before ``fit``
-        gives these their names.
+        the columns that the last step sees, as ``explain_names_`` does.
         """
-        return with_rows_of(X, self._ask("score_frame", X, {}, **options))
+        check_is_fitted(self)
+        name, last = self.steps[-1]
+        named = copy(self)
+        named.steps = [*self.steps[:-1], (name, with_names(last, self.explain_names_))]
+        return with_rows_of(X, named._ask("score_frame", X, {}, **options))
 
     @property
     def reference_(self) -> Reference:

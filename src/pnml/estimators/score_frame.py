@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -18,15 +20,28 @@ _REASONS = 3  # columns named for each row
 _LEAST_SHARE = 0.05
 
 
-def reasons(shares: FloatArray, encoded: Encoded, outside: BoolArray) -> list[str]:
-    """Reasons for a score frame: columns that carry the leverage, with value and range."""
+def reasons(
+    shares: FloatArray, encoded: Encoded, outside: BoolArray, left_out: FloatArray
+) -> list[str]:
+    """Reasons for a score frame: columns that carry the leverage, with value and range.
+
+    A row of infinite leverage leaves the span of the training rows; so do all training rows that
+    are left out, by their leverages `left_out` (n,), where there are too few of them.
+    """
     parts = fractions(shares)
+    beyond: BoolArray = np.any(np.isinf(shares), axis=1)
+    alone = bool(np.isinf(left_out).all())
     texts = []
     for i, row in enumerate(parts):
         strange = encoded.never_seen[i]
         order = np.lexsort((-row, ~strange))  # what training never had comes first
         named = [int(j) for j in order[:_REASONS] if strange[j] or row[j] > _LEAST_SHARE]
-        texts.append("; ".join(_reason(encoded, i, j, row[j], outside[i, j]) for j in named))
+        told = [_reason(encoded, i, j, row[j], outside[i, j]) for j in named]
+        if beyond[i]:
+            told.append("the row leaves the span of the training rows")
+        elif alone:
+            told.append("each training row leaves the span of the others")
+        texts.append("; ".join(told))
     return texts
 
 
@@ -48,6 +63,27 @@ def score_frame(X: Any, columns: dict[str, Any]) -> Any:
         )
     pandas = import_module("pandas")
     return pandas.DataFrame(columns, index=X.index if hasattr(X, "iloc") else None)
+
+
+def with_names(model: Any, names: Any) -> Any:
+    """A fitted model whose reasons give its columns these names; itself where it has none.
+
+    The model stays as it is: new rows need not have the names.
+    """
+    if hasattr(model, "regressor_"):
+        return _changed(model, regressor_=with_names(model.regressor_, names))
+    learner: Any = getattr(model, "learner_", None)
+    base = getattr(learner, "base", None)
+    if base is None or len(names) != len(base.encoder.names):
+        return model
+    encoder = replace(base.encoder, names=tuple(map(str, names)))
+    return _changed(model, learner_=replace(learner, base=replace(base, encoder=encoder)))
+
+
+def _changed(model: Any, **attributes: Any) -> Any:
+    changed = copy(model)
+    vars(changed).update(attributes)
+    return changed
 
 
 def with_rows_of(X: Any, frame: Any) -> Any:

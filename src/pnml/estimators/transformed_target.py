@@ -18,6 +18,7 @@ from pnml.errors import InputError
 from pnml.estimators.label_scale import LabelRange, LabelScale
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.score_frame import score_frame
+from pnml.estimators.validation import as_targets
 from pnml.learners.finite import like_input
 
 
@@ -77,10 +78,23 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit the transformer to y (n,) and the regressor to rows X and transformed labels."""
+        _refuse_undefined(self.func, y)
         super().fit(X, y, **fit_params)
         labels = np.asarray(y, dtype=float)
         single = labels.ndim == 1 or labels.shape[1:] == (1,)
         self._labels = LabelRange.of(self.transformer_, labels) if single else None
+        return self
+
+    @available_if(_regressor_has("calibrate"))  # type: ignore[untyped-decorator]
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take the errors on rows that the regressor has not seen, on the transformed scale.
+
+        Of a prefit `TrustedRegressor`; y (n,) are labels as in ``fit``, transformed here.
+        """
+        regressor = self._fitted
+        _refuse_undefined(self.func, y)
+        labels = as_targets(self, y)
+        regressor.calibrate(X, self.transformer_.transform(labels[:, None])[:, 0], sample_weight)
         return self
 
     @available_if(_regressor_has("regret"))  # type: ignore[untyped-decorator]
@@ -183,3 +197,23 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
         default = PNMLRegressor()
         routed = get_config()["enable_metadata_routing"]
         return default.set_fit_request(sample_weight=True) if routed else default
+
+
+def _refuse_undefined(func: Any, y: Any) -> None:
+    """Raise where the transform of the label gives no finite number for a label."""
+    if func is None:
+        return
+    try:
+        labels = np.asarray(y, dtype=float).reshape(len(y), -1)
+        with np.errstate(all="ignore"):
+            transformed = np.asarray(func(labels), dtype=float).reshape(len(labels), -1)
+    except (TypeError, ValueError):  # labels or a function that scikit-learn has words for
+        return
+    lost = ~np.isfinite(transformed).all(axis=1) & np.isfinite(labels).all(axis=1)
+    if lost.any():
+        row = int(np.argmax(lost))
+        raise InputError(
+            f"func gives {transformed[row].min():g} for the label {labels[row].min():g} in row "
+            f"{row} (counted from 0); pass a transform that is defined for every label, such as "
+            "numpy.arcsinh instead of a logarithm, or leave such rows out."
+        )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _clone_parametrized
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -17,7 +18,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL, Reference, check_level
 from pnml.errors import InputError
 from pnml.estimators.fit_model import as_model, check_prefit, default_model, fit_model
-from pnml.estimators.fit_params import FitParams
+from pnml.estimators.fit_params import FitParams, check_groups
 from pnml.estimators.score_frame import reasons
 from pnml.estimators.validation import check_flag, check_weights
 from pnml.estimators.wrapped import check_table
@@ -25,6 +26,7 @@ from pnml.learners.categorical_columns import categorical_columns
 from pnml.learners.cross_fitted import CrossFitted
 from pnml.learners.last_step import is_frozen
 from pnml.learners.trusted_model import ReadRows, TrustedModel
+from pnml.learners.unread_columns import unread_columns
 
 # Training rows that tell the model apart where a model file cannot hold it.
 _PROBE_ROWS = 8
@@ -48,6 +50,16 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
         self.prefit = prefit
         self.cv = cv
         self.random_state = random_state
+
+    def __sklearn_clone__(self) -> Any:
+        """A copy without the fit; a prefit model stays as it is, as in a FrozenEstimator."""
+        if not self.prefit:
+            return _clone_parametrized(self)
+        frozen = copy(self)
+        frozen.estimator = FrozenEstimator(self.estimator)
+        made = _clone_parametrized(frozen)
+        made.estimator = self.estimator
+        return made
 
     def regret(self, X: Any) -> FloatArray:
         """Regret of each row in nats: how unlike the training rows it is to the model. ≥ 0."""
@@ -111,8 +123,10 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
             if inside is None:
                 inside = default_model(kind, encoder, self.random_state)
             model, self.estimator_ = fit_model(inside, encoder, X, lambda m: params.fit(m, X, y))
-        if words := categorical_columns(self.estimator_):
-            encoder = ColumnEncoder.of(X, params.weights, words)
+        words = categorical_columns(self.estimator_)
+        unread = unread_columns(self.estimator_, columns)
+        if words or unread:
+            encoder = ColumnEncoder.of(X, params.weights, words, unread)
         self._probe = _safe_indexing(X, np.arange(min(len(Y), _PROBE_ROWS)))
         counts = np.ones(len(Y)) if params.weights is None else params.weights
         return model, TrustedModel.of(self.estimator_, encoder, X, Y, counts)
@@ -143,6 +157,7 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
                 "per row."
             )
         weights = check_weights(sample_weight, y)
+        check_groups(groups, len(y))
         return FitParams.routed(self, weights, groups, params)
 
     def _each(self, X: Any, ask: Callable[[ReadRows], Any]) -> Any:
@@ -152,7 +167,7 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
 
     def _because(self, rows: ReadRows) -> list[str]:
         base: TrustedModel = self.learner_.base
-        return reasons(base.explain(rows), rows.encoded, base.outside(rows))
+        return reasons(base.explain(rows), rows.encoded, base.outside(rows), base.leverages)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Where ``fit`` sends its parameters: to the model, to the splitter, and here."""

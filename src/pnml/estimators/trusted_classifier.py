@@ -42,7 +42,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
     estimator : classifier or Pipeline, optional
         It is cloned and fitted; it must have ``predict_proba``. By default scikit-learn's
         ``HistGradientBoostingClassifier``. Trees that cannot read the words of a data frame get
-        codes of them.
+        codes of them. Columns that its first steps drop have no say in the verdict.
     prefit : bool, default=False
         Whether `estimator` is fitted already and is to be used as it is, as one in a
         ``FrozenEstimator`` always is. ``fit`` then wants its
@@ -88,7 +88,8 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         y : array-like of shape (n,)
             One class per row, of at least two classes.
         sample_weight : array-like of shape (n,), optional
-            How many copies of each row to count, where the model can count them.
+            How many copies of each row to count, where the model can count them. Where a training
+            row is left out, it is one copy of it; of a weight below 1, all of it.
         groups : array-like of shape (n,), optional
             Passed to the splitter `cv`.
         **params : other parameters of the model's ``fit``

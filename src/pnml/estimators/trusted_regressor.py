@@ -41,9 +41,11 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     estimator : regressor or Pipeline, optional
         It is cloned and fitted. Tree ensembles of scikit-learn, LightGBM, XGBoost and CatBoost are
         scored by their leaves, linear models by their columns, also as the last step of a
-        Pipeline, and any other regressor by Fourier features. Trees that cannot read the words of
-        a data frame get codes of them. By default scikit-learn's
-        ``HistGradientBoostingRegressor``.
+        Pipeline, in a search or in a TransformedTargetRegressor, and any other regressor by Fourier
+        features. Columns that its first steps drop have no say in the verdict. Trees that cannot
+        read the words of a data frame get codes of them. A ``LinearRegression`` on as many columns
+        as rows trusts nothing, since every row leaves the span of the others; ``Ridge`` does. By
+        default scikit-learn's ``HistGradientBoostingRegressor``.
     prefit : bool, default=False
         Whether `estimator` is fitted already and is to be used as it is, as one in a
         ``FrozenEstimator`` always is. ``fit`` then wants its
@@ -88,7 +90,8 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
             Whether they are those cannot be known.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            How many copies of each row to count, where the model can count them.
+            How many copies of each row to count, where the model can count them. Where a training
+            row is left out, it is one copy of it; of a weight below 1, all of it.
         groups : array-like of shape (n,), optional
             Passed to the splitter `cv`.
         **params : other parameters of the model's ``fit``

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
+from pnml.columns.names import refuse_mixed_names
+from pnml.columns.table import refuse_ragged
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.learners.finite import refuse_extreme as refuse_extreme
@@ -117,12 +119,26 @@ def refuse_unspread(
 def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Validated rows (n, d), float64 or float32, with any values."""
     refuse_dask("X", X)
+    refuse_no_rows(X)
     try:
         return validate_data(
             estimator, X, reset=reset, dtype=list(_DTYPES), ensure_all_finite=False
         )
     except (ValueError, TypeError) as error:
         raise _advised(error, "X", X, type(estimator).__name__) from error
+
+
+def refuse_no_rows(X: Any) -> None:
+    """Refuse a dict, lists of unequal lengths, and column names that are text and numbers."""
+    if isinstance(X, dict | set) and not hasattr(X, "tocsr"):  # some sparse matrices are dicts
+        raise InputError(
+            f"Expected 2D array, but X is a {type(X).__name__}; pass an array, a data frame, such "
+            "as pandas.DataFrame(X), or a list of rows."
+        )
+    if isinstance(X, list | tuple):
+        refuse_ragged(X)
+    elif hasattr(X, "columns"):
+        refuse_mixed_names(list(X.columns))
 
 
 def refuse_dask(name: str, values: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,16 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.learners.last_step import unfrozen
+from pnml.estimators.validation import refuse_no_rows
+from pnml.learners.last_step import searched, unfrozen
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
     """Check the columns of a table that goes into a wrapped estimator as it is."""
-    flat = np.ndim(X) == 1 if isinstance(X, list | tuple) else getattr(X, "ndim", 2) == 1
+    refuse_no_rows(X)
+    flat = getattr(X, "ndim", 2) == 1
+    if isinstance(X, list | tuple):
+        flat = not any(isinstance(row, Sized) and not isinstance(row, str | dict) for row in X)
     if flat:
         raise InputError(
             f"Expected 2D array, but X has shape {np.shape(X)}: {type(estimator).__name__} wants a "
@@ -34,9 +39,10 @@ def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray
     """Fit a wrapped estimator, with weights passed to the step that learns the labels."""
     if weights is None:
         return estimator.fit(X, y)
-    step, name = estimator, "sample_weight"
+    step, name = searched(estimator), "sample_weight"
     while isinstance(step, Pipeline):
         last, step = step.steps[-1]
+        step = searched(step)
         name = name.replace("sample_weight", f"{last}__sample_weight")
     if not has_fit_parameter(step, "sample_weight"):
         raise InputError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from pnml.learners.last_step import unfrozen
+from pnml.learners.last_step import inside
 
 
 def categorical_columns(model: Any) -> tuple[int, ...]:
@@ -20,7 +20,7 @@ def categorical_columns(model: Any) -> tuple[int, ...]:
     >>> categorical_columns(model.fit(np.tile([[0.0], [1.0]], (30, 1)), [0.0, 1.0] * 30))
     (0,)
     """
-    model = unfrozen(model)
+    model = inside(model)
     library = type(model).__module__.partition(".")[0]
     if library == "lightgbm":
         return _of_lightgbm(getattr(model, "booster_", model))

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection._search import BaseSearchCV  # all searches are one
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
@@ -113,6 +115,14 @@ def last_of(estimator: Any) -> Any:
     return step
 
 
+def last_inside(model: Any) -> Any:
+    """The last step of a fitted model, where searches and transformed targets are looked into."""
+    step = inside(model)
+    while isinstance(step, Pipeline):
+        step = inside(step.steps[-1][1])
+    return step
+
+
 def is_frozen(estimator: Any) -> bool:
     """Whether an estimator, or the last step of a Pipeline, is never fitted again."""
     while isinstance(estimator, Pipeline):
@@ -122,11 +132,11 @@ def is_frozen(estimator: Any) -> bool:
 
 def at_last_step(model: Any, X: Any) -> tuple[Any, Any]:
     """Rows transformed for the last step of a fitted model, and that step."""
-    step = unfrozen(model)
+    step = inside(model)
     while isinstance(step, Pipeline):
         if len(step.steps) > 1:
             X = step[:-1].transform(X)
-        step = unfrozen(step.steps[-1][1])
+        step = inside(step.steps[-1][1])
     return X, step
 
 
@@ -153,6 +163,55 @@ def unfrozen(estimator: Any) -> Any:
     while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
+
+
+def inside(model: Any) -> Any:
+    """The model that a fitted search or TransformedTargetRegressor ends in, or a frozen one.
+
+    A CalibratedClassifierCV has several models inside, and is taken for a model of its own.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> search = GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, cv=2)
+    >>> inside(search.fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.0]))
+    Ridge()
+    """
+    while True:
+        if isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif isinstance(model, TransformedTargetRegressor) and hasattr(model, "regressor_"):
+            model = model.regressor_
+        else:
+            return model
+
+
+def searched(model: Any) -> Any:
+    """The model that a search or TransformedTargetRegressor would fit, or the model itself."""
+    while True:
+        if isinstance(model, BaseSearchCV):
+            model = model.estimator
+        elif isinstance(model, TransformedTargetRegressor) and model.regressor is not None:
+            model = model.regressor
+        else:
+            return model
+
+
+def targets_inside(model: Any, Y: FloatArray) -> FloatArray:
+    """Targets (n, k) as the last step of a fitted model sees them: transformed, if they are."""
+    while True:
+        if isinstance(model, TransformedTargetRegressor):
+            Y = np.asarray(model.transformer_.transform(Y), dtype=float).reshape(len(Y), -1)
+            model = model.regressor_
+        elif isinstance(model, Pipeline):
+            model = model.steps[-1][1]
+        elif isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            return Y
 
 
 def refuse_without_probabilities(estimator: Any) -> None:

@@ -68,11 +68,12 @@ class LeafCells:
         return kappa
 
     def left_out(self, rows: CellRows, weights: FloatArray) -> FloatArray:
-        """Leave-one-out leverage (n,) of training rows with these weights. Eq. (T16)."""
+        """Leave-one-out leverage (n,) of training rows, each without one copy. Eq. (T16)."""
         kappa = np.empty(len(rows))
         for part in chunks(len(rows)):
             block = rows[part]
             empty = self.cells.empty(block.leaf, block.columns, left_out=True)
+            empty &= weights[part, None] <= 1  # else a copy stays in the cells
             leaf, inside = self._kept(block.leaf, ~empty)
             out = empty.mean(axis=1)
             kappa[part] = self.geometry.left_out(leaf, inside, block.Z, weights[part], out)
@@ -100,7 +101,7 @@ class LeafCells:
     def _outside(self, rows: CellRows) -> BoolArray:
         """Which columns (n, T, columns) put a row outside its cells, in the order of the input."""
         cells = self.cells.outside(rows.leaf, rows.columns)
-        out = np.empty_like(cells)
+        out = np.zeros((*cells.shape[:2], len(self.groups)), dtype=bool)
         out[:, :, self.places] = cells
         return out
 

@@ -21,7 +21,7 @@ from pnml.core.statistic.factor import Factor
 from pnml.learners.feature_geometry import FeatureGeometry
 from pnml.learners.finite import refuse_extreme, refuse_nonfinite
 from pnml.learners.fourier_features import FourierFeatures, choose_fourier, choose_penalty
-from pnml.learners.last_step import at_last_step, unfrozen
+from pnml.learners.last_step import at_last_step, inside, targets_inside
 from pnml.learners.leaf_maps import LeafMap, leaf_map_of
 from pnml.learners.linear_penalty import is_linear, penalty_of
 from pnml.learners.replaced_cells import cells_of, replace_cells
@@ -146,20 +146,21 @@ def count_features(
     Y (n, k) are the targets: numbers, or an indicator of each class.
     """
     rows, last = at_last_step(model, X)
+    seen = targets_inside(model, Y)
     width = np.shape(rows)[1] if np.ndim(rows) == 2 else -1
     if is_linear(last, width):
         values = numbers_at_last_step(model, X)
         intercept = bool(getattr(last, "fit_intercept", True))
         alpha = penalty_of(last)
         if alpha is None:
-            alpha, _ = choose_penalty(values, Y, weights, intercept=intercept)
+            alpha, _ = choose_penalty(values, seen, weights, intercept=intercept)
         typical = None
         if _changes_columns(model):
             typical = cells_of(X, int(np.argmin(np.abs(values - np.median(values, axis=0)).sum(1))))
         features: Features = LinearColumns(model, typical)
     else:
         Z = encoder.encode(X).Z
-        fourier, alpha = choose_fourier(Z, Y, weights)
+        fourier, alpha = choose_fourier(Z, seen, weights)
         intercept = True
         features, values = EncodedFourier(fourier, encoder.feature_groups), fourier(Z)
     factor = Factor.of(values, None, weights)
@@ -181,7 +182,7 @@ def numbers_at_last_step(model: Any, X: Any) -> FloatArray:
 
 def _changes_columns(model: Any) -> bool:
     """Whether a model is a Pipeline with steps before the last."""
-    step = unfrozen(model)
+    step = inside(model)
     return isinstance(step, Pipeline) and (
         len(step.steps) > 1 or _changes_columns(step.steps[-1][1])
     )

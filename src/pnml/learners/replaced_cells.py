@@ -24,23 +24,43 @@ def cells_of(X: Any, row: int) -> tuple[Any, ...]:
 def replace_cells(X: Any, cells: Mapping[int, Any]) -> Any:
     """The rows with these cells in the columns at these places.
 
-    >>> replace_cells(np.array([[1.0, 2.0], [3.0, 4.0]]), {1: 9.0})
-    array([[1., 9.],
-           [3., 9.]])
+    A column whose dtype cannot hold its cell, such as whole numbers and 1.5, gets another dtype.
+
+    >>> replace_cells(np.array([[1, 2], [3, 4]]), {1: 9.5})
+    array([[1. , 9.5],
+           [3. , 9.5]])
     """
     if hasattr(X, "iloc"):
         out = X.copy()
         for place, cell in cells.items():
-            column = X.iloc[:, place]
-            out.isetitem(place, type(column)([cell] * len(X), index=X.index, dtype=column.dtype))
+            out.isetitem(place, _pandas_column(X.iloc[:, place], cell))
         return out
     if hasattr(X, "get_columns"):
         columns = X.get_columns()
-        return X.with_columns(
-            type(columns[place])(columns[place].name, [cell] * len(X), dtype=columns[place].dtype)
-            for place, cell in cells.items()
-        )
+        return X.with_columns(_polars_column(columns[place], cell) for place, cell in cells.items())
     out = np.array(X, dtype=None if hasattr(X, "dtype") else object)
+    if out.dtype.kind in "biu" and any(isinstance(cell, float) for cell in cells.values()):
+        out = out.astype(np.float64)
     for place, cell in cells.items():
         out[:, place] = cell
     return out
+
+
+def _pandas_column(column: Any, cell: Any) -> Any:
+    """A column of one cell, with the dtype of the column where that can hold it."""
+    values = [cell] * len(column)
+    try:
+        made = type(column)(values, index=column.index, dtype=column.dtype)
+    except (TypeError, ValueError):  # a time zone, or a gap or fraction among whole numbers
+        return type(column)(values, index=column.index)
+    lost = hasattr(made, "cat") and cell == cell and bool(made.isna().any())  # no such category
+    return type(column)(values, index=column.index) if lost and cell is not None else made
+
+
+def _polars_column(column: Any, cell: Any) -> Any:
+    """A column of one cell, with the dtype of the column where that can hold it."""
+    values = [cell] * len(column)
+    try:
+        return type(column)(column.name, values, dtype=column.dtype)
+    except Exception:  # its classes of errors are those of polars alone
+        return type(column)(column.name, values)

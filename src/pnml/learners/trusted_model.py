@@ -73,6 +73,7 @@ class TrustedModel:
         numbers = np.concatenate([encoder.encode(part).columns.numbers for _, part in row_parts(X)])
         ranges = Ranges.of(numbers)
         beyond = _largest(ranges.excess(numbers, left_out=True))
+        beyond = np.where(weights > 1, 0.0, beyond)  # a copy stays in the ranges
         return cls(model, encoder, trust_map, ranges, left_out, beyond, weights)
 
     def read(self, X: Any) -> ReadRows:
@@ -103,8 +104,17 @@ class TrustedModel:
         return known
 
     def explain(self, rows: ReadRows) -> FloatArray:
-        """Share (n, columns) of each input column in the leverage."""
-        return self.trust_map.explain(rows.mapped)
+        """Share (n, columns) of each input column in the leverage; 0 where the model reads none.
+
+        Where no column stands out, those that are read have equal shares.
+        """
+        shares = self.trust_map.explain(rows.mapped)
+        read = self.encoder.places
+        if 0 < len(read) < shares.shape[1]:
+            unread = np.setdiff1d(np.arange(shares.shape[1]), read)
+            shares[:, read] += shares[:, unread].sum(axis=1, keepdims=True) / len(read)
+            shares[:, unread] = 0.0
+        return shares
 
     def excess(self, rows: ReadRows) -> FloatArray:
         """Largest distance (n,) beyond the training range of a column. Eq. (T17)."""

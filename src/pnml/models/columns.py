@@ -52,8 +52,8 @@ def _check_encoder(values: Mapping[str, Any]) -> None:
         raise InputError("the columns of a model do not have names of their own")
     if not set(kinds) <= set(KINDS):
         raise InputError("a column of a model is of no known kind")
-    words = kinds.count("word")
-    if len(values["words"]) != words or len(values["numbers"]) != len(kinds) - words:
+    words, unread = kinds.count("word"), kinds.count("unread")
+    if len(values["words"]) != words or len(values["numbers"]) != len(kinds) - words - unread:
         raise InputError("the columns of a model are not of the kinds that it says")
 
 

@@ -19,7 +19,7 @@ from pnml.core.ranges import Ranges
 from pnml.errors import InputError
 from pnml.learners.feature_geometry import FeatureGeometry
 from pnml.learners.fourier_features import FourierFeatures
-from pnml.learners.last_step import last_of
+from pnml.learners.last_step import last_inside
 from pnml.learners.leaf_cells import LeafCells
 from pnml.learners.leaf_maps import LeafMap, MergedLeaves, leaf_map_of
 from pnml.learners.linear_penalty import is_linear
@@ -103,7 +103,7 @@ def loaded_map(
 
 
 def _leaf_cells(held: StoredLeaves, model: Any, encoder: ColumnEncoder) -> LeafCells:
-    fine = leaf_map_of(last_of(model))
+    fine = leaf_map_of(last_inside(model))
     if fine is None:
         raise InputError("it has the leaves of a model that has none")
     merged = _merged(fine, held)
@@ -168,7 +168,7 @@ def _model_features(held: StoredFeatures, model: Any, encoder: ColumnEncoder) ->
             raise InputError("its geometry is not that of its Fourier features")
         made = EncodedFourier(features, encoder.feature_groups)
     else:
-        if not is_linear(last_of(model), width):
+        if not is_linear(last_inside(model), width):
             raise InputError("its geometry is not that of the columns of its linear model")
         typical = None if held.typical is None else loaded_cells(held.typical)
         if typical is not None and len(typical) != len(encoder.kinds):
@@ -218,8 +218,10 @@ def _check_extremes(lowest: FloatArray, highest: FloatArray) -> None:
 
 def _check_cells(values: Mapping[str, Any]) -> None:
     _check_extremes(values["lowest"], values["highest"])
-    if np.any(values["gaps"] < 0) or np.any(values["words"] < 0):
+    if np.any(values["gaps"] < 0):
         raise InputError("a cell counts fewer than no rows")
+    if np.any(values["words"] > 2):
+        raise InputError("a cell counts more than 2 rows of a word, where 2 stands for more")
 
 
 def _check_ranges(values: Mapping[str, Any]) -> None:

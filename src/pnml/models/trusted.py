@@ -21,7 +21,7 @@ from pnml.estimators.trusted_classifier import TrustedClassifier
 from pnml.estimators.trusted_regressor import TrustedRegressor
 from pnml.learners.cross_fitted import CrossFitted
 from pnml.learners.expected_error import ExpectedError
-from pnml.learners.last_step import last_of
+from pnml.learners.last_step import last_inside
 from pnml.learners.trusted_classes import TrustedClasses
 from pnml.learners.trusted_model import TrustedModel
 from pnml.learners.trusted_values import TrustedValues
@@ -128,7 +128,7 @@ def _check_columns(state: Mapping[str, Any]) -> None:
 
 def _check_model(model: Any, columns: int) -> None:
     """Raise where a model was not fitted, or to other columns."""
-    last = last_of(model)
+    last = last_inside(model)
     try:
         if hasattr(last, "fit"):
             check_is_fitted(last)

@@ -93,19 +93,21 @@ def test_the_leverage_is_that_of_the_dense_ridge_with_a_column_for_every_empty_c
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_leaving_a_row_out_is_building_everything_without_it(seed):
+def test_leaving_a_row_out_is_building_everything_without_one_copy_of_it(seed):
     forest = Forest(seed)
     held = inside(forest, forest.leaf, forest.columns, left_out=True)
+    held |= forest.weights[:, None] > 1  # a copy stays
     found = forest.geometry.left_out(forest.leaf, held, forest.X, forest.weights)
     U, penalties = dense(forest)
     for i in range(len(U)):
-        rest = np.arange(len(U)) != i
+        weights = forest.weights - (np.arange(len(U)) == i)
+        rest = weights > 0
         others = Cells.of(forest.leaf[rest], forest.columns[rest], forest.leaves, WORDS)
         at = slice(i, i + 1)
         without = ~others.outside(forest.leaf[at], forest.columns[at]).any(axis=2)
         np.testing.assert_array_equal(held[at], without)
         row = forest.rows(forest.leaf[at], without, forest.X[at])[0]
-        truth = refitted_leverage(U[rest], forest.weights[rest], row, penalties, (~without).mean())
+        truth = refitted_leverage(U[rest], weights[rest], row, penalties, (~without).mean())
         assert found[i] == pytest.approx(truth, rel=1e-9)
 
 
@@ -162,9 +164,9 @@ def test_local_noise_is_the_shrunk_mean_of_the_leaves_errors():
         typical, without = [], []
         for t in range(forest.leaf.shape[1]):
             same = forest.leaf[:, t] == forest.leaf[i, t]
-            others = same & (np.arange(len(errors)) != i)
-            for rows, out in ((same, typical), (others, without)):
-                out.append((w[rows] @ errors[rows] + 5 * mean) / (w[rows].sum() + 5))
+            less = w - (np.arange(len(errors)) == i)  # one copy
+            for counts, out in ((w, typical), (less, without)):
+                out.append((counts[same] @ errors[same] + 5 * mean) / (counts[same].sum() + 5))
         assert noise.at(forest.leaf)[i] == pytest.approx(np.mean(typical))
         left_out = noise.left_out(forest.leaf, errors, w)[i]
         assert left_out == pytest.approx(np.mean(without))
@@ -192,3 +194,15 @@ def test_compiled_loops_and_numpy_give_the_same_numbers(seed, monkeypatch):
     np.testing.assert_allclose(
         slow.geometry.leverage(*rows), fast.geometry.leverage(*rows), rtol=1e-13
     )
+
+
+@given(st.integers(0, 1000), st.integers(1, 3))
+def test_words_are_counted_alike_however_many_there_are(seed, times):
+    forest = Forest(seed)
+    more = 10_000 * times  # so many places that only those with rows are looked at
+    many = Cells.of(forest.leaf, forest.columns, forest.leaves, more)
+    np.testing.assert_array_equal(many.words[:, :WORDS], forest.cells.words)
+    assert not many.words[:, WORDS:].any()
+    for leaf, word in np.argwhere(forest.cells.words >= 0):
+        rows = (forest.leaf == leaf).any(axis=1) & (forest.columns.words == word).any(axis=1)
+        assert forest.cells.words[leaf, word] == min(rows.sum(), 2)

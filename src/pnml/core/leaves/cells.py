@@ -21,6 +21,7 @@ from pnml.core.arrays import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+ByteArray = npt.NDArray[np.uint8]
 
 _BLOCK_NUMBERS = 2**21
 
@@ -55,7 +56,7 @@ class Cells:
     lowest: Annotated[FloatArray, "D two q"]  # smallest numbers; +inf where there are fewer
     highest: Annotated[FloatArray, "D two q"]  # largest numbers; −inf where there are fewer
     gaps: Annotated[IntArray, "D q"]  # rows without a number
-    words: Annotated[IntArray, "D W"]  # rows with each word
+    words: Annotated[ByteArray, "D W"]  # rows with each word: 0, 1, or 2 for more
 
     @classmethod
     def of(cls, leaf: IntArray, columns: Columns, leaves: int, words: int) -> Cells:
@@ -65,7 +66,7 @@ class Cells:
             np.full((leaves, 2, q), np.inf),
             np.full((leaves, 2, q), -np.inf),
             np.zeros((leaves, q), dtype=np.int64),
-            np.zeros((leaves, words), dtype=np.int64),
+            np.zeros((leaves, words), dtype=np.uint8),
         )
         fast = compiled()
         if fast is not None:
@@ -77,8 +78,17 @@ class Cells:
         for column in columns.words.T:
             present = np.repeat(column >= 0, leaf.shape[1])
             place = flat[present] * words + np.repeat(column, leaf.shape[1])[present]
-            cells.words.ravel()[:] += np.bincount(place, minlength=leaves * words)
+            cells._count_words(place)
         return cells
+
+    def _count_words(self, place: IntArray) -> None:
+        """Add rows at these places of the flat counts; of many words most places stay 0."""
+        counts = self.words.reshape(-1)
+        if counts.size <= len(place):
+            counts += np.minimum(np.bincount(place, minlength=counts.size), 2).astype(np.uint8)
+            return
+        some, times = np.unique(place, return_counts=True)
+        counts[some] += np.minimum(times, 2).astype(np.uint8)
 
     def _count_numbers(self, leaf: IntArray, values: FloatArray, j: int) -> None:
         gap = np.isnan(values)
@@ -92,11 +102,12 @@ class Cells:
     def __add__(self, other: Cells) -> Cells:
         low = np.concatenate([self.lowest, other.lowest], axis=1)
         high = np.concatenate([self.highest, other.highest], axis=1)
+        words = self.words + other.words
         return Cells(
             np.sort(low, axis=1)[:, :2],
             -np.sort(-high, axis=1)[:, :2],
             self.gaps + other.gaps,
-            self.words + other.words,
+            np.minimum(words, 2, out=words),
         )
 
     def empty(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
@@ -113,7 +124,8 @@ class Cells:
     def outside(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
         """Whether each column puts each row outside its cell, tree by tree: (n, T, q + c).
 
-        `left_out`: the rows are training rows, each compared with the cells of the others.
+        `left_out`: the rows are training rows, each compared with the cells of the others. Of a row
+        that counts more than once a copy stays, and it is inside its cells as it was.
         """
         most = int(left_out)  # a training row does not count for its own values
         numbers = columns.numbers[:, None, :]

@@ -6,7 +6,7 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.compilation import compiled
-from pnml.core.leaves.cells import BoolArray, Cells, Columns, IntArray
+from pnml.core.leaves.cells import BoolArray, ByteArray, Cells, Columns, IntArray
 
 
 @compiled
@@ -119,7 +119,7 @@ def _empty(
     low: FloatArray,
     high: FloatArray,
     gaps: IntArray,
-    counts: IntArray,
+    counts: ByteArray,
     most: int,
 ) -> BoolArray:
     n, trees = leaf.shape

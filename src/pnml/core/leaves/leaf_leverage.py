@@ -73,14 +73,15 @@ class LeafGeometry:
     ) -> FloatArray:
         """Leave-one-out leverage (n,) of training rows. Eq. (T16).
 
-        `inside` says which cells of the other rows hold the row; `out` is as in `leverage`.
+        A row of weight 1 or more loses one copy, a lighter row all of itself, as in Eq. (V1).
+        `inside` says which cells of what is left hold the row; `out` is as in `leverage`.
         """
         share = np.mean(~inside, axis=1) if out is None else out
         kappa = np.empty(len(leaf))
         for rows in chunks(len(leaf)):
-            w = weights[rows]
+            c = np.minimum(weights[rows], 1.0)
             forms = self._forms(leaf[rows], inside[rows], Z[rows])
-            kappa[rows] = forms.inner + w * forms.mixed**2 / (1 - w * forms.full)
+            kappa[rows] = forms.inner + c * forms.mixed**2 / (1 - c * forms.full)
         return kappa + share / self.alpha
 
     def pulls(

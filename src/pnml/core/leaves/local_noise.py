@@ -50,8 +50,8 @@ class LocalNoise:
         return out
 
     def left_out(self, leaf: IntArray, errors: FloatArray, weights: FloatArray) -> FloatArray:
-        """The same for training rows, each without its own error: (n,)."""
-        w = weights[:, None]
-        sums = self.errors[leaf] - w * errors[:, None] + _PSEUDO_ROWS * self.mean
-        out: FloatArray = (sums / (self.weight[leaf] - w + _PSEUDO_ROWS)).mean(axis=1)
+        """The same for training rows, each without one copy of its own error: (n,)."""
+        c = np.minimum(weights, 1.0)[:, None]
+        sums = self.errors[leaf] - c * errors[:, None] + _PSEUDO_ROWS * self.mean
+        out: FloatArray = (sums / (self.weight[leaf] - c + _PSEUDO_ROWS)).mean(axis=1)
         return out

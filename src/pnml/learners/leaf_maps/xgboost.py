@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pnml.errors import InputError
 from pnml.learners.leaf_maps.branches import Branches
 from pnml.learners.leaf_maps.node_leaves import NodeLeaves
 from pnml.learners.leaf_maps.refusals import (
@@ -31,6 +32,24 @@ class _Applied:
         return self.booster.predict(rows, pred_leaf=True)
 
 
+@dataclass(frozen=True)
+class _Told:
+    """A model whose ``apply`` says in a sentence that it does not take infinite numbers."""
+
+    model: Any
+
+    def apply(self, X: Any) -> Any:
+        try:
+            return self.model.apply(X)
+        except sys.modules["xgboost"].core.XGBoostError as error:
+            if "contains `inf`" not in str(error):
+                raise
+            raise InputError(
+                "X holds an infinite number, or one beyond float32, whose leaf XGBoost does not "
+                "tell; replace it by a missing value or a sensible bound."
+            ) from error
+
+
 def of_estimator(model: Any) -> NodeLeaves | None:
     """Leaves of an XGBModel up to its best iteration; None where it has no trees."""
     refuse_unfitted(model)
@@ -39,7 +58,7 @@ def of_estimator(model: Any) -> NodeLeaves | None:
     except AttributeError:  # it was not stopped early
         rounds = None
     branches = _branches(model, model.get_booster(), rounds)
-    return None if branches is None else NodeLeaves(model, branches)
+    return None if branches is None else NodeLeaves(_Told(model), branches)
 
 
 def of_booster(model: Any) -> NodeLeaves | None:
@@ -49,7 +68,7 @@ def of_booster(model: Any) -> NodeLeaves | None:
     except sys.modules["xgboost"].core.XGBoostError:  # it was never given rows
         raise unfitted(model) from None
     branches = _branches(model, model, None)
-    return None if branches is None else NodeLeaves(_Applied(model), branches)
+    return None if branches is None else NodeLeaves(_Told(_Applied(model)), branches)
 
 
 def _branches(model: Any, booster: Any, rounds: int | None) -> Branches | None:
