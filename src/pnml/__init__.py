@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from pnml.estimators.trusted_regressor import TrustedRegressor
     from pnml.estimators.universal import UniversalRegressor
     from pnml.estimators.universal_classifier import UniversalClassifier
-    from pnml.models.model_file import load, save
+    from pnml.job.fit_table import fit_table
+    from pnml.job.model_files import load, save
+    from pnml.job.table_model import TableModel
     from pnml.onnx.export import export_onnx
 
 # Loaded on first use: scikit-learn takes over a second to import, and loads pandas.
@@ -46,9 +48,11 @@ _HOMES = {
     "TrustedRegressor": "pnml.estimators.trusted_regressor",
     "UniversalRegressor": "pnml.estimators.universal",
     "export_onnx": "pnml.onnx.export",
-    "load": "pnml.models.model_file",
+    "TableModel": "pnml.job.table_model",
+    "fit_table": "pnml.job.fit_table",
+    "load": "pnml.job.model_files",
     "make_pipeline": "pnml.estimators.pipeline",
-    "save": "pnml.models.model_file",
+    "save": "pnml.job.model_files",
 }
 
 __all__ = [
@@ -64,12 +68,14 @@ __all__ = [
     "PNMLTreeRegressor",
     "Pipeline",
     "RegretDifficulty",
+    "TableModel",
     "TransformedTargetRegressor",
     "TrustedClassifier",
     "TrustedRegressor",
     "UniversalClassifier",
     "UniversalRegressor",
     "export_onnx",
+    "fit_table",
     "load",
     "make_pipeline",
     "save",

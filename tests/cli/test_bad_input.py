@@ -124,7 +124,10 @@ CASES = {
     ),
     "fit: delimiter of two letters": (fit("train.csv", "--delimiter", "::"), ["'::'"]),
     "fit: mixed types": (fit("mixed.csv"), ["'city'", "'three'", "--missing"]),
-    "score: text among numbers": (score("words.csv", model="plain.pnml"), ["'size'", "row 2"]),
+    "score: text among numbers": (
+        score("words.csv", "--strict", model="plain.pnml"),
+        ["'size'", "row 2"],
+    ),
     "fit: infinite number": (fit("infinite.csv"), ["'size'", "inf"]),
     "fit: constant columns only": (fit("constant.csv"), ["Nothing can be learnt", "'y'"]),
     "fit: identifiers only": (fit("identifiers.csv"), ["No column is left"]),

@@ -59,7 +59,7 @@ def test_zeros_and_digits_of_a_csv_are_not_lost(here, call):
     model = load("m.pnml")
     assert model.encoder.numbers() == ["x"]
     table = pyarrow.csv.read_csv("codes.csv")
-    scores = model.score(table.to_batches()[0], 0.9, 0.99)
+    scores = model.fitted.score(table.to_batches()[0], 0.9, 0.99)
     np.testing.assert_array_equal(found.regret.astype(float), scores.answer.regret)
     assert call("report", "m.pnml", "codes.csv", "-o", "r.html").code == 0
 

@@ -51,7 +51,7 @@ def test_a_fit_that_a_bad_file_has_ended_goes_on_without_it(here, call, monkeypa
     data = bytearray(bad.read_bytes())
     data[place.data_page_offset + place.total_compressed_size - 9] ^= 255
     bad.write_bytes(data)
-    arguments = ["fit", "t", "--target", "y", "-o", "m.pnml"]
+    arguments = ["fit", "t", "--target", "y", "--learner", "pnml", "-o", "m.pnml"]
     done = call(*arguments)
     assert_one_sentence(done.code, done.out, done.err, ["2.parquet"])
     assert Path("m.pnml.part").exists()

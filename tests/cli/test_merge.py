@@ -29,7 +29,7 @@ def test_merged_models_score_as_the_model_of_all_rows(parts, call):
     assert "Put 2 models of 300 rows together and wrote both.pnml." in done.out
     both, whole = load("both.pnml"), load("all.pnml")
     new = mixed(40, seed=9).to_batches()[0]
-    ours, theirs = (m.score(new, 0.9, 0.99).answer for m in (both, whole))
+    ours, theirs = (m.fitted.score(new, 0.9, 0.99).answer for m in (both, whole))
     assert both.learner == whole.learner
     np.testing.assert_allclose(ours.prediction, theirs.prediction, rtol=1e-6)
     np.testing.assert_allclose(ours.regret, theirs.regret, rtol=1e-5)

@@ -10,7 +10,8 @@ import pytest
 
 import child
 from made_tables import classes, mixed, one_batch, replaced
-from pnml import InputError, PNMLRegressor, load, save
+from pnml import InputError, PNMLRegressor
+from pnml.models import load, save
 from pnml.tables.fitting import fit_table
 from pnml.tables.learners import LEARNERS
 from pnml.tables.roles import Request

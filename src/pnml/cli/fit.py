@@ -40,7 +40,7 @@ class WeightKind(StrEnum):
 
 
 class LearnerName(StrEnum):
-    """Option of ``pnml fit``: names of the learners; `auto` tries pnml and lpnml."""
+    """Option of ``pnml fit``: names of the learners; `auto` tries several."""
 
     auto = "auto"
     pnml = "pnml"
@@ -74,7 +74,7 @@ def fit(
     ] = None,
     learner: Annotated[
         LearnerName,
-        typer.Option(help="auto takes pnml or lpnml, by leave-one-out log-loss."),
+        typer.Option(help="auto tries ridge, luckiness, boosting and kernel on rows left out."),
     ] = LearnerName.auto,
     categorical: Annotated[
         list[str] | None, typer.Option(help="Column of words, even if it looks otherwise.")
@@ -89,6 +89,9 @@ def fit(
         WeightKind,
         typer.Option(help="survey: rows count once on average; copies: as often as weights say."),
     ] = WeightKind.survey,
+    log_target: Annotated[
+        bool, typer.Option("--log-target", help="Learn the logarithm of a positive target.")
+    ] = False,
     skip_constant: Annotated[
         bool, typer.Option("--skip-constant", help="Not needed: such columns are left out anyway.")
     ] = False,
@@ -122,6 +125,7 @@ def fit(
         weight=weight,
         weight_kind=weight_kind.value,
         skip_constant=skip_constant,
+        log_target=log_target,
     )
     gone = tuple(missing or ())
     options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
@@ -144,22 +148,14 @@ def fit_file(
     skip_bad: bool = False,
 ) -> TableModel:
     """Read a table, learn, and write the model file whole."""
-    from pnml.models import save
+    from pnml.job.fit_table import fit_opened
     from pnml.readers import check_output, open_table
-    from pnml.scale.mixed_files import fit_mixed_table
-    from pnml.scale.resumable_pass import EVERY, Plan, warn_of_bad
 
     with open_table(train, options, skip_bad=skip_bad) as table:
         check_output(output, table.files, endings=(".pnml",))
-        # a pipe cannot be read again, and what is read from a database may have changed
-        kept = None if table.is_temporary else f"{output}.part"
-        plan = Plan.of(kept, EVERY, None, None)
-        model = fit_mixed_table(table, request, learner, plan)
-        warn_of_bad(table)
-    save(model, output)
-    if plan.checkpoint is not None:
-        plan.checkpoint.unlink(missing_ok=True)
-    return model
+        model = fit_opened(table, request, learner, checkpoint=f"{output}.part")
+    model.save(output)
+    return model.fitted
 
 
 def _words(model: TableModel, output: str, seconds: float) -> list[Any]:

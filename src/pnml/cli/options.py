@@ -45,3 +45,6 @@ New = Annotated[
     str,
     typer.Argument(help="Table: file, folder, quoted glob, database, or - for standard input."),
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a table with cells that cannot be read.")
+]

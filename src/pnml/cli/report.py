@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,11 +23,9 @@ from pnml.cli.options import (
     Query,
     Thousands,
 )
-from pnml.cli.scored_table import document, speed, table_model, timing, title, words
+from pnml.cli.scored_table import document, speed, table_model, timing, words
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pnml.report.findings import Findings
 
 
@@ -67,38 +64,17 @@ def report_file(
 ) -> Findings:
     """Read a table once, and write the page about it whole."""
     from pnml.cli.console import check_share
-    from pnml.errors import InputError
-    from pnml.readers import check_output, open_table
-    from pnml.report.findings import Gatherer
-    from pnml.report.page import render
-    from pnml.runtime.atomic import write_whole
-    from pnml.runtime.progress import terminal_bar
+    from pnml.job.score_pass import ScorePass
+    from pnml.job.table_model import write_page
+    from pnml.readers import TableSource, check_output
 
     check_share("--coverage", coverage, or_one=False)
     check_share("--level", level, or_one=True)
-    model = table_model(model_path, new)
-    with open_table(new, options) as table:
+
+    def check(table: TableSource) -> None:
         check_output(output, [*table.files, Path(model_path)], endings=(".html", ".htm"))
-        model.check_columns(table.schema.names, table.name)
 
-        def consume(batches: Iterator[pa.RecordBatch]) -> Findings:
-            gatherer = Gatherer(model, title(model_path, table.name), coverage, level)
-            for batch in batches:
-                gatherer.add(batch, model.score(batch, coverage, level))
-            return gatherer.findings()
-
-        with terminal_bar("Scoring") as tell:
-            findings = table.read(
-                consume,
-                numeric=model.numeric_columns,
-                text=[*model.text_columns, *table.codes()],
-                progress=tell,
-            )
-    page = render(findings).encode()
-    try:
-        write_whole(Path(output), [page])
-    except OSError as error:
-        raise InputError(
-            f"{output} cannot be written ({error.strerror}); make room, or choose another place."
-        ) from error
+    job = ScorePass(table_model(model_path, new), coverage, level)
+    findings = job.run(new, model_path, options=options, check=check)
+    write_page(findings, output)
     return findings

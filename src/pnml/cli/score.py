@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,9 +23,10 @@ from pnml.cli.options import (
     Model,
     New,
     Query,
+    Strict,
     Thousands,
 )
-from pnml.cli.scored_table import document, speed, table_model, timing, title, words
+from pnml.cli.scored_table import document, speed, table_model, timing, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +48,7 @@ def score(
     coverage: Coverage = 0.9,
     level: Level = DEFAULT_LEVEL,
     prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
+    strict: Strict = False,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: Missing = None,
@@ -67,7 +70,7 @@ def score(
     gone = tuple(missing or ())
     options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
     start = time.perf_counter()
-    findings = score_file(model, new, output, coverage, level, options, prefix)
+    findings = score_file(model, new, output, coverage, level, options, prefix, strict)
     seconds = time.perf_counter() - start
     if as_json:
         print_json(document(findings) | timing(findings, seconds) | {"output": output})
@@ -83,36 +86,23 @@ def score_file(
     level: float,
     options: Any,
     prefix: str = "",
+    strict: bool = False,
 ) -> Findings:
     """Read a table once, and write it with the scores beside it."""
     from pnml.cli.console import check_share
-    from pnml.readers import check_output, open_table, table_writer
-    from pnml.report.findings import Gatherer
-    from pnml.runtime.progress import terminal_bar
-    from pnml.tables.score_columns import check_names, with_scores
+    from pnml.job.score_pass import ScorePass
+    from pnml.readers import TableSource, check_output, table_writer
 
     check_share("--coverage", coverage, or_one=False)
     check_share("--level", level, or_one=True)
-    model = table_model(model_path, new)
-    with open_table(new, options) as table:
+
+    def check(table: TableSource) -> None:
         check_output(output, [*table.files, Path(model_path)])
-        names = table.schema.names
-        model.check_columns(names, table.name)
-        check_names(model, names, table.name, prefix)
 
-        def consume(batches: Iterator[pa.RecordBatch]) -> Findings:
-            gatherer = Gatherer(model, title(model_path, table.name), coverage, level)
-            with table_writer(output) as writer:
-                for batch in batches:
-                    scores = model.score(batch, coverage, level)
-                    writer.write(with_scores(model, batch, scores, prefix))
-                    gatherer.add(batch, scores)
-            return gatherer.findings()
+    @contextmanager
+    def sink() -> Iterator[Callable[[pa.RecordBatch], None]]:
+        with table_writer(output) as writer:
+            yield writer.write
 
-        with terminal_bar("Scoring") as tell:
-            return table.read(
-                consume,
-                numeric=model.numeric_columns,
-                text=[*model.text_columns, *table.codes()],
-                progress=tell,
-            )
+    job = ScorePass(table_model(model_path, new), coverage, level, prefix, strict)
+    return job.run(new, model_path, sink, options=options, check=check)

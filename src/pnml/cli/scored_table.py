@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pnml.report.findings import Findings
     from pnml.tables.model import TableModel
 
+_REASONS = 8  # reasons, and columns, that are printed
+
 
 def table_model(path: str, new: str) -> TableModel:
     """The model of a table to be scored, in the file `path`; `new` detects swapped arguments."""
@@ -37,17 +39,28 @@ def table_model(path: str, new: str) -> TableModel:
     return model
 
 
-def title(model: str, table: str) -> str:
-    """Title of what is said about a scored table."""
-    return f"{Path(table).name} by {Path(model).name}"
-
-
 def words(findings: Findings) -> list[Any]:
-    """What is said of a scored table: the findings in sentences, and a table of the groups."""
+    """What is said of a scored table: sentences, reasons with counts, drift, and the groups."""
+    from pnml.cli.console import grid
+    from pnml.report.formats import count
     from pnml.report.verdict import sentences
 
+    said: list[Any] = [*sentences(findings)]
+    if findings.bad_cells:
+        said.append(
+            f"{count(findings.bad_cells, 'cell')} could not be read; the rows are scored without "
+            "them and not trusted (--strict refuses such a table)."
+        )
+    if findings.reasons:
+        rows = [[f"{reason.rows:,}", reason.text] for reason in findings.reasons[:_REASONS]]
+        said.append(grid(["rows not trusted", "because"], rows, frozenset({0})))
+    moved = [
+        [row.column, row.training, row.new, row.remark] for row in findings.drift if row.flagged
+    ]
+    if moved:
+        said.append(grid(["column that has changed", "in training", "now", ""], moved[:_REASONS]))
     table = _side_by_side(findings)
-    return [*sentences(findings), *([] if table is None else [table])]
+    return [*said, *([] if table is None else [table])]
 
 
 def _side_by_side(findings: Findings) -> Table | None:
@@ -77,6 +90,9 @@ def document(findings: Findings) -> dict[str, Any]:
         "rows": findings.rows,
         "trusted": findings.trusted,
         "never_seen": findings.never_seen,
+        "unreadable_cells": findings.bad_cells,
+        "reasons": [{"text": reason.text, "rows": reason.rows} for reason in findings.reasons],
+        "drift": [vars(row) for row in findings.drift],
         "infinite_regret": findings.infinite,
         "mean_regret": findings.mean_regret,
         "threshold": findings.model.threshold,

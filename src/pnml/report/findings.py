@@ -70,6 +70,7 @@ class Findings:
     least_trusted: tuple[Row, ...]  # the largest regrets first
     groups: tuple[Group, ...]  # () where labels are not known
     warnings: tuple[str, ...]  # one sentence each, about the new table
+    bad_cells: int = 0  # cells that cannot be read
     reasons: tuple[Reason, ...] = ()  # why rows are not trusted, most rows first
     drift: tuple[DriftRow, ...] = ()
     quality: tuple[Quality, ...] = ()
@@ -106,7 +107,10 @@ class Gatherer:
         outcome = scores.answer.outcome
         if outcome is not None:
             target = self._model.target
-            self._labels.add(target.labels(batch.column(target.name)), outcome.loss)
+            labels = target.outcomes(batch.column(target.name))
+            if target.task == "regression":
+                labels = target.amounts(labels)
+            self._labels.add(labels, outcome.loss)
 
     def _add_worst(
         self, batch: pa.RecordBatch, scores: Scores, reasons: pa.Array, offset: int
@@ -150,6 +154,7 @@ class Gatherer:
             least_trusted=tuple(row for _, row in sorted(self._worst, key=_rank, reverse=True)),
             groups=self._groups(),
             warnings=(),
+            bad_cells=summary.bad_cells,
             reasons=self._reasons.listed(summary.rows),
             quality=self._labels.qualities(),
             verdict_on_model=self._labels.verdict(),

@@ -64,6 +64,12 @@ class TableModel:
         return [name for name in self.encoder.numbers() if not types[name].startswith("time")]
 
     @property
+    def date_columns(self) -> list[str]:
+        """Columns that must be read as dates."""
+        columns = self.encoder.columns
+        return [column.name for column in columns if getattr(column, "is_date", False)]
+
+    @property
     def text_columns(self) -> list[str]:
         """Columns that must be read as words, whatever they look like: 007 keeps its zeros."""
         target = [self.target.name] if "string" in self.target.kind else []

@@ -1,0 +1,84 @@
+"""One pass over a new table: each batch is scored, given on, and counted in the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pnml.core.trust import DEFAULT_LEVEL
+from pnml.errors import InputError
+from pnml.readers import ReadOptions, TableSource, open_table
+from pnml.report.findings import Findings, Gatherer
+from pnml.runtime.checks import is_share
+from pnml.runtime.progress import terminal_bar
+from pnml.tables.model import TableModel
+from pnml.tables.score_columns import check_names, with_scores
+
+# Makes the place that scored batches are given to; a table may be read twice, the second counts.
+Sink = Callable[[], AbstractContextManager[Callable[[pa.RecordBatch], None]]]
+
+
+@dataclass
+class ScorePass:
+    """Scores a table batch by batch, with one model."""
+
+    model: TableModel
+    coverage: float = 0.9
+    level: float = DEFAULT_LEVEL
+    prefix: str = ""
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        _check_share("coverage", self.coverage, or_one=False)
+        _check_share("level", self.level, or_one=True)
+
+    def run(
+        self,
+        new: Any,
+        name: str,
+        sink: Sink | None = None,
+        *,
+        options: ReadOptions | None = None,
+        check: Callable[[TableSource], None] | None = None,
+    ) -> Findings:
+        """Read the table once; the sink gets scored batches, and `check` the table before."""
+        with open_table(new, options) as table:
+            if check is not None:
+                check(table)
+            names = table.schema.names
+            self.model.check_columns(names, table.name)
+            if sink is not None:
+                check_names(self.model, names, table.name, self.prefix)
+
+            def consume(batches: Iterator[pa.RecordBatch]) -> Findings:
+                title = f"{Path(table.name).name} by {Path(name).name}"
+                gatherer = Gatherer(self.model, title, self.coverage, self.level)
+                with nullcontext() if sink is None else sink() as give:
+                    for batch in batches:
+                        scores = self.model.score(batch, self.coverage, self.level)
+                        if give is not None:
+                            give(with_scores(self.model, batch, scores, self.prefix))
+                        gatherer.add(batch, scores)
+                return gatherer.findings()
+
+            with terminal_bar("Scoring") as tell:
+                findings: Findings = table.read(
+                    consume,
+                    numeric=self.model.numeric_columns,
+                    text=[*self.model.text_columns, *table.codes()],
+                    dates=self.model.date_columns,
+                    lenient=not self.strict,
+                    progress=tell,
+                )
+            return findings
+
+
+def _check_share(name: str, value: float, *, or_one: bool) -> None:
+    if not is_share(value, or_one=or_one):
+        top = "at most 1" if or_one else "below 1"
+        raise InputError(f"{name} is {value!r}, but it is a share; pass one above 0 and {top}.")
