@@ -70,6 +70,18 @@ class Encoded:
     values: FloatArray  # (n, columns)  numbers and days as they came; NaN for others
     ranges: Ranges  # of the training values of the columns
 
+    def at(self, rows: npt.NDArray[np.intp]) -> Encoded:
+        """Those of the rows at these places."""
+        return Encoded(
+            self.X[rows],
+            self.missing[rows],
+            self.strange_cells[rows],
+            self.strange_pattern[rows],
+            self.bad_cells[rows],
+            self.values[rows],
+            self.ranges,
+        )
+
     @cached_property
     def never_seen(self) -> BoolArray:
         """Rows (n,) with anything that training has never seen."""

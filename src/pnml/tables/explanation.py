@@ -30,6 +30,18 @@ class Drivers:
     columns: npt.NDArray[np.intp]  # (n, ≤3)
     fractions: FloatArray  # (n, ≤3)
 
+    @classmethod
+    def none(cls, n: int) -> Drivers:
+        """Of n rows that are not explained."""
+        return cls(np.zeros((n, 1), dtype=np.intp), np.zeros((n, 1)))
+
+    def spread(self, rows: npt.NDArray[np.intp], n: int) -> Drivers:
+        """The same at these places among n rows, of which the others have fractions of 0."""
+        columns = np.zeros((n, self.columns.shape[1]), dtype=np.intp)
+        fractions = np.zeros(columns.shape)
+        columns[rows], fractions[rows] = self.columns, self.fractions
+        return Drivers(columns, fractions)
+
 
 class Explainer:
     """Explains rows of a table: splits an estimator's leverage among the columns."""

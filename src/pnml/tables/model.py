@@ -9,23 +9,27 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.trust import Evidence
 from pnml.errors import InputError
 from pnml.estimators.base import learner_of
+from pnml.learners.last_step import log_probabilities
 from pnml.learners.protocol import Learner
 from pnml.tables.coded_rows import coded_rows
 from pnml.tables.comparison import LearnerScore
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoded, Encoder
-from pnml.tables.explanation import Explainer
+from pnml.tables.explanation import Drivers, Explainer
 from pnml.tables.learners import LEARNERS, ridge_in
 from pnml.tables.main_reasons import main_reasons
 from pnml.tables.profile import ColumnProfile
 from pnml.tables.roles import Role, nearest
 from pnml.tables.scores import Answer, Outcome, Scores
 from pnml.tables.targets import Target
+
+USUAL = "like the training rows"
 
 
 @dataclass(frozen=True)
@@ -112,12 +116,14 @@ class TableModel:
         """Predictions, regrets and reasons; outcomes too where the batch has the target."""
         encoded = self.encoder.encode(batch)
         rows = self.rows_of(encoded)
+        if self.is_coded:  # read once for all questions
+            rows = self.estimator.learner_.base.read(rows)
         ask = self._classify if self.target.task == "classification" else self._regress
         answer = ask(batch, rows, encoded, coverage)
-        drivers = self._explainer.drivers(encoded, rows)
         evidence = self._evidence(answer, encoded, rows)
         limits = self.estimator.reference_.thresholds(level)
         trusted: BoolArray = limits.trusts(*evidence)
+        drivers, because = self._reasons(batch, rows, encoded, answer, trusted)
         return Scores(
             answer=answer,
             prediction=self.target.cells(answer.prediction),
@@ -125,11 +131,43 @@ class TableModel:
             never_seen=encoded.never_seen,
             encoded=encoded,
             drivers=drivers,
-            because=self._explainer.texts(drivers, encoded, batch),
+            because=because,
             reason=main_reasons(self.encoder, encoded, drivers, evidence, limits, trusted),
         )
 
-    def _evidence(self, answer: Answer, encoded: Encoded, rows: FloatArray) -> Evidence:
+    def _reasons(
+        self,
+        batch: pa.RecordBatch,
+        rows: Any,
+        encoded: Encoded,
+        answer: Answer,
+        trusted: BoolArray,
+    ) -> tuple[Drivers, pa.Array]:
+        """The columns that drive each row's regret, and in words.
+
+        To find them costs a model of trees ten times its prediction, so that only rows that are not
+        trusted, and the tenth of ordinary rows with the largest regrets, have reasons.
+        """
+        if not self.is_coded:
+            drivers = self._explainer.drivers(encoded, rows)
+            return drivers, self._explainer.texts(drivers, encoded, batch)
+        n = len(trusted)
+        asked = ~trusted | (answer.regret > self._usual)
+        at = np.flatnonzero(asked)
+        because = pa.array(np.full(n, USUAL, dtype=object), pa.string())
+        if not len(at):
+            return Drivers.none(n), because
+        some = encoded.at(at)
+        drivers = self._explainer.drivers(some, self.rows_of(some))
+        texts = self._explainer.texts(drivers, some, batch.take(pa.array(at)))
+        return drivers.spread(at, n), pc.replace_with_mask(because, pa.array(asked), texts)
+
+    @cached_property
+    def _usual(self) -> float:
+        """Regret that nine of ten training rows do not pass."""
+        return float(np.quantile(self.estimator.reference_.regrets, 0.9))
+
+    def _evidence(self, answer: Answer, encoded: Encoded, rows: Any) -> Evidence:
         """What the verdict on rows looks at, by the regrets that are known already."""
         evidence = self._learner.evidence(rows, answer.regret)
         strange = encoded.never_seen
@@ -145,13 +183,15 @@ class TableModel:
         return learner
 
     def _regress(
-        self, batch: pa.RecordBatch, rows: FloatArray, encoded: Encoded, coverage: float
+        self, batch: pa.RecordBatch, rows: Any, encoded: Encoded, coverage: float
     ) -> Answer:
-        dist = self.estimator.predict_dist(rows)
         if self.is_coded:
-            expected = self.estimator.expected_error(rows)
+            learner = self.estimator.learner_
+            dist = learner.predictive(learner.errors, rows)
+            expected = dist.scale
             regret = dist.regret + np.log1p(encoded.X[:, NEVER_SEEN] ** 2)
         else:
+            dist = self.estimator.predict_dist(rows)
             expected = dist.std * np.sqrt(2 / np.pi)
             regret = self._raised(rows, dist.regret)
         interval = self.target.amounts(dist.interval(coverage))
@@ -200,24 +240,17 @@ class TableModel:
         raised[strange] = np.maximum(regret[strange], without)
         return raised
 
-    def _raised_of_classes(
-        self, rows: FloatArray, encoded: Encoded, probabilities: FloatArray
-    ) -> FloatArray:
-        """Regrets of a model of trees, with what is never seen as one more direction."""
-        base = self.estimator.learner_.base
-        novelty = encoded.X[:, NEVER_SEEN] ** 2
-        leverage = (1 + base.leverage(base.read(rows))) * (1 + novelty) - 1
-        with np.errstate(divide="ignore"):
-            regret: FloatArray = softmax.regret(np.log(probabilities), leverage)
-        return regret
-
     def _classify(
-        self, batch: pa.RecordBatch, rows: FloatArray, encoded: Encoded, coverage: float
+        self, batch: pa.RecordBatch, rows: Any, encoded: Encoded, coverage: float
     ) -> Answer:
         if self.is_coded:
-            probabilities = np.asarray(self.estimator.predict_proba(rows), dtype=float)
-            regret = self._raised_of_classes(rows, encoded, probabilities)
-            expected = self.estimator.expected_error(rows)
+            learner = self.estimator.learner_
+            log_p = log_probabilities(learner.base.model, rows.X)
+            probabilities = np.exp(log_p)
+            novelty = encoded.X[:, NEVER_SEEN] ** 2
+            leverage = (1 + learner.base.leverage(rows)) * (1 + novelty) - 1
+            regret = softmax.regret(log_p, leverage)
+            expected = learner.wrong.at(log_p)
         else:
             dist = self.estimator.predict_dist(rows)
             probabilities, regret = dist.prob, dist.regret
