@@ -30,18 +30,6 @@ class Drivers:
     columns: npt.NDArray[np.intp]  # (n, ≤3)
     fractions: FloatArray  # (n, ≤3)
 
-    @classmethod
-    def none(cls, n: int) -> Drivers:
-        """Of n rows that are not explained."""
-        return cls(np.zeros((n, 1), dtype=np.intp), np.zeros((n, 1)))
-
-    def spread(self, rows: npt.NDArray[np.intp], n: int) -> Drivers:
-        """The same at these places among n rows, of which the others have fractions of 0."""
-        columns = np.zeros((n, self.columns.shape[1]), dtype=np.intp)
-        fractions = np.zeros(columns.shape)
-        columns[rows], fractions[rows] = self.columns, self.fractions
-        return Drivers(columns, fractions)
-
 
 class Explainer:
     """Explains rows of a table: splits an estimator's leverage among the columns."""
@@ -49,6 +37,23 @@ class Explainer:
     def __init__(self, estimator: Any, encoder: Encoder) -> None:
         self._estimator = estimator
         self._encoder = encoder
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether an explanation costs no more than a prediction."""
+        return ridge_in(self._estimator) is not None
+
+    def none(self, n: int) -> Drivers:
+        """Drivers of n rows that are not explained: some columns, with fractions of 0."""
+        named = min(_NAMED, len(self._encoder.used))
+        first = np.flatnonzero(~self._constant)[:named]
+        return Drivers(np.tile(first, (n, 1)), np.zeros((n, named)))
+
+    def spread(self, drivers: Drivers, rows: npt.NDArray[np.intp], n: int) -> Drivers:
+        """Drivers at these places among n rows, of which the others are not explained."""
+        every = self.none(n)
+        every.columns[rows], every.fractions[rows] = drivers.columns, drivers.fractions
+        return every
 
     @cached_property
     def _members(self) -> list[tuple[int, ...]]:

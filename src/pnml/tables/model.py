@@ -145,10 +145,10 @@ class TableModel:
     ) -> tuple[Drivers, pa.Array]:
         """The columns that drive each row's regret, and in words.
 
-        To find them costs a model of trees ten times its prediction, so that only rows that are not
-        trusted, and the tenth of ordinary rows with the largest regrets, have reasons.
+        To find them costs a model that is not linear ten times its prediction, so that only rows
+        that are not trusted, and the tenth of ordinary rows with the largest regrets, have reasons.
         """
-        if not self.is_coded:
+        if self._explainer.is_cheap:
             drivers = self._explainer.drivers(encoded, rows)
             return drivers, self._explainer.texts(drivers, encoded, batch)
         n = len(trusted)
@@ -156,11 +156,12 @@ class TableModel:
         at = np.flatnonzero(asked)
         because = pa.array(np.full(n, USUAL, dtype=object), pa.string())
         if not len(at):
-            return Drivers.none(n), because
+            return self._explainer.none(n), because
         some = encoded.at(at)
         drivers = self._explainer.drivers(some, self.rows_of(some))
         texts = self._explainer.texts(drivers, some, batch.take(pa.array(at)))
-        return drivers.spread(at, n), pc.replace_with_mask(because, pa.array(asked), texts)
+        because = pc.replace_with_mask(because, pa.array(asked), texts)
+        return self._explainer.spread(drivers, at, n), because
 
     @cached_property
     def _usual(self) -> float:
