@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from made_tables import in_batches, one_batch
-from pnml import InputError, export_onnx, load, save
+from pnml import InputError, export_onnx
+from pnml.models import load, save
 from pnml.scale import merge
 from pnml.tables.encoder import CategoryColumn, HashedColumn
 from pnml.tables.fitting import fit_table
