@@ -53,6 +53,8 @@ def export_onnx(
             f'dtype is {dtype!r}, but graphs are made in two; pass dtype="float32" or '
             'dtype="float64".'
         )
+    if _is(model, "pnml.job.table_model", "TableModel"):
+        model = model.fitted
     try:
         proto = _built(model, dtype, example)
     except ModuleNotFoundError as error:

@@ -38,6 +38,11 @@ def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
 
     A missing number is NaN and a missing word is the empty text; dates are days since 1970.
     """
+    if model.target.log:
+        raise InputError(
+            "A model of the logarithm of a target cannot be exported to ONNX, since its numbers "
+            "would be logarithms; fit without --log-target."
+        )
     learner = learners.learner_in(model.estimator)
     _refuse_hashed(model.encoder)
     graph = Graph()
@@ -49,6 +54,8 @@ def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
         outputs = learners.outputs(learner, X, log_p)
         return finished(graph, outputs, dtype, about | {"classes": classes_json(model.classes)})
     outputs = learners.outputs(learner, X, None)
+    if model.target.least is not None:
+        outputs["prediction"] = xp.maximum(outputs["prediction"], model.target.least)
     if learner.method is LUCKY and learner.choice.alpha > 0:
         outputs["regret"] = _raised(learner, X, outputs["regret"])
     return finished(graph, outputs, dtype, about)

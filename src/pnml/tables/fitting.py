@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -40,6 +41,7 @@ from pnml.tables.targets import Target, check_classes, survey_weights
 
 _LOOK_BYTES = 2**28
 _MOST_NUMBERS = 2**25  # in the encoded rows in memory
+_CELL_SECONDS = 1.5e-5  # of a boosted model and its folds, measured on one core
 _LONELY = 0.01  # share of rows with a missing pattern of their own, above which users are told
 
 
@@ -278,7 +280,19 @@ def _fit_coded(
     if make is None:
         raise InputError(f"{name} takes no codes; pick another learner.")
     rows = coded_rows(encoder, encoder.encode(labelled.rows))
+    _warn_of_time(name, rows.size)
     return _fitted(make(word_columns(encoder)), rows, labelled.y, weights)
+
+
+def _warn_of_time(name: str, cells: int) -> None:
+    """Tell before a boosted model takes more than a minute."""
+    minutes = round(cells * _CELL_SECONDS / 60)
+    if minutes > 1:
+        warnings.warn(
+            f"The learner {name} takes about {minutes} minutes for {cells:,} cells; "
+            "--learner pnml takes seconds.",
+            stacklevel=2,
+        )
 
 
 def _rows(n: int) -> str:
