@@ -122,6 +122,18 @@ class CellFormats:
             return kind
         return None
 
+    def share(self, cells: list[str]) -> tuple[float, float]:
+        """Shares of cells written as numbers and as dates are; quick for a few cells.
+
+        >>> CellFormats().share(["5 €", "2024-02-30", "word", "7"])
+        (0.5, 0.25)
+        """
+        number = re.compile(self._number.replace(r"\x{A0}\x{202F}", "\xa0\u202f"))
+        dates = [re.compile(_ISO)] + ([re.compile(self._date)] if self.date_format else [])
+        numbers = sum(number.match(cell) is not None for cell in cells)
+        days = sum(any(date.match(cell) for date in dates) for cell in cells)
+        return numbers / max(len(cells), 1), days / max(len(cells), 1)
+
     def looks_like_date(self, texts: pa.Array) -> pa.Array:
         """Which cells are written as dates are, be they possible or not."""
         found = pc.match_substring_regex(texts, _ISO)

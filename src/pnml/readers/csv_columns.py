@@ -16,7 +16,8 @@ from pnml.readers.expected import Expected, read_or_null, with_unreadable
 from pnml.readers.leading_zeros import padded_columns
 
 _SAMPLE = 100  # cells that tell a column of words from one of numbers or dates
-_HEAD = 2**17  # bytes of a later block that are searched for codes such as 007
+_MOST = 0.5  # share of cells written as dates, above which an impossible one is no word
+_HEAD = 2**15  # bytes of a later block that are searched for codes such as 007
 _PADDED = r"^\s*[+-]?0\d+\s*$"
 
 # Bytes of a block with types for some columns, and only some of the columns, as a table.
@@ -65,9 +66,8 @@ class CsvColumns:
     def _has_impossible(self, cells: pa.Array) -> bool:
         """Whether most of the first cells are written as dates, and one of all is impossible."""
         cells = cells.drop_null()
-        sample = self.formats.looks_like_date(cells[:_SAMPLE])
-        most = 2 * (pc.sum(sample).as_py() or 0) > len(sample)
-        return most and bool(self.formats.impossible_dates(cells))
+        _, dates = self.formats.share(cells[:_SAMPLE].to_pylist())
+        return dates > _MOST and bool(self.formats.impossible_dates(cells))
 
     def converted(
         self, data: bytes, schema: pa.Schema, expected: Expected
@@ -109,7 +109,9 @@ class CsvColumns:
 
     def _format_of(self, column: pa.ChunkedArray) -> pa.DataType | None:
         cells = one_array(column).drop_null()
-        if self.formats.type_of(cells[:_SAMPLE]) is None:
+        # the first use of pyarrow's own functions on such cells imports pandas, which takes time
+        numbers, dates = self.formats.share(cells[:_SAMPLE].to_pylist())
+        if numbers < 1 and (self.formats.date_format is None or dates < 1):
             return None
         return self.formats.type_of(cells)
 

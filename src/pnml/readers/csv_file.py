@@ -148,8 +148,7 @@ class CsvFile:
 
     def refuse_impossible_dates(self, block: Block | None, columns: Collection[str]) -> None:
         """Raise for the first cell that is written as a date but is none; None: first block."""
-        block = block or self._first()
-        if block is None or not columns:
+        if not columns or (block := block or self._first()) is None:
             return
         texts = self._parsed(block.data, dict.fromkeys(columns, pa.string()), columns)
         for column in columns:
