@@ -42,17 +42,19 @@ class CsvColumns:
 
     def inferred(self, data: bytes) -> pa.Schema:
         """The types that a block has by itself."""
-        return self._typed(self._parse(data, None, None))
+        return self._typed(self._parse(data, None, None), data)
 
     def look(self, data: bytes) -> Look:
         """What the first block tells of the columns."""
         table = self._parse(data, None, None)
-        schema = self._typed(table)
+        schema = self._typed(table, data)
         texts = [field.name for field in schema if pt.is_string(field.type)]
         impossible = [name for name in texts if self._has_impossible(one_array(table[name]))]
         return Look(schema, self.padded(data, schema, whole=True), impossible)
 
-    def _typed(self, table: pa.Table) -> pa.Schema:
+    def _typed(self, table: pa.Table, data: bytes) -> pa.Schema:
+        if self.formats.is_digits:
+            table = self._with_digit_dates(table, data)
         fields = []
         for field in table.schema:
             if pt.is_string(field.type):
@@ -62,6 +64,15 @@ class CsvColumns:
                     field = field.with_type(kind)
             fields.append(field)
         return pa.schema(fields)
+
+    def _with_digit_dates(self, table: pa.Table, data: bytes) -> pa.Table:
+        """The table with text for columns of whole numbers that are dates such as 20241231."""
+        names = [field.name for field in table.schema if pt.is_integer(field.type)]
+        texts = self._parse(data, dict.fromkeys(names, pa.string()), names)
+        for name in names:
+            if self.formats.are_dates(one_array(texts[name])):
+                table = table.set_column(table.column_names.index(name), name, texts[name])
+        return table
 
     def _has_impossible(self, cells: pa.Array) -> bool:
         """Whether most of the first cells are written as dates, and one of all is impossible."""

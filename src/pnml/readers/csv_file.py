@@ -157,6 +157,21 @@ class CsvFile:
                 row = self._row(block, pc.index(cells, pa.scalar(bad[0])).as_py())
                 raise impossible_date(column, self.file.label, bad[0], row)
 
+    def with_dates(self, schema: pa.Schema, columns: Collection[str]) -> pa.Schema:
+        """The schema in which these columns, if words in the first block, are dates instead."""
+        names = [
+            n
+            for n in columns
+            if n in schema.names and pa.types.is_string(self.schema.field(n).type)
+        ]
+        if not names or (first := self._first()) is None:
+            return schema
+        texts = self._parsed(first.data, dict.fromkeys(names, pa.string()), names)
+        for name in names:
+            kind = self._columns.formats.date_type(one_array(texts[name]))
+            schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
+        return schema
+
     def _advice(self, cells: pa.Array, failed: pa.Array) -> str:
         """What to do about cells that are no numbers."""
         units = self._columns.formats.units(cells)
