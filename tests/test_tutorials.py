@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sqlite3
 import sys
 import textwrap
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -136,6 +138,23 @@ def test_commands_of_pages_run_on_a_table_with_prices(page, tmp_path, monkeypatc
     written = re.findall(r" -o (\S+)", commands)
     assert written
     assert all((tmp_path / name).stat().st_size for name in written)
+
+
+def test_databases_and_frames_of_the_page_on_tables_are_read(tmp_path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("typer")
+    pytest.importorskip("pyarrow")
+    page = DOCS / "guide" / "tables.md"
+    found = {}
+    exec(block(page, "from pnml.readers import open_table"), found)
+    assert found["rows"] == len(found["frame"])
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 3)), columns=["rooms", "age", "price"])
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("my.db")) as database:
+        table.to_sql("sales", database, index=False)
+    typed(block(page, 'pnml fit "sqlite').splitlines()[0], monkeypatch)
+    assert (tmp_path / "model.pnml").stat().st_size
 
 
 def test_the_network_of_the_readme():

@@ -74,7 +74,7 @@ def test_what_is_no_number_in_the_format_is_none(text):
 
 @given(day=st.dates(dt.date(1900, 1, 1), dt.date(2099, 12, 31)))
 def test_dates_come_back_in_every_format(day):
-    for pattern in ("%d.%m.%Y", "%m/%d/%Y", "%Y%m%d", "%d-%b-%Y"):
+    for pattern in ("%d.%m.%Y", "%m/%d/%Y", "%Y%m%d", "%d-%b-%Y", "%d.%m.%Y %H:%M:%S"):
         written = day.strftime(pattern)
         found = CellFormats(date_format=pattern).read(pa.array([written]), pa.date32())
         assert found.to_pylist() == [day]
@@ -259,3 +259,22 @@ def test_a_whole_column_with_decimal_commas_is_refused_even_leniently(file):
     assert "pass --decimal ','" in refused(path, numeric=["a"], lenient=True)
     found = whole(file(["1,5;x", "2.5;y"]), numeric=["a"], lenient=True)
     assert found[f"{UNREADABLE}a"].to_pylist() == ["1,5", None]
+
+
+def test_lenient_reading_knows_times_of_day_and_time_zones(file):
+    path = file(["12:30;2024-01-01T10:00:00Z", "25:30;2024-02-30T10:00:00Z"], "t;d")
+    found = whole(path, times=["t"], dates=["d"], lenient=True)
+    assert found["t"].to_pylist() == [dt.time(12, 30), None]
+    assert found["d"].to_pylist() == [dt.datetime(2024, 1, 1, 10, tzinfo=dt.UTC), None]
+    assert found[f"{UNREADABLE}t"].to_pylist() == [None, "25:30"]
+    assert found[f"{UNREADABLE}d"].to_pylist() == [None, "2024-02-30T10:00:00Z"]
+    found = whole(file(["1;12:30", "x;13:30"], "n;t"), numeric=["n"], lenient=True)
+    assert found["t"].to_pylist() == [dt.time(12, 30), dt.time(13, 30)]
+
+
+def test_dates_of_digits_are_dates_and_other_numbers_stay_numbers(file, small_pieces):
+    rows = [f"202401{k % 28 + 1:02d};{10115 + k}" for k in range(50)]
+    found = whole(file(rows), ReadOptions(date_format="%Y%m%d"))
+    assert found["a"].to_pylist() == [dt.datetime(2024, 1, k % 28 + 1) for k in range(50)]
+    assert found["b"].to_pylist() == [10115 + k for k in range(50)]
+    assert whole(file(rows), ReadOptions(date_format="%y%m%d"))["b"].type == pa.int64()

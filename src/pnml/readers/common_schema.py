@@ -53,7 +53,7 @@ def wanted_schema(schema: pa.Schema, expected: Expected, text: set[str]) -> pa.S
 def wanted_typed(schema: pa.Schema, expected: Expected, text: set[str]) -> pa.Schema:
     """The schema in which text of a typed table is read as the numbers or dates expected.
 
-    >>> expected = Expected.of(["x"], [], lenient=True)
+    >>> expected = Expected.of(["x"], lenient=True)
     >>> wanted_typed(pa.schema([("x", pa.string())]), expected, set()).types
     [DataType(double)]
     """

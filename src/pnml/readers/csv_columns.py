@@ -16,7 +16,8 @@ from pnml.readers.expected import Expected, read_or_null, with_unreadable
 from pnml.readers.leading_zeros import padded_columns
 
 _SAMPLE = 100  # cells that tell a column of words from one of numbers or dates
-_HEAD = 2**17  # bytes of a later block that are searched for codes such as 007
+_MOST = 0.5  # share of cells written as dates, above which an impossible one is no word
+_HEAD = 2**15  # bytes of a later block that are searched for codes such as 007
 _PADDED = r"^\s*[+-]?0\d+\s*$"
 
 # Bytes of a block with types for some columns, and only some of the columns, as a table.
@@ -41,17 +42,19 @@ class CsvColumns:
 
     def inferred(self, data: bytes) -> pa.Schema:
         """The types that a block has by itself."""
-        return self._typed(self._parse(data, None, None))
+        return self._typed(self._parse(data, None, None), data)
 
     def look(self, data: bytes) -> Look:
         """What the first block tells of the columns."""
         table = self._parse(data, None, None)
-        schema = self._typed(table)
+        schema = self._typed(table, data)
         texts = [field.name for field in schema if pt.is_string(field.type)]
         impossible = [name for name in texts if self._has_impossible(one_array(table[name]))]
         return Look(schema, self.padded(data, schema, whole=True), impossible)
 
-    def _typed(self, table: pa.Table) -> pa.Schema:
+    def _typed(self, table: pa.Table, data: bytes) -> pa.Schema:
+        if self.formats.is_digits:
+            table = self._with_digit_dates(table, data)
         fields = []
         for field in table.schema:
             if pt.is_string(field.type):
@@ -62,12 +65,20 @@ class CsvColumns:
             fields.append(field)
         return pa.schema(fields)
 
+    def _with_digit_dates(self, table: pa.Table, data: bytes) -> pa.Table:
+        """The table with text for columns of whole numbers that are dates such as 20241231."""
+        names = [field.name for field in table.schema if pt.is_integer(field.type)]
+        texts = self._parse(data, dict.fromkeys(names, pa.string()), names)
+        for name in names:
+            if self.formats.are_dates(one_array(texts[name])):
+                table = table.set_column(table.column_names.index(name), name, texts[name])
+        return table
+
     def _has_impossible(self, cells: pa.Array) -> bool:
         """Whether most of the first cells are written as dates, and one of all is impossible."""
         cells = cells.drop_null()
-        sample = self.formats.looks_like_date(cells[:_SAMPLE])
-        most = 2 * (pc.sum(sample).as_py() or 0) > len(sample)
-        return most and bool(self.formats.impossible_dates(cells))
+        _, dates = self.formats.share(cells[:_SAMPLE].to_pylist())
+        return dates > _MOST and bool(self.formats.impossible_dates(cells))
 
     def converted(
         self, data: bytes, schema: pa.Schema, expected: Expected
@@ -109,7 +120,9 @@ class CsvColumns:
 
     def _format_of(self, column: pa.ChunkedArray) -> pa.DataType | None:
         cells = one_array(column).drop_null()
-        if self.formats.type_of(cells[:_SAMPLE]) is None:
+        # the first use of pyarrow's own functions on such cells imports pandas, which takes time
+        numbers, dates = self.formats.share(cells[:_SAMPLE].to_pylist())
+        if numbers < 1 and (self.formats.date_format is None or dates < 1):
             return None
         return self.formats.type_of(cells)
 

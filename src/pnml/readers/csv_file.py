@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing
 from functools import cached_property
-from itertools import islice, pairwise
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,15 +17,13 @@ from pnml.readers.cell_formats import CellFormats
 from pnml.readers.column_type import is_number
 from pnml.readers.csv_columns import CsvColumns, Look
 from pnml.readers.csv_text import Block, ReadOptions, blocks, read_text, row_ends
+from pnml.readers.delimiters import refuse_other_delimiter, sniffed
 from pnml.readers.encoding_and_compression import pieces as text_pieces
 from pnml.readers.expected import PLAIN, UNREADABLE, Expected, read_or_null
 from pnml.readers.file_errors import impossible_date, reading, refuse_repeated, shown_cell
 from pnml.readers.file_kind import delimiter_of
 from pnml.readers.find_files import TableFile
 
-_GUESSES = ";\t|:,"
-_GUESSED_ROWS = 20
-_GUESSED_BYTES = 2**16
 _PADDED_OR_LONG = r"^\s*[+-]?0\d|^\s*[+-]?\d{17,}\s*$"  # more digits than a float keeps
 
 T = TypeVar("T")
@@ -43,7 +39,10 @@ class CsvFile:
         self._delimiter = options.delimiter or delimiter_of(file.path)
         self._skip = 0
         first = self._first_raw()
-        if options.delimiter is None and (mark := self._sniffed(first.data)) != self._delimiter:
+        if (
+            options.delimiter is None
+            and (mark := sniffed(first.data, self._delimiter)) != self._delimiter
+        ):
             self._delimiter = mark
             first = self._first_raw()
         data = first.data
@@ -148,8 +147,7 @@ class CsvFile:
 
     def refuse_impossible_dates(self, block: Block | None, columns: Collection[str]) -> None:
         """Raise for the first cell that is written as a date but is none; None: first block."""
-        block = block or self._first()
-        if block is None or not columns:
+        if not columns or (block := block or self._first()) is None:
             return
         texts = self._parsed(block.data, dict.fromkeys(columns, pa.string()), columns)
         for column in columns:
@@ -158,6 +156,21 @@ class CsvFile:
             if bad:
                 row = self._row(block, pc.index(cells, pa.scalar(bad[0])).as_py())
                 raise impossible_date(column, self.file.label, bad[0], row)
+
+    def with_dates(self, schema: pa.Schema, columns: Collection[str]) -> pa.Schema:
+        """The schema in which these columns, if words in the first block, are dates instead."""
+        names = [
+            n
+            for n in columns
+            if n in schema.names and pa.types.is_string(self.schema.field(n).type)
+        ]
+        if not names or (first := self._first()) is None:
+            return schema
+        texts = self._parsed(first.data, dict.fromkeys(names, pa.string()), names)
+        for name in names:
+            kind = self._columns.formats.date_type(one_array(texts[name]))
+            schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
+        return schema
 
     def _advice(self, cells: pa.Array, failed: pa.Array) -> str:
         """What to do about cells that are no numbers."""
@@ -197,38 +210,8 @@ class CsvFile:
         names = [text.strip() or f"unnamed {n}" for n, text in enumerate(texts, start=1)]
         refuse_repeated(names, name)
         if len(names) == 1 and self._options.delimiter is None:
-            self._refuse_other_delimiter(names[0], data)
+            refuse_other_delimiter(name, names[0], data, self._delimiter)
         return tuple(names)
-
-    def _sniffed(self, data: bytes) -> str:
-        """The usual delimiter, or a semicolon or tab that splits the first rows alike instead."""
-        usual = delimiter_of(self.file.path)
-        text = data[:_GUESSED_BYTES].decode(errors="replace")
-        for mark in (usual, ";", "\t"):
-            lines = csv.reader(text.splitlines(keepends=True), delimiter=mark)
-            try:
-                widths = [len(row) for row in islice(lines, _GUESSED_ROWS) if row]
-            except csv.Error:
-                continue
-            if len(data) > _GUESSED_BYTES and len(widths) < _GUESSED_ROWS:
-                widths = widths[:-1]  # the last row was cut
-            if len(set(widths)) == 1 and widths[0] > 1:
-                return mark
-        return usual
-
-    def _refuse_other_delimiter(self, column: str, data: bytes) -> None:
-        """Raise for one column whose rows all hold the same number of another delimiter."""
-        ends = [0, *row_ends(data, self._delimiter)[: _GUESSED_ROWS + 1].tolist(), len(data)]
-        texts = [data[a:b].decode().strip() for a, b in pairwise(ends)]
-        texts = [text for text in texts if text][:_GUESSED_ROWS]
-        for mark in _GUESSES:
-            counts = {text.count(mark) for text in texts}
-            if mark != self._delimiter and mark in column and len(counts) == 1:
-                shown = "$'\\t'" if mark == "\t" else repr(mark)
-                raise InputError(
-                    f"{self.file.label} has one column, {shown_cell(column)}; it looks separated "
-                    f"by {mark!r}: pass --delimiter {shown}."
-                )
 
     def _check_text(self, block: Block) -> None:
         """Raise for bytes that are not UTF-8 text."""

@@ -17,20 +17,28 @@ UNREADABLE = "\0unreadable:"
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of columns: which hold numbers, which dates; bad cells may be null."""
+    """What is expected of columns: numbers, dates or times of day; bad cells may be null."""
 
     numeric: frozenset[str] = frozenset()
     dates: frozenset[str] = frozenset()
+    times: frozenset[str] = frozenset()
     lenient: bool = False
 
     @classmethod
-    def of(cls, numeric: Collection[str], dates: Collection[str], lenient: bool) -> Expected:
+    def of(
+        cls,
+        numeric: Collection[str] = (),
+        dates: Collection[str] = (),
+        times: Collection[str] = (),
+        *,
+        lenient: bool = False,
+    ) -> Expected:
         """From the arguments of a reading."""
-        return cls(frozenset(numeric), frozenset(dates), lenient)
+        return cls(frozenset(numeric), frozenset(dates), frozenset(times), lenient)
 
     def may_be_null(self, name: str) -> bool:
         """Whether cells of a column that cannot be read become null."""
-        return self.lenient and (name in self.numeric or name in self.dates)
+        return self.lenient and name in self.numeric | self.dates | self.times
 
     def type_of(self, field: pa.Field) -> pa.DataType:
         """The type that a column of this name starts with."""
@@ -38,6 +46,8 @@ class Expected:
             return pa.float64()
         if field.name in self.dates and not pt.is_temporal(field.type):
             return pa.timestamp("us")
+        if field.name in self.times and not pt.is_temporal(field.type):
+            return pa.time64("us")
         return field.type
 
 

@@ -81,7 +81,7 @@ def converted_piece(piece: Piece, schema: pa.Schema, expected: Expected) -> pa.R
 
     >>> batch = pa.record_batch({"x": ["1", "two"]})
     >>> schema = pa.schema([("x", pa.float64())])
-    >>> expected = Expected.of(["x"], [], lenient=True)
+    >>> expected = Expected.of(["x"], lenient=True)
     >>> converted_piece(Piece(batch, 0), schema, expected).to_pydict()
     {'x': [1.0, None], '\x00unreadable:x': [None, 'two']}
     """

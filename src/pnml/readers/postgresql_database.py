@@ -82,14 +82,22 @@ def _cast(reader: Any, schema: pa.Schema, cursor: Any) -> Iterator[pa.RecordBatc
 
 
 def _plain(field: pa.Field) -> pa.DataType:
-    """The type of a column; numbers of any length, which come as text, are floats."""
+    """The type of a column; numbers of any length are floats, UUIDs text."""
+    if _is_uuid(field.type):
+        return pa.string()
     kind, name = field.type, (field.metadata or {}).get(_TYPE_NAME, b"").decode()
     if isinstance(kind, pa.BaseExtensionType):
         name, kind = name or str(getattr(kind, "type_name", "")), kind.storage_type
     return pa.float64() if name == "numeric" else kind
 
 
+def _is_uuid(kind: pa.DataType) -> bool:
+    return getattr(kind, "extension_name", None) == "arrow.uuid"
+
+
 def _array(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if _is_uuid(column.type):
+        return pa.array([None if cell is None else str(cell) for cell in column.to_pylist()], kind)
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     return column if column.type.equals(kind) else column.cast(kind)

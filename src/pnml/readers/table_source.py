@@ -177,6 +177,7 @@ class TableSource:
         schema: pa.Schema | None = None,
         progress: Progress | None = None,
         dates: Collection[str] = (),
+        times: Collection[str] = (),
         lenient: bool = False,
     ) -> T:
         """The result of `consume`, called with all rows in batches of one schema.
@@ -197,17 +198,17 @@ class TableSource:
             Types to start with, in place of those of the first rows.
         progress : function of the bytes read so far and of all bytes
             Called before each batch; the first number falls where rows are read again.
-        dates : names of columns
-            With `lenient`, these columns are read as dates.
+        dates, times : names of columns
+            With `lenient`, these columns are read as dates, and as times of day.
         lenient : bool
-            Text that cannot be read in columns named `numeric` or `dates`, and dates that do not
-            exist in other columns, become null and raise no error. Batches with such cells have a
-            further column for each of these columns, named ``UNREADABLE`` and the column's name,
-            with the text of these cells and null for all others.
+            Text that cannot be read in columns named `numeric`, `dates` or `times`, and dates that
+            do not exist in other columns, become null and raise no error. Batches with such cells
+            have a further column for each of these columns, named ``UNREADABLE`` and the column's
+            name, with the text of these cells and null for all others.
         """
-        expected = Expected.of(numeric, dates, lenient)
+        expected = Expected.of(numeric, dates, times, lenient=lenient)
         if schema is None:
-            schema = self.wanted(numeric, text, dates=dates, lenient=lenient)
+            schema = self.wanted(numeric, text, dates=dates, times=times, lenient=lenient)
         while True:
             with closing(self._batches(schema, expected, progress)) as stream:
                 try:
@@ -223,6 +224,7 @@ class TableSource:
         text: Collection[str] = (),
         *,
         dates: Collection[str] = (),
+        times: Collection[str] = (),
         lenient: bool = False,
     ) -> pa.Schema:
         """The types with which reading starts.
@@ -230,7 +232,7 @@ class TableSource:
         Codes such as 007 are text unless `numeric` names their column. Raises for a date that does
         not exist among the first rows, unless `text` names its column or reading is `lenient`.
         """
-        expected = Expected.of(numeric, dates, lenient)
+        expected = Expected.of(numeric, dates, times, lenient=lenient)
         first = self._files.first_with_rows
         if not isinstance(first, CsvFile):
             if lenient:
@@ -245,11 +247,11 @@ class TableSource:
             for name in first.impossible_dates
             if name not in words and name in self.schema.names
         ]
-        if lenient:
-            expected = Expected.of(numeric, [*dates, *impossible], lenient)
-        else:
+        if not lenient:
             first.refuse_impossible_dates(None, impossible)
-        return wanted_schema(self.schema, expected, words)
+            return wanted_schema(self.schema, expected, words)
+        schema = wanted_schema(self.schema, expected, words)
+        return first.with_dates(schema, expected.dates.union(impossible) - words)
 
     def codes(self) -> list[str]:
         """Columns of a CSV table that keep zeros, digits or odd dates only if read as text."""
@@ -265,6 +267,7 @@ class TableSource:
         *,
         numeric: Collection[str] = (),
         dates: Collection[str] = (),
+        times: Collection[str] = (),
         lenient: bool = False,
         start: Mark = START,
         workers: int | None = None,
@@ -274,7 +277,7 @@ class TableSource:
         Raises `Retyped` at the end where cells of a CSV file do not fit the schema. The caller
         passes a `Broken` file to `leave_out`.
         """
-        wider, expected = schema, Expected.of(numeric, dates, lenient)
+        wider, expected = schema, Expected.of(numeric, dates, times, lenient=lenient)
         most = min(_MOST_WORKERS, pa.cpu_count()) if self.is_text else 1
         stream = events(
             self._files.parts,
@@ -307,6 +310,7 @@ class TableSource:
             lambda batch, _: batch,
             numeric=expected.numeric,
             dates=expected.dates,
+            times=expected.times,
             lenient=expected.lenient,
         )
         with closing(passing) as stream:
