@@ -146,7 +146,6 @@ EXPECTED = {
     "command/old/*/out": _VERDICT,
     "command/of files/*/out": _VERDICT,
     "command/demo/out": _VERDICT,
-    "command/*.html": _VERDICT,
     "sentences/tests/io/*_in_one_sentence*": _NEW_CLASSES,
     "sentences/*::test_classes_without_names_and_things_that_*_refused 2": _TRUSTED,
     "sentences/*::test_a_log_that_is_something_else_is_refused 2": _JOURNAL,

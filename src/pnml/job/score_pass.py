@@ -72,6 +72,7 @@ class ScorePass:
                     numeric=self.model.numeric_columns,
                     text=[*self.model.text_columns, *table.codes()],
                     dates=self.model.date_columns,
+                    times=self.model.time_columns,
                     lenient=not self.strict,
                     progress=tell,
                 )

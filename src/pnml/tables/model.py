@@ -74,6 +74,12 @@ class TableModel:
         return [column.name for column in columns if getattr(column, "is_date", False)]
 
     @property
+    def time_columns(self) -> list[str]:
+        """Columns that must be read as times of day."""
+        kinds = dict(self.types)
+        return [name for name in self.encoder.numbers() if kinds[name].startswith("time")]
+
+    @property
     def text_columns(self) -> list[str]:
         """Columns that must be read as words, whatever they look like: 007 keeps its zeros."""
         target = [self.target.name] if "string" in self.target.kind else []
