@@ -111,8 +111,8 @@ def test_a_table_without_python(ran, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     typed(block(DOCS / "tutorials" / "table.md", "pnml fit"), monkeypatch)
     scored = pd.read_csv("scored.csv")
-    added = ["prediction", "lower", "upper", "regret", "trusted", "because"]
-    assert scored.columns[-6:].tolist() == added
+    added = ["prediction", "lower", "upper", "expected_error", "regret", "trusted", "because"]
+    assert scored.columns[-7:].tolist() == added
     assert not scored.trusted.any()
     assert scored.because.str.startswith("bp ").all()
     assert "<html" in (tmp_path / "report.html").read_text()[:500]

@@ -86,7 +86,7 @@ def test_a_table_is_read_and_scored_the_same(learner, frame, command, tmp_path):
         new = strange(frame).astype(dict.fromkeys(NUMBERS, dtype))
         batch = pa.RecordBatch.from_pandas(new, preserve_index=False)
         found = onnx_sessions.run("m.onnx", feeds(new, dtype))
-        answer = model.score(batch, 0.9, 0.99).answer
+        answer = model.fitted.score(batch, 0.9, 0.99).answer
         tolerance = onnx_sessions.TOLERANCE[dtype]
         np.testing.assert_allclose(found["regret"], answer.regret, rtol=tolerance)
         if learner == "logistic":
