@@ -19,7 +19,7 @@ class ColumnProfile:
     """Spread of one column of a table in training: shares of its cells in bins or words."""
 
     edges: tuple[float, ...]  # between bins, in the encoder's units; () for words
-    counts: tuple[int, ...]  # training cells in each bin or word, the rarest words together
+    counts: tuple[int, ...]  # training cells in each bin or word, the rarest words together, or all
     missing: int  # training cells that were empty
     words: tuple[int, ...] = ()  # the word of each count; −1 for all others together
 
@@ -45,7 +45,9 @@ def _profile(column: Any, X: FloatArray) -> ColumnProfile:
             frequent.append(-1)
             kept.append(int(counts.sum()) - sum(kept))
         return ColumnProfile((), tuple(kept), int(gaps.sum()), tuple(frequent))
-    return ColumnProfile((), (), int(gaps.sum()))
+    if getattr(column, "kind", "") == "gap":
+        gaps[:] = True
+    return ColumnProfile((), (int((~gaps).sum()),), int(gaps.sum()))
 
 
 def _edges(values: FloatArray) -> tuple[float, ...]:
