@@ -44,9 +44,10 @@ def test_strict_refuses_a_bad_cell_and_names_it(column, model, new, tmp_path):
     frame = new.to_pandas().astype({"day": str}).astype({column: object})
     frame.loc[10, column] = text
     frame.to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(InputError, match=text) as caught:
-        model.score(tmp_path / "new.csv", strict=True)
-    assert column in str(caught.value)
+    for source in (tmp_path / "new.csv", frame):
+        with pytest.raises(InputError, match=text) as caught:
+            model.score(source, strict=True)
+        assert column in str(caught.value)
     fine = new.to_pandas()
     fine.to_csv(tmp_path / "new.csv", index=False)
     pd.testing.assert_frame_equal(

@@ -79,3 +79,32 @@ def test_a_table_of_noise_is_said_to_be_of_no_use(seed):
 
 def test_a_table_with_a_line_is_of_use(model):
     assert "R² 0.9" in describe.use(model.fitted)
+
+
+def test_a_class_of_one_row_leaves_the_comparison_finite():
+    table = classes(200)
+    words = table["kind"].to_pylist()
+    words[17] = "once"
+    table = table.set_column(table.column_names.index("kind"), "kind", pa.array(words))
+    model = fit_table(table, target="kind")
+    assert all(np.isfinite(score.log_loss) for score in model.comparison)
+    assert "right" in describe.use(model.fitted)
+
+
+def many_columns(n, seed):
+    """Classes that depend a little on the first of twenty columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 20))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0, "up", "down")
+    return pa.table({f"x{j}": X[:, j] for j in range(20)} | {"y": y.tolist()})
+
+
+def test_the_error_of_left_out_rows_is_that_of_fresh_rows_and_not_of_seen_ones():
+    model = fit_table(many_columns(200, 0), target="y", learner="logistic")
+    wrong = {}
+    for name, rows in {"seen": many_columns(200, 0), "fresh": many_columns(20_000, 1)}.items():
+        scored = model.score(rows)
+        wrong[name] = np.mean(scored["prediction"].to_numpy() != rows["y"].to_numpy())
+    # the share of 200 rows varies by 0.033, and of the folds by as much again
+    assert model.comparison[0].error == pytest.approx(wrong["fresh"], abs=0.1)
+    assert model.comparison[0].error > wrong["seen"] + 0.05

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any
 
 from pnml.errors import InputError, shorten
+from pnml.runtime.checks import is_whole
 
 _ARGUMENTS = {"id": "id_columns"} | {
     option: option.replace("-", "_")
@@ -59,7 +59,7 @@ def column_name(argument: str, value: Any) -> str:
     """
     if isinstance(value, str):
         return value
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if is_whole(value, 0):
         return str(value)
     raise InputError(
         f"{argument} is {shorten(repr(value))}, but columns have names; pass a name such as "
@@ -73,6 +73,6 @@ def column_names(argument: str, value: Any) -> tuple[str, ...]:
     >>> column_names("drop", "age"), column_names("drop", ["age", "town"])
     (('age',), ('age', 'town'))
     """
-    if isinstance(value, str | Integral) or not isinstance(value, Iterable):
+    if isinstance(value, str) or not isinstance(value, Iterable):
         return (column_name(argument, value),)
     return tuple(column_name(argument, each) for each in value)

@@ -51,11 +51,17 @@ def _profile(column: Any, X: FloatArray) -> ColumnProfile:
 
 
 def _edges(values: FloatArray) -> tuple[float, ...]:
-    """Deciles between which there are values; no edge for a value that fills several bins."""
+    """Edges after the deciles, halfway to the next value, so that round-off moves no value over.
+
+    There is no edge inside a value that fills several bins.
+    """
     if not len(values):
         return ()
+    values = np.sort(values)
     deciles = np.unique(np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf"))
-    return tuple(deciles[deciles < values.max()].tolist())
+    deciles = deciles[deciles < values[-1]]
+    following = values[np.searchsorted(values, deciles, side="right")]
+    return tuple(((deciles + following) / 2).tolist())
 
 
 def binned(edges: tuple[float, ...], values: FloatArray) -> tuple[int, ...]:
