@@ -56,11 +56,12 @@ def share(values):
     return float(values.double().mean())
 
 
-def test_the_landing_page(tmp_path):
-    for package in ("torch", "lightgbm", "pandas"):
+def test_the_landing_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for package in ("torch", "lightgbm", "pandas", "pyarrow"):
         pytest.importorskip(package)
     text = (DOCS / "index.md").read_text()
-    wrapped, table, network = (
+    wrapped, table, words, network = (
         textwrap.dedent(code)
         for code in re.findall(r"^    ```python\n(.*?)^    ```", text, re.S | re.M)
     )
@@ -77,11 +78,15 @@ def test_the_landing_page(tmp_path):
     np.testing.assert_allclose(model.regret(rows), [0.04, 0.14], atol=0.005)
     assert model.trusted(rows).tolist() == [True, False]
     assert model.explain(rows).argmax(axis=1)[1] == 3
+    exec(words, found)
+    assert found["scored"]["trusted"].tolist() == [True, False]
+    assert found["scored"]["because"][401].startswith("sex 'x' never seen in training")
+    assert (tmp_path / "report.html").stat().st_size
     exec(network, found)
     near, far = found["out"].regret
     assert far > near
     assert share(found["m"].trusted(found["torch"].randn(1000, 4))) == pytest.approx(0.98, abs=0.02)
-    assert all(len(code.strip().splitlines()) <= 13 for code in (wrapped, table, network))
+    assert all(len(code.strip().splitlines()) <= 13 for code in (wrapped, table, words, network))
 
 
 def test_a_table(ran):

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+try:
+    import pyarrow as pa
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'pnml.fit_table needs pyarrow, which is not installed; run pip install "pnml[cli]".',
+        name="pyarrow",
+    ) from error
 
 from pnml.core.trust import DEFAULT_LEVEL
 from pnml.errors import InputError
