@@ -41,6 +41,7 @@ INTEGRATION = (
     "tests/test_guide_dask.py",
     "tests/test_guide_onnx.py",
     "tests/test_guide_scale.py",
+    "tests/test_guide_tables.py",
     "tests/test_tutorials.py",
     "active/test_benchmark.py::test_a_quick_run_finds_the_picks_of_the_literal_loops",
     "adversarial/test_attacks.py::test_on_mnist_the_defence_holds_against_transfer_and_falls_end_to_end",

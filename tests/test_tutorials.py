@@ -58,11 +58,12 @@ def share(values):
     return float(values.double().mean())
 
 
-def test_the_landing_page(tmp_path):
-    for package in ("torch", "lightgbm", "pandas"):
+def test_the_landing_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for package in ("torch", "lightgbm", "pandas", "pyarrow"):
         pytest.importorskip(package)
     text = (DOCS / "index.md").read_text()
-    wrapped, table, network = (
+    wrapped, table, words, network = (
         textwrap.dedent(code)
         for code in re.findall(r"^    ```python\n(.*?)^    ```", text, re.S | re.M)
     )
@@ -79,11 +80,15 @@ def test_the_landing_page(tmp_path):
     np.testing.assert_allclose(model.regret(rows), [0.04, 0.14], atol=0.005)
     assert model.trusted(rows).tolist() == [True, False]
     assert model.explain(rows).argmax(axis=1)[1] == 3
+    exec(words, found)
+    assert found["scored"]["trusted"].tolist() == [True, False]
+    assert found["scored"]["because"][401].startswith("sex 'x' never seen in training")
+    assert (tmp_path / "report.html").stat().st_size
     exec(network, found)
     near, far = found["out"].regret
     assert far > near
     assert share(found["m"].trusted(found["torch"].randn(1000, 4))) == pytest.approx(0.98, abs=0.02)
-    assert all(len(code.strip().splitlines()) <= 13 for code in (wrapped, table, network))
+    assert all(len(code.strip().splitlines()) <= 13 for code in (wrapped, table, words, network))
 
 
 def test_a_table(ran):
@@ -113,8 +118,8 @@ def test_a_table_without_python(ran, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     typed(block(DOCS / "tutorials" / "table.md", "pnml fit"), monkeypatch)
     scored = pd.read_csv("scored.csv")
-    added = ["prediction", "lower", "upper", "regret", "trusted", "because"]
-    assert scored.columns[-6:].tolist() == added
+    added = ["prediction", "lower", "upper", "expected_error", "regret", "trusted", "because"]
+    assert scored.columns[-7:].tolist() == added
     assert not scored.trusted.any()
     assert scored.because.str.startswith("bp ").all()
     assert "<html" in (tmp_path / "report.html").read_text()[:500]

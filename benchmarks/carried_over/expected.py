@@ -57,13 +57,12 @@ def same_sentence(was: Answer, became: Answer) -> bool:
 
 
 def other_reasons(was: Answer, became: Answer) -> bool:
-    """Tables in CSV that differ in the column `because` at most."""
+    """Tables in CSV that differ in the columns `because` and `expected_error` at most."""
+    other = ("because", "expected_error")
     tables = []
     for answer in (was, became):
         rows = list(csv.DictReader(answer.get("text", "").splitlines()))
-        tables.append(
-            [{k: v for k, v in r.items() if not str(k).endswith("because")} for r in rows]
-        )
+        tables.append([{k: v for k, v in r.items() if not str(k).endswith(other)} for r in rows])
     return bool(tables[0]) and tables[0] == tables[1]
 
 
@@ -105,7 +104,10 @@ _JOURNAL = Meant(
     same_sentence,
 )
 
-_REASONS = Meant("Reasons give the cell and the training range.", other_reasons)
+_REASONS = Meant(
+    "Reasons give the cell and the training range, and there is a column expected_error.",
+    other_reasons,
+)
 _REASONS_SHOWN = Meant("The page shows reasons with the cell and the training range.")
 _SURVEY = Meant("Weights are those of a survey unless --weight-kind says copies.")
 

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from pnml.estimators.universal import UniversalRegressor
     from pnml.estimators.universal_classifier import UniversalClassifier
     from pnml.job.fit_table import fit_table
-    from pnml.job.model_files import load, save
+    from pnml.job.model_files import export_onnx, load, save
     from pnml.job.table_model import TableModel
-    from pnml.onnx.export import export_onnx
 
 # Loaded on first use: scikit-learn takes over a second to import, and loads pandas.
 _HOMES = {
@@ -47,7 +46,7 @@ _HOMES = {
     "TrustedClassifier": "pnml.estimators.trusted_classifier",
     "TrustedRegressor": "pnml.estimators.trusted_regressor",
     "UniversalRegressor": "pnml.estimators.universal",
-    "export_onnx": "pnml.onnx.export",
+    "export_onnx": "pnml.job.model_files",
     "TableModel": "pnml.job.table_model",
     "fit_table": "pnml.job.fit_table",
     "load": "pnml.job.model_files",

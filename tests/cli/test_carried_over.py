@@ -15,7 +15,7 @@ import pytest
 from made_tables import mixed
 from pnml import load
 
-REGRESSION = ["prediction", "lower", "upper", "regret", "trusted", "because"]
+REGRESSION = ["prediction", "lower", "upper", "expected_error", "regret", "trusted", "because"]
 
 
 def test_input_columns_come_out_as_they_went_in(here, call):
@@ -95,7 +95,7 @@ def test_a_table_without_the_target_is_scored_without_metrics(here, call):
     done = call("score", "model.pnml", "bare.csv", "-o", "s.csv")
     assert done.code == 0
     assert "log-loss" not in done.out
-    assert list(pd.read_csv("s.csv").columns[-6:]) == REGRESSION
+    assert list(pd.read_csv("s.csv").columns[-7:]) == REGRESSION
 
 
 @pytest.mark.parametrize("spelling", [("True", "False"), ("TRUE", "FALSE"), ("true", "false")])

@@ -22,9 +22,9 @@ import child
 from made_tables import classes, mixed, replaced
 from pnml import load
 
-REGRESSION = ["prediction", "lower", "upper", "regret", "trusted", "because"]
+REGRESSION = ["prediction", "lower", "upper", "expected_error", "regret", "trusted", "because"]
 CLASSES = [f"probability_{kind}" for kind in ("high", "low", "middle")]
-CLASSIFICATION = ["prediction", *CLASSES, "regret", "trusted", "because"]
+CLASSIFICATION = ["prediction", *CLASSES, "expected_error", "regret", "trusted", "because"]
 
 
 def side_by_side(out):

@@ -20,7 +20,7 @@ from pnml import load
 from pnml.cli import options
 from pnml.core import trust
 
-REGRESSION = ["prediction", "lower", "upper", "regret", "trusted", "because"]
+REGRESSION = ["prediction", "lower", "upper", "expected_error", "regret", "trusted", "because"]
 
 
 def widths(call, *options, model="model.pnml"):
@@ -55,11 +55,11 @@ def test_a_higher_level_trusts_more_rows_and_is_a_quantile_of_training_regrets(h
 
 def test_a_prefix_makes_room_beside_columns_of_the_same_name(here, call):
     table = widths(call, "--prefix", "pnml_")
-    assert list(table.columns[-6:]) == [f"pnml_{name}" for name in REGRESSION]
+    assert list(table.columns[-7:]) == [f"pnml_{name}" for name in REGRESSION]
     table.to_csv("again.csv", index=False)
     done = call("score", "model.pnml", "again.csv", "-o", "s2.csv")
     assert done.code == 0
-    assert list(pd.read_csv("s2.csv").columns[-12:-6]) == [f"pnml_{name}" for name in REGRESSION]
+    assert list(pd.read_csv("s2.csv").columns[-14:-7]) == [f"pnml_{name}" for name in REGRESSION]
 
 
 LEARNERS = {
@@ -157,7 +157,7 @@ def test_a_weight_counts_copies_of_rows(here, call):
     )
     call("fit", "repeated.csv", "-t", "y", "--learner", "pnml", "-o", "b.pnml")
     a, b = widths(call, model="a.pnml"), widths(call, model="b.pnml")
-    np.testing.assert_allclose(a[REGRESSION[:4]], b[REGRESSION[:4]], rtol=1e-7)
+    np.testing.assert_allclose(a[REGRESSION[:5]], b[REGRESSION[:5]], rtol=1e-7)
 
 
 def test_the_task_decides_what_a_number_is(here, call):

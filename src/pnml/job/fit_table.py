@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pnml.errors import InputError
+from pnml.job.python_words import column_name, column_names, in_python_words
 from pnml.job.table_model import TableModel
 from pnml.readers import ReadOptions, TableSource, open_table
 from pnml.runtime.progress import FileProgress
@@ -19,14 +20,14 @@ from pnml.tables.roles import COPIES, SURVEY, Request
 
 def fit_table(
     data: Any,
-    target: str,
+    target: str | int,
     *,
     task: str | None = None,
     learner: str = "auto",
-    categorical: Collection[str] = (),
-    drop: Collection[str] = (),
-    id_columns: Collection[str] = (),
-    weight: str | None = None,
+    categorical: str | Collection[str | int] = (),
+    drop: str | Collection[str | int] = (),
+    id_columns: str | Collection[str | int] = (),
+    weight: str | int | None = None,
     weight_kind: str = "survey",
     log_target: bool = False,
     skip_bad: bool = False,
@@ -43,8 +44,8 @@ def fit_table(
         A data frame of pandas, polars or pyarrow, anything with ``__arrow_c_stream__`` (a relation
         of DuckDB), a file or folder, a pattern such as ``"sales-*.csv"``, or a database such as
         ``"sqlite:///sales.db"``. It is not changed.
-    target : str
-        The column to predict.
+    target : str or int
+        The column to predict; whole numbers name columns of a pandas frame.
     task : "regression" or "classification", optional
         By default words and two values are classes, and other numbers are amounts.
     learner : str, default="auto"
@@ -83,12 +84,12 @@ def fit_table(
     [True, False]
     """
     request = Request(
-        target=target,
+        target=column_name("target", target),
         task=task,
-        categorical=tuple(categorical),
-        drop=tuple(drop),
-        id=tuple(id_columns),
-        weight=weight,
+        categorical=column_names("categorical", categorical),
+        drop=column_names("drop", drop),
+        id=column_names("id_columns", id_columns),
+        weight=None if weight is None else column_name("weight", weight),
         weight_kind=weight_kind,
         log_target=log_target,
     )
@@ -99,7 +100,10 @@ def fit_table(
         raise InputError(f"task is {task!r}; pass 'regression', 'classification' or None.")
     if weight_kind not in (SURVEY, COPIES):
         raise InputError(f"weight_kind is {weight_kind!r}; pass {SURVEY!r} or {COPIES!r}.")
-    with open_table(data, options, skip_bad=skip_bad, access=storage_options) as table:
+    with (
+        in_python_words(),
+        open_table(data, options, skip_bad=skip_bad, access=storage_options) as table,
+    ):
         return fit_opened(table, request, learner, checkpoint=checkpoint, progress=progress)
 
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from pnml.core.trust import DEFAULT_LEVEL
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers import ReadOptions, TableSource, open_table
 from pnml.report.findings import Findings, Gatherer
 from pnml.runtime.checks import is_share
 from pnml.runtime.progress import terminal_bar
+from pnml.tables.encoder import Encoded
 from pnml.tables.model import TableModel
 from pnml.tables.score_columns import check_names, with_scores
 
@@ -61,6 +63,8 @@ class ScorePass:
                 with nullcontext() if sink is None else sink() as give:
                     for batch in batches:
                         scores = self.model.score(batch, self.coverage, self.level)
+                        if self.strict:
+                            self._refuse_bad_cells(batch, scores.encoded, table.name)
                         if give is not None:
                             give(with_scores(self.model, batch, scores, self.prefix))
                         gatherer.add(batch, scores)
@@ -70,13 +74,31 @@ class ScorePass:
                 findings: Findings = table.read(
                     consume,
                     numeric=self.model.numeric_columns,
-                    text=[*self.model.text_columns, *table.codes()],
+                    text=self._text_columns(table),
                     dates=self.model.date_columns,
                     times=self.model.time_columns,
                     lenient=not self.strict,
                     progress=tell,
                 )
             return findings
+
+    def _text_columns(self, table: TableSource) -> list[str]:
+        """Columns to read as words: those of the model, and those with codes or odd dates."""
+        dates = self.model.date_columns if self.strict else ()  # an odd one is to be refused
+        return [*self.model.text_columns, *(name for name in table.codes() if name not in dates)]
+
+    def _refuse_bad_cells(self, batch: pa.RecordBatch, encoded: Encoded, table: str) -> None:
+        """Raise for the first cell that the reader has let through as text."""
+        if not encoded.bad_cells.any():
+            return
+        row, place = np.argwhere(encoded.bad_cells)[0].tolist()
+        name = self.model.encoder.names[place]
+        kind = "date" if name in self.model.date_columns else "number"
+        raise InputError(
+            f"Column {shorten(name)!r} of {shorten(table, MOST_PATH)} holds "
+            f"{shorten(str(batch.column(name)[row].as_py()))!r}, which is not a {kind}; correct "
+            "the cell, or leave --strict out."
+        )
 
 
 def _check_share(name: str, value: float, *, or_one: bool) -> None:

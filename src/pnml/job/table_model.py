@@ -8,10 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+try:
+    import pyarrow as pa
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'pnml.fit_table needs pyarrow, which is not installed; run pip install "pnml[cli]".',
+        name="pyarrow",
+    ) from error
 
 from pnml.core.trust import DEFAULT_LEVEL
 from pnml.errors import InputError
+from pnml.job.python_words import in_python_words
 from pnml.job.score_pass import ScorePass
 from pnml.models.model_file import save
 from pnml.readers import ReadOptions
@@ -98,8 +105,8 @@ class TableModel:
 
         Returns
         -------
-        A data frame of the kind that came in, with the index of a pandas one; of files, one of
-        pandas where that is installed, else of pyarrow.
+        A data frame of the kind that came in, with the index and the columns of a pandas one as
+        they are; of files, one of pandas where that is installed; else of pyarrow.
         """
         parts: list[pa.RecordBatch] = []
 
@@ -108,9 +115,9 @@ class TableModel:
             parts.clear()
             yield parts.append
 
-        ScorePass(self.fitted, coverage, level, prefix, strict).run(
-            new, "model", sink, options=options
-        )
+        job = ScorePass(self.fitted, coverage, level, prefix, strict)
+        with in_python_words():
+            job.run(new, "model", sink, options=options)
         return as_kind(pa.Table.from_batches(parts), new)
 
     def findings(
@@ -122,7 +129,9 @@ class TableModel:
         options: ReadOptions | None = None,
     ) -> Findings:
         """What a report says of the new rows, as a value: counts, reasons, drift, groups."""
-        return ScorePass(self.fitted, coverage, level).run(new, "model", options=options)
+        job = ScorePass(self.fitted, coverage, level)
+        with in_python_words():
+            return job.run(new, "model", options=options)
 
     def report(
         self,

@@ -93,10 +93,11 @@ def stream_reader(source: Any) -> pa.RecordBatchReader:
 
 
 def as_kind(table: pa.Table, like: Any) -> Any:
-    """An arrow table as the kind of frame that `like` is, with the index of a pandas frame.
+    """An arrow table as the kind of frame that `like` is.
 
-    Files give a pandas frame where pandas is installed, else the table; so do not streams of
-    other libraries, which give the table itself.
+    Of a pandas frame with as many rows, the index and the columns that the table has too are
+    given back as they are. Files give a pandas frame where pandas is installed, else the table;
+    streams of other libraries give the table itself.
 
     >>> as_kind(pa.table({"x": [1]}), pa.table({"y": [2]})).column_names
     ['x']
@@ -109,10 +110,19 @@ def as_kind(table: pa.Table, like: Any) -> Any:
             frame.columns = [labels.get(name, name) for name in table.column_names]
             if len(frame) == len(like):
                 frame.index = like.index
+                return _with_columns_of(like, frame)
         return frame
     if kind is FrameKind.POLARS:
         return sys.modules["polars"].from_arrow(table)
     return table
+
+
+def _with_columns_of(like: Any, frame: Any) -> Any:
+    """The frame with the columns of a frame of the same rows, which keep their types."""
+    new = frame[[name for name in frame.columns if name not in like.columns]]
+    same = like[[name for name in frame.columns if name in like.columns]]
+    both = sys.modules["pandas"].concat([same, new], axis=1)
+    return both[list(frame.columns)]
 
 
 def _is_a(source: Any, package: str, name: str) -> bool:

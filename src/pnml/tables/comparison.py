@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.softmax_leave_one_out import leave_labels_out
+from pnml.estimators.cross_fitting import out_of_fold_log_probabilities
+from pnml.estimators.fit_params import FitParams
 
 BASELINE = "baseline"
 
@@ -22,17 +25,43 @@ class LearnerScore:
     error: float  # root mean squared error, or share of wrong labels; NaN where not known
 
 
+_FOLDS = 5
+
+
 def left_out_score(name: str, estimator: Any) -> LearnerScore:
     """Score of a fitted learner, from its folds or by leave-one-out."""
     folds = getattr(estimator, "cross_fitted_", None)
     if folds is not None:
-        return LearnerScore(name, folds.log_loss, float(np.sqrt(folds.mean_squared_error)))
+        loss = float(np.average(_finite(folds.log_losses), weights=folds.weights))
+        error = (
+            folds.mean_error if hasattr(estimator, "classes_") else folds.mean_squared_error**0.5
+        )
+        return LearnerScore(name, loss, float(error))
     loo = estimator.loo_
     if hasattr(loo, "residuals"):
         there = np.isfinite(loo.residuals) & (loo.weights > 0)
         square = np.average(loo.residuals[there] ** 2, weights=loo.weights[there])
         return LearnerScore(name, loo.log_loss, float(np.sqrt(square)))
     return LearnerScore(name, loo.log_loss, loo.error_rate)
+
+
+def folded_score(
+    name: str, estimator: Any, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
+) -> LearnerScore:
+    """Score of a fitted classifier with one fit, which has seen the rows that it is judged by."""
+    counts = np.ones(len(y)) if weights is None else weights
+    log_p = out_of_fold_log_probabilities(
+        estimator.estimator, X, y, FitParams.plain(weights), _FOLDS, 0, estimator.classes_
+    )
+    labels = np.searchsorted(estimator.classes_, y)
+    loo = leave_labels_out(log_p, labels, estimator.loo_.leverages, counts)
+    losses = float(np.average(_finite(loo.log_losses), weights=counts))
+    return LearnerScore(name, losses, loo.error_rate)
+
+
+def _finite(losses: FloatArray) -> FloatArray:
+    """Log-losses, those of a class that was in no other fold as of one row in one more."""
+    return np.where(np.isposinf(losses), np.log1p(len(losses)), losses)
 
 
 def baseline_of_values(mean: float, variance: float) -> LearnerScore:

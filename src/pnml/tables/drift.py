@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2_contingency
+from scipy.stats import betabinom, chi2_contingency, hypergeom
 
 from pnml.columns.phrases import known_text
 from pnml.core.arrays import FloatArray
 from pnml.tables.encoder import CategoryColumn, Encoded, Encoder, NumberColumn
-from pnml.tables.main_reasons import training_text
+from pnml.tables.main_reasons import gaps, training_text
 from pnml.tables.profile import ColumnProfile, binned
 
 _CHANGE = 0.1  # index of stability from which a change is called one, by the usual rule of thumb
@@ -64,9 +64,10 @@ class Drift:
     def add(self, encoded: Encoded) -> None:
         """Add the encoded rows of a batch."""
         self.rows += len(encoded.X)
+        empty = gaps(self.encoder, encoded)
         columns = zip(self.encoder.columns, self.profiles, self._tallies, strict=False)
         for j, (column, profile, tally) in enumerate(columns):
-            missing, strange = encoded.missing[:, j], encoded.strange_cells[:, j]
+            missing, strange = empty[:, j], encoded.strange_cells[:, j]
             tally.missing += int(missing.sum())
             tally.strange += int((strange & ~missing).sum())
             tally.outside += int(encoded.outside[:, j].sum())
@@ -78,6 +79,8 @@ class Drift:
                 tally.high = max(tally.high, float(values.max(initial=-np.inf)))
             elif isinstance(column, CategoryColumn) and profile.counts:
                 tally.counts += _word_counts(column, profile, encoded)
+            elif profile.counts:
+                tally.counts += int((~missing & ~strange).sum())
 
     def table(self) -> tuple[DriftRow, ...]:
         """The drift of each column; () without rows or without profiles."""
@@ -93,10 +96,10 @@ class Drift:
         psi, p_value = _compared(profile, tally)
         p_value = min(1.0, p_value * len(self.profiles)) if p_value == p_value else p_value
         outside = tally.outside / self.rows
-        remarks = []
-        if outside > _SHARE:
+        remarks, level = [], _LEVEL / len(self.profiles)
+        if outside > _SHARE and _chance_outside(profile, tally, self.rows) < level:
             remarks.append(f"{outside:.0%} outside the training range")
-        if now - (before if before == before else 0.0) > _SHARE:
+        if now - before > _SHARE and _chance_missing(profile, tally, self.rows) < level:
             remarks.append(f"{now:.0%} missing, {before:.0%} in training")
         if tally.strange > _SHARE * self.rows:
             remarks.append(f"{tally.strange / self.rows:.0%} never seen in training")
@@ -137,6 +140,22 @@ def _compared(profile: ColumnProfile, tally: _Tally) -> tuple[float, float]:
     p, q = (was + 0.5) / (was + 0.5).sum(), (now + 0.5) / (now + 0.5).sum()
     psi = float(np.sum((q - p) * np.log(q / p)))
     return psi, float(chi2_contingency(np.vstack([was, now])).pvalue)
+
+
+def _chance_outside(profile: ColumnProfile, tally: _Tally, rows: int) -> float:
+    """Probability that as many of the new cells are outside the range of as many training cells.
+
+    The share of fresh cells beyond the least and the largest of n is Beta(2, n − 1) distributed.
+    """
+    trained = max(sum(profile.counts), 2)
+    return float(betabinom.sf(tally.outside - 1, rows, 2, trained - 1))
+
+
+def _chance_missing(profile: ColumnProfile, tally: _Tally, rows: int) -> float:
+    """Probability that as many of all gaps fall on the new rows (Fisher's exact test)."""
+    trained = sum(profile.counts) + profile.missing
+    gaps_in_all = profile.missing + tally.missing
+    return float(hypergeom.sf(tally.missing - 1, trained + rows, gaps_in_all, rows))
 
 
 def _kind(column: Any) -> str:

@@ -13,12 +13,14 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.learners.one_step import OneStep
 from pnml.tables.coded_rows import coded_rows, word_columns
 from pnml.tables.column_roles import final_roles
 from pnml.tables.comparison import (
     LearnerScore,
     baseline_of_classes,
     baseline_of_values,
+    folded_score,
     left_out_score,
 )
 from pnml.tables.encoder import Encoder
@@ -135,13 +137,19 @@ class Job:
         self._refuse_useless(builder)
         finished = builder.finish()
         encoder, X = finished.encoder, finished.terms.rows(X)
-        fitted = {}
+        fitted: dict[str, Any] = {}
+        scores: list[LearnerScore] = []
         for name in worth_trying(self.names, len(y)):
             if LEARNERS[name].make_coded is not None:
                 fitted[name] = _fit_coded(name, encoder, labelled, weights)
             else:
                 fitted[name] = _fitted(LEARNERS[name].make(), X, y, weights)
-        model = self._model(builder, encoder, fitted, self._baseline(y, weights), len(y), total)
+            if isinstance(getattr(fitted[name], "learner_", None), OneStep):
+                scores.append(folded_score(name, fitted[name], X, y, weights))
+            else:
+                scores.append(left_out_score(name, fitted[name]))
+        scores.append(self._baseline(y, weights))
+        model = self._model(builder, encoder, fitted, scores, len(y), total)
         return replace(model, profiles=profiles(encoder, X))
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
@@ -177,8 +185,9 @@ class Job:
             for name in worth_trying(self.names, len(labelled.y)):
                 if LEARNERS[name].make_coded is not None:
                     fitted[name] = _fit_coded(name, encoder, labelled, weights)
-        baseline = baseline_of_values(mean, float(total.yy[0, 0]) / total.weight)
-        model = self._model(builder, encoder, fitted, baseline, gram.rows, gram.rows)
+        scores = [left_out_score(name, model) for name, model in fitted.items()]
+        scores.append(baseline_of_values(mean, float(total.yy[0, 0]) / total.weight))
+        model = self._model(builder, encoder, fitted, scores, gram.rows, gram.rows)
         return replace(model, profiles=profiles(encoder, gram.sample.rows[:, : encoder.width]))
 
     def _baseline(self, y: Any, weights: FloatArray | None) -> LearnerScore:
@@ -228,11 +237,11 @@ class Job:
         builder: EncoderBuilder,
         encoder: Encoder,
         fitted: dict[str, Any],
-        baseline: LearnerScore,
+        scores: list[LearnerScore],
         rows: int,
         total: int,
     ) -> TableModel:
-        tried = [left_out_score(name, model) for name, model in fitted.items()]
+        tried = scores[:-1]
         best = min(tried, key=lambda score: score.log_loss).name
         return TableModel(
             estimator=fitted[best],
@@ -240,7 +249,7 @@ class Job:
             target=replace(self.target, least=0.0 if self.lowest >= 0 else None),
             learner=best,
             losses=tuple((score.name, score.log_loss) for score in tried),
-            comparison=(*tried, baseline),
+            comparison=tuple(scores),
             roles=final_roles(self.roles, encoder),
             types=self.types,
             id_columns=self.request.id,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -41,7 +43,7 @@ def main_reasons(
     reason have one text.
     """
     rows = np.flatnonzero(~trusted)
-    kinds, columns = _found(encoded, drivers, evidence, limits, rows)
+    kinds, columns = _found(encoder, encoded, drivers, evidence, limits, rows)
     texts = np.full(len(trusted), None, dtype=object)
     pairs, which = np.unique(np.column_stack([kinds, columns]), axis=0, return_inverse=True)
     words = [_text(encoder.columns[j], kind) for kind, j in pairs.tolist()]
@@ -50,6 +52,7 @@ def main_reasons(
 
 
 def _found(
+    encoder: Encoder,
     encoded: Encoded,
     drivers: Drivers,
     evidence: Evidence,
@@ -74,27 +77,41 @@ def _found(
     values = encoded.values[rows, columns]
     high = np.asarray(encoded.ranges.highest)[0][columns]
     kinds[out] = np.where(values > high, _ABOVE, _BELOW)[out]
-    missing, strange = encoded.missing[rows], encoded.strange_cells[rows]
-    for kind, cells in (
-        (_TOGETHER, missing & encoded.strange_pattern[rows][:, None]),
-        (_NEW, strange & ~missing),
-        (_GAP, strange & missing),
-        (_BAD, encoded.bad_cells[rows]),
-    ):
+    for kind, cells in _odd_cells(encoder, encoded, rows):
         some = cells.any(axis=1)
-        if kind == _TOGETHER:
-            alone = some & (missing.sum(axis=1) == 1)
-            kinds[some] = np.where(alone, _GAP, _TOGETHER)[some]
-        else:
-            kinds[some] = kind
+        kinds[some] = kind
         columns[some] = cells.argmax(axis=1)[some]
     return kinds, columns
+
+
+def _odd_cells(
+    encoder: Encoder, encoded: Encoded, rows: npt.NDArray[np.intp]
+) -> Iterator[tuple[int, BoolArray]]:
+    """What no training row had, the worst last, and in which cells (rows, columns)."""
+    strange, missing = encoded.strange_cells[rows], gaps(encoder, encoded)[rows]
+    # a gap counts where these were never missing together, but not one that was always there
+    usual = np.array([getattr(column, "kind", "") == "gap" for column in encoder.columns])
+    never = np.array([column.missing is None for column in encoder.columns])
+    alone = missing & encoded.strange_pattern[rows][:, None] & ~usual
+    yield _TOGETHER, alone
+    yield _GAP, alone & (never | (alone.sum(axis=1) == 1)[:, None])
+    yield _NEW, strange & ~missing
+    yield _GAP, strange & missing
+    yield _BAD, encoded.bad_cells[rows]
+
+
+def gaps(encoder: Encoder, encoded: Encoded) -> BoolArray:
+    """Cells (n, columns) that are missing; the encoder calls those of an empty column so always."""
+    usual = np.array([getattr(column, "kind", "") == "gap" for column in encoder.columns])
+    found: BoolArray = encoded.missing & ~(encoded.strange_cells & usual)
+    return found
 
 
 def _text(column: AnyColumn, kind: int) -> str:
     name, what = shortened(column.name), "date" if _is_date(column) else "number"
     if kind == _NEW and isinstance(column, ConstantColumn):
-        return f"{name} is new: {constant_text(column)}"
+        was = "never filled in training" if column.kind == "gap" else constant_text(column)
+        return f"{name} is new: {was}"
     return {
         _BAD: f"{name} is not a {what}",
         _GAP: f"{name} missing, never so in training",

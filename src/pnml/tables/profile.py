@@ -19,7 +19,7 @@ class ColumnProfile:
     """Spread of one column of a table in training: shares of its cells in bins or words."""
 
     edges: tuple[float, ...]  # between bins, in the encoder's units; () for words
-    counts: tuple[int, ...]  # training cells in each bin or word, the rarest words together
+    counts: tuple[int, ...]  # training cells in each bin or word, the rarest words together, or all
     missing: int  # training cells that were empty
     words: tuple[int, ...] = ()  # the word of each count; −1 for all others together
 
@@ -45,15 +45,23 @@ def _profile(column: Any, X: FloatArray) -> ColumnProfile:
             frequent.append(-1)
             kept.append(int(counts.sum()) - sum(kept))
         return ColumnProfile((), tuple(kept), int(gaps.sum()), tuple(frequent))
-    return ColumnProfile((), (), int(gaps.sum()))
+    if getattr(column, "kind", "") == "gap":
+        gaps[:] = True
+    return ColumnProfile((), (int((~gaps).sum()),), int(gaps.sum()))
 
 
 def _edges(values: FloatArray) -> tuple[float, ...]:
-    """Deciles between which there are values; no edge for a value that fills several bins."""
+    """Edges after the deciles, halfway to the next value, so that round-off moves no value over.
+
+    There is no edge inside a value that fills several bins.
+    """
     if not len(values):
         return ()
+    values = np.sort(values)
     deciles = np.unique(np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf"))
-    return tuple(deciles[deciles < values.max()].tolist())
+    deciles = deciles[deciles < values[-1]]
+    following = values[np.searchsorted(values, deciles, side="right")]
+    return tuple(((deciles + following) / 2).tolist())
 
 
 def binned(edges: tuple[float, ...], values: FloatArray) -> tuple[int, ...]:

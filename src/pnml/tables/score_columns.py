@@ -11,7 +11,8 @@ from pnml.tables.bad_cells import UNREADABLE
 from pnml.tables.model import TableModel
 from pnml.tables.scores import Scores
 
-REGRESSION = ("prediction", "lower", "upper", "regret", "trusted", "because")
+_JUDGED = ("expected_error", "regret", "trusted", "because")
+REGRESSION = ("prediction", "lower", "upper", *_JUDGED)
 
 
 def added_columns(model: TableModel, prefix: str = "") -> list[str]:
@@ -19,11 +20,7 @@ def added_columns(model: TableModel, prefix: str = "") -> list[str]:
     if model.target.task == "regression":
         return [prefix + name for name in REGRESSION]
     probabilities = [f"{prefix}probability_{label}" for label in model.classes]
-    return [
-        prefix + "prediction",
-        *probabilities,
-        *(prefix + name for name in ("regret", "trusted", "because")),
-    ]
+    return [prefix + "prediction", *probabilities, *(prefix + name for name in _JUDGED)]
 
 
 def check_names(model: TableModel, names: list[str], table: str, prefix: str) -> None:
@@ -54,6 +51,7 @@ def _columns(scores: Scores) -> Iterator[pa.Array]:
     if table is not None:
         for column in table.T:
             yield pa.array(column)
+    yield pa.array(answer.expected_error)
     yield pa.array(answer.regret)
     yield pa.array(scores.trusted)
     yield scores.because
