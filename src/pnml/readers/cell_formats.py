@@ -149,11 +149,11 @@ class CellFormats:
     def _times(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
         texts = pc.utf8_trim_whitespace(texts)
         if self.date_format is None or pt.is_time(kind):
-            return _cast(texts, kind, lambda text: pa.scalar(text).cast(kind).as_py())
+            return _cast(texts, kind, lambda text: _moment_of(text, kind))
         found = self._formatted(texts, kind)
         rest = pc.if_else(pc.is_valid(found), pa.scalar(None, pa.string()), texts)
         if rest.null_count < len(rest):
-            plain = _cast(rest, kind, lambda text: pa.scalar(text).cast(kind).as_py())
+            plain = _cast(rest, kind, lambda text: _moment_of(text, kind))
             found = pc.coalesce(found, plain)
         return found
 
@@ -207,6 +207,20 @@ class CellFormats:
                 pattern += re.escape(text[place])
                 place += 1
         return pattern + r"\s*$"
+
+
+def _moment_of(text: str, kind: pa.DataType) -> Any:
+    """A text as a time; with an offset from UTC as a moment of UTC where the type has no zone.
+
+    >>> _moment_of("2024-01-01T10:00:00+02:00", pa.timestamp("us"))
+    datetime.datetime(2024, 1, 1, 8, 0)
+    """
+    try:
+        return pa.scalar(text).cast(kind).as_py()
+    except pa.ArrowInvalid:
+        if not pt.is_timestamp(kind) or kind.tz is not None:
+            raise
+    return pa.scalar(text).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")).as_py()
 
 
 def _cast(texts: pa.Array, kind: pa.DataType, one: Callable[[str], Any]) -> pa.Array:

@@ -26,7 +26,10 @@ def left_out_score(name: str, estimator: Any) -> LearnerScore:
     """Score of a fitted learner, from its folds or by leave-one-out."""
     folds = getattr(estimator, "cross_fitted_", None)
     if folds is not None:
-        return LearnerScore(name, folds.log_loss, float(np.sqrt(folds.mean_squared_error)))
+        error = folds.mean_error
+        if not hasattr(estimator, "classes_"):
+            error = float(np.sqrt(folds.mean_squared_error))
+        return LearnerScore(name, folds.log_loss, error)
     loo = estimator.loo_
     if hasattr(loo, "residuals"):
         there = np.isfinite(loo.residuals) & (loo.weights > 0)
