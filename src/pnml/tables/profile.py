@@ -49,11 +49,19 @@ def _profile(column: Any, X: FloatArray) -> ColumnProfile:
 
 
 def _edges(values: FloatArray) -> tuple[float, ...]:
-    """Deciles between which there are values; no edge for a value that fills several bins."""
+    """Edges behind the deciles, in the gaps to the next values, so that rounding moves no cell.
+
+    No edge for a value that fills several bins.
+
+    >>> _edges(np.array([0.0, 0.0, 0.0, 1.0, 1.0]))
+    (0.5,)
+    """
     if not len(values):
         return ()
     deciles = np.unique(np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf"))
-    return tuple(deciles[deciles < values.max()].tolist())
+    ordered = np.unique(values)
+    behind = np.searchsorted(ordered, deciles[deciles < ordered[-1]], side="right")
+    return tuple(((ordered[behind - 1] + ordered[behind]) / 2).tolist())
 
 
 def binned(edges: tuple[float, ...], values: FloatArray) -> tuple[int, ...]:

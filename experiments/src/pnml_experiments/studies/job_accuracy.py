@@ -40,6 +40,7 @@ def accuracy(table: JobTable, train: Any, test: Any) -> dict[str, Any]:
         "boosting": _error(table, by_hand),
         "flagged": int(np.sum(~trusted)),
         "scored": len(test),
+        "drifted": sum(row.flagged for row in model.findings(test).drift),
         "trusted": _error(table, ours[trusted]),
         "untrusted": _error(table, ours[~trusted]),
         "fit": fitted - began,
