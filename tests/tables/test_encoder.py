@@ -150,6 +150,12 @@ DATES = {
         [dt.datetime(2024, 1, d, tzinfo=dt.UTC) for d in (1, 3, 8)],
         pa.timestamp("us", tz="Europe/Oslo"),
     ),
+    "texts with offsets": pa.array(
+        ["2024-01-01T00:00:00Z", "2024-01-03 02:00:00+02:00", "2024-01-07T19:00-0500"]
+    ),
+    "texts with and without offsets": pa.array(
+        ["2024-01-01", "2024-01-03T00:00:00Z", " 2024-01-08 00:00"]
+    ),
 }
 
 
@@ -174,7 +180,7 @@ def test_dates_of_every_type_are_days(name):
     assert encoder.columns[0].scale == pytest.approx(np.std([0, 2, 7]))
 
 
-@pytest.mark.parametrize("new", ["date32", "nanoseconds", "zone"])
+@pytest.mark.parametrize("new", ["date32", "nanoseconds", "zone", "texts with offsets"])
 def test_a_date_is_the_same_day_in_another_type(new):
     encoder, encoded = encoded_column(DATES["date64"], "date", DATES[new])
     np.testing.assert_allclose(

@@ -324,3 +324,11 @@ def test_labels_of_new_rows_are_read_as_those_of_training_were():
         model.score(one_batch(mixed(150)), 0.9, 0.99)
     with pytest.raises(InputError, match="predicts numbers"):
         fitted(mixed(150)).score(one_batch(dated), 0.9, 0.99)
+
+
+def test_the_error_of_boosted_classes_is_their_share_of_wrong_labels():
+    table = classes(150)
+    model = fitted(table, "boosting-classifier", Request(target="kind"))
+    wrong = model.estimator.cross_fitted_.absolute_errors
+    assert set(wrong) == {0.0, 1.0}
+    assert model.comparison[0].error == pytest.approx(np.count_nonzero(wrong) / 150)

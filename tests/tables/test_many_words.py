@@ -156,7 +156,7 @@ def test_a_file_keeps_the_words(tmp_path):
     again = load(tmp_path / "m.pnml")
     assert again.encoder.columns == model.encoder.columns
     new = one_batch(flights(50, seed=8).append_column("same", pa.array(["z"] * 50)))
-    ours, theirs = again.fitted.score(new, 0.9, 0.99), model.score(new, 0.9, 0.99)
+    ours, theirs = again.score(new, 0.9, 0.99), model.score(new, 0.9, 0.99)
     assert ours.answer.regret.tobytes() == theirs.answer.regret.tobytes()
     assert ours.because.to_pylist() == theirs.because.to_pylist()
     assert ours.never_seen.all()

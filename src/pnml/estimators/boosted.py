@@ -74,4 +74,5 @@ for _place, (_name, _about) in enumerate(_ABOUT.items()):
             weighs=True,
             place=20 + _place,
             make_coded=_make,
+            of_class=TrustedRegressor if _task == "regression" else TrustedClassifier,
         )

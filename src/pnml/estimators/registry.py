@@ -34,6 +34,12 @@ class Registered:
     # The same for rows of codes, given the places of columns of words and how many words each has;
     # None for learners that want words as one-hot numbers.
     make_coded: Callable[[Sequence[tuple[int, int]]], Any] | None = None
+    of_class: type | None = None  # that of the estimator, where `make` may need another library
+
+    @property
+    def estimator_class(self) -> type:
+        """The class of the estimator."""
+        return self.of_class or type(self.make())
 
 
 _EVERY: dict[str, Registered] = {}
@@ -51,11 +57,12 @@ def register(
     weighs: bool = False,
     place: int | None = None,
     make_coded: Callable[[Sequence[tuple[int, int]]], Any] | None = None,
+    of_class: type | None = None,
 ) -> None:
     """Register a learner; called once, at the end of its estimator's file."""
     if name in _EVERY:
         raise InputError(f"A learner {name!r} is registered already; choose another name.")
-    entry = Registered(name, make, task, rows, streams, weighs, about, place, make_coded)
+    entry = Registered(name, make, task, rows, streams, weighs, about, place, make_coded, of_class)
     _EVERY[name] = entry
     if place is not None:
         _FOR_TABLES[name] = entry

@@ -69,7 +69,7 @@ MODEL_NAMES = (*(cls.__name__ for cls in MODEL_CLASSES), "LastLayerPNML")
 def add_registered() -> None:
     """Give every registered learner a codec: derived from its value, where there is none here."""
     for entry in every_learner().values():
-        cls = type(entry.make())
+        cls = entry.estimator_class
         if cls not in CODEC_OF:
             for codec in derived(cls):
                 if codec.cls not in CODEC_OF:

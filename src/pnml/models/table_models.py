@@ -96,7 +96,7 @@ def _check_model(values: Mapping[str, Any]) -> None:
             f"it names the learner {shorten(learner)!r}, which is not known here for "
             f"{shorten(task)}"
         )
-    if type(values["estimator"]) is not type(LEARNERS[learner].make()):
+    if type(values["estimator"]) is not LEARNERS[learner].estimator_class:
         raise InputError(f"what it holds is not the learner {learner!r}")
     if learner not in dict(values["losses"]):
         raise InputError(f"it has no log-loss of its learner {learner!r}")
@@ -109,7 +109,8 @@ def _check_model(values: Mapping[str, Any]) -> None:
         if any(word >= levels for word in profile.words):
             raise InputError("the profile of a column has words that it lacks")
     coded = LEARNERS[learner].make_coded is not None
-    if values["estimator"].n_features_in_ != (len(encoder.columns) if coded else encoder.width):
+    estimator: Any = values["estimator"]
+    if estimator.n_features_in_ != (len(encoder.columns) if coded else encoder.width):
         raise InputError("its learner was not fitted to rows as its columns make them")
 
 

@@ -80,12 +80,21 @@ def as_dates(column: Column, name: str) -> FloatArray:
     try:
         if not (is_words(kind) or pt.is_null(kind)):
             raise pa.ArrowInvalid("a number is no date")
-        return _as_time(column.cast(pa.string()).cast(pa.timestamp("us")))
+        return _as_time(_moments(column.cast(pa.string())))
     except pa.ArrowInvalid as error:
         raise InputError(
             f"Column {shorten(name)!r} holds {first_non_number(column)}, but the model knows it as "
             "a date; write dates as YYYY-MM-DD, or fit anew with --drop for this column."
         ) from error
+
+
+def _moments(words: Column) -> Column:
+    """Words of ISO 8601 as moments, those with an offset from UTC as moments of UTC."""
+    words = pc.utf8_trim_whitespace(words)
+    has_offset = pc.match_substring_regex(words, r"(Z|[+-]\d{2}:?\d{2})$")
+    local = pc.if_else(has_offset, None, words).cast(pa.timestamp("us"))
+    shifted = pc.if_else(has_offset, words, None).cast(pa.timestamp("us", "UTC"))
+    return pc.coalesce(local, shifted.cast(pa.timestamp("us")))
 
 
 def as_words(column: Column, name: str) -> pa.DictionaryArray:
