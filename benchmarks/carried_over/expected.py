@@ -108,7 +108,6 @@ _REASONS = Meant(
     "Reasons give the cell and the training range, and there is a column expected_error.",
     other_reasons,
 )
-_REASONS_SHOWN = Meant("The page shows reasons with the cell and the training range.")
 _SURVEY = Meant("Weights are those of a survey unless --weight-kind says copies.")
 
 _NEW_CLASSES = Meant("The sentence lists the classes that files hold, of which there are more now.")
@@ -140,7 +139,6 @@ EXPECTED = {
     "command/help/fit/*": Meant("pnml fit has --weight-kind."),
     "command/*.csv": _REASONS,
     "command/*/score/out": _REASONS,
-    "command/*.html": _REASONS_SHOWN,
     "command/doctor*/out": _INSTALLED,
     "command/*/inspect*/out": _NEW_PARAMETERS,
     "command/*score*/out": _VERDICT,

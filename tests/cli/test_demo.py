@@ -78,7 +78,7 @@ def test_it_says_what_it_did_and_how_to_do_it_by_hand(demo, scored):
     untrusted = (~scored.trusted).sum()
     assert f"{untrusted} ({untrusted} %) are not to be trusted" in out
     assert "age in months" in out
-    assert "least leave-one-out log-loss" in out
+    assert "least log-loss on rows left out" in out
     assert "Open pnml-demo/report.html in a browser" in out
 
 
