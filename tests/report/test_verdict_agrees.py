@@ -18,6 +18,7 @@ from pnml.report.findings import Findings, ModelFacts
 from pnml.report.regret_rank import rank_text, short_rank
 from pnml.report.standing import Standing, expected_share, standing
 from pnml.report.verdict import headline, judgement, sentences
+from pnml.tables.drift import DriftRow
 
 # Of each set at most one may be told of a table.
 EXCLUSIVE = [
@@ -29,12 +30,13 @@ EXCLUSIVE = [
     ],
     [
         r"looks like the training rows|the table lies at the edge",
+        r"another table than that of training",
         r"does not come from where",
         r"cannot tell a difference from chance",
         r"cannot be told",
         r"the others are like the training rows",
     ],
-    [r"does not come from where", r"in keeping with"],
+    [r"does not come from where|another table than that of training", r"in keeping with"],
     [r"does not come from where", r"all of them are to be trusted|it is to be trusted"],
     [r"in keeping with", r"That is more than", r"all of them are to be trusted"],
     [r"the others are like the training rows", r"none of them is to be trusted"],
@@ -62,6 +64,11 @@ def tables(draw):
 
 def _findings(draw, level, threshold, training, regret, trusted, never_seen, finite):
     usual = draw(st.sampled_from([None, None, 0.9 * level]))
+    moved = draw(st.sampled_from([0, 0, 1, 3]))
+    drift = tuple(
+        DriftRow(f"x{j}", "number", "", "", 0.0, 0.0, 0.0, 0, psi, 1e-6, psi > 0.1, "")
+        for j, psi in enumerate([0.4] * moved + [0.01] * 2)
+    )
     facts = ModelFacts((), (), (), np.ones(1), 0.0, training, threshold, level, usual)
     return Findings(
         title="t",
@@ -81,6 +88,7 @@ def _findings(draw, level, threshold, training, regret, trusted, never_seen, fin
         least_trusted=(),
         groups=(),
         warnings=(),
+        drift=drift,
     )
 
 
@@ -108,6 +116,9 @@ def test_the_standing_never_denies_the_counts(findings):
         assert findings.never_seen <= findings.rows / 4
     if place is Standing.SHIFT:
         assert findings.trusted < findings.rows
+    if place is Standing.MOVED:
+        assert len(findings.drift) == 5
+        assert "3 of 5 columns have moved (x0, x1, x2)" in judgement(findings)
     if "more than" in judgement(findings):
         assert untrusted > expected_share(findings)
     shown = headline(findings)

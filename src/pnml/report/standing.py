@@ -18,6 +18,7 @@ _MIDDLE = 0.75  # a median above this quantile says that not a few rows only are
 _CHANCE = 0.01  # events with a smaller probability do not count as chance
 _MANY = 1 / 3  # share of untrusted rows beyond what is expected that is a shift
 _STRANGE = 1 / 4  # share of never-seen or infinite rows, beyond that of training, that is a shift
+_MOVED = 0.25  # index of stability from which a change is great, by the usual rule of thumb
 _NOTABLE = 0.1  # share beyond what is expected that is not passed over, even if it may be chance
 
 
@@ -28,6 +29,7 @@ class Standing(Enum):
     RAISED = "At the edge of what was learnt"
     FEW = "Some rows stand out"
     SHIFT = "Unlike the training rows"
+    MOVED = "Columns unlike those of training"
     UNSURE = "Too little to judge the table by"
     UNKNOWN = "Nothing to compare with"
     EMPTY = "No rows"
@@ -43,11 +45,23 @@ def standing(findings: Findings) -> Standing:
     if more_than_chance(findings):
         many = excess > _MANY or findings.trusted == 0 or many_strange(findings)
         return Standing.SHIFT if many or _all_moved(findings) else Standing.FEW
-    if excess > _NOTABLE or findings.trusted == 0:
-        return Standing.UNSURE
     if many_strange(findings):
         return Standing.SHIFT
+    if excess > _NOTABLE or findings.trusted == 0:
+        return Standing.UNSURE
+    if len(moved_columns(findings)) > max(1, _columns(findings) / 2):
+        return Standing.MOVED
     return Standing.RAISED if mean_is_raised(findings) else Standing.ORDINARY
+
+
+def moved_columns(findings: Findings) -> list[str]:
+    """Columns whose values are spread quite otherwise than in training, which is not chance."""
+    rows = findings.drift
+    return [row.column for row in rows if row.psi > _MOVED and row.p_value < _CHANCE]
+
+
+def _columns(findings: Findings) -> int:
+    return sum(not math.isnan(row.psi) for row in findings.drift)
 
 
 def has_yardstick(findings: Findings) -> bool:

@@ -17,6 +17,7 @@ from pnml.report.standing import (
     infinite_share,
     mean_is_raised,
     more_than_chance,
+    moved_columns,
     standing,
 )
 
@@ -86,6 +87,13 @@ def judgement(findings: Findings) -> str:
             return f"That is more than {expected}: {_ELSEWHERE}."
         case Standing.SHIFT:
             return f"Many rows go where no training row went: {_ELSEWHERE}."
+        case Standing.MOVED:
+            moved = moved_columns(findings)
+            named = ", ".join(moved[:4]) + (", …" if len(moved) > 4 else "")
+            return (
+                f"Yet {len(moved)} of {len(findings.drift)} columns have moved ({named}): taken as "
+                "a whole it is another table than that of training, though each row could be there."
+            )
         case Standing.UNSURE:
             return (
                 f"Set against {expected}, so few rows or so short a training table cannot tell "
