@@ -44,12 +44,14 @@ def standing(findings: Findings) -> Standing:
     excess = share_untrusted(findings) - expected_share(findings)
     if more_than_chance(findings):
         many = excess > _MANY or findings.trusted == 0 or many_strange(findings)
-        return Standing.SHIFT if many or _all_moved(findings) else Standing.FEW
+        if many or _all_moved(findings):
+            return Standing.SHIFT
+        return Standing.MOVED if _columns_moved(findings) else Standing.FEW
     if many_strange(findings):
         return Standing.SHIFT
     if excess > _NOTABLE or findings.trusted == 0:
         return Standing.UNSURE
-    if len(moved_columns(findings)) > max(1, _columns(findings) / 2):
+    if _columns_moved(findings):
         return Standing.MOVED
     return Standing.RAISED if mean_is_raised(findings) else Standing.ORDINARY
 
@@ -60,8 +62,9 @@ def moved_columns(findings: Findings) -> list[str]:
     return [row.column for row in rows if row.psi > _MOVED and row.p_value < _CHANCE]
 
 
-def _columns(findings: Findings) -> int:
-    return sum(not math.isnan(row.psi) for row in findings.drift)
+def _columns_moved(findings: Findings) -> bool:
+    known = sum(not math.isnan(row.psi) for row in findings.drift)
+    return len(moved_columns(findings)) > max(1, known / 2)
 
 
 def has_yardstick(findings: Findings) -> bool:

@@ -91,8 +91,8 @@ def judgement(findings: Findings) -> str:
             moved = moved_columns(findings)
             named = ", ".join(moved[:4]) + (", …" if len(moved) > 4 else "")
             return (
-                f"Yet {len(moved)} of {len(findings.drift)} columns have moved ({named}): taken as "
-                "a whole it is another table than that of training, though each row could be there."
+                f"{len(moved)} of {len(findings.drift)} columns have moved ({named}): taken as a "
+                "whole it is another table than that of training, though each row could be there."
             )
         case Standing.UNSURE:
             return (
