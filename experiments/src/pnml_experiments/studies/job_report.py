@@ -246,8 +246,8 @@ def _said_of_shifts(found: Numbers) -> str:
             parts.append(f"{shift.name}: {share:.1%} trusted, verdict {standings}{said}")
     return (
         f"**Rows from elsewhere.** Targets: at most {TRUSTED:.0%} of the larger diamonds trusted, "
-        "the columns of time of later flights reported, the verdict SHIFT on cars of other "
-        f"makers. {'. '.join(part[0].upper() + part[1:] for part in parts)}."
+        "the columns of time of later flights reported, a red verdict (SHIFT or MOVED) on cars of "
+        f"other makers. {'. '.join(part[0].upper() + part[1:] for part in parts)}."
     )
 
 
