@@ -104,9 +104,15 @@ main()
 MOMENTS = {
     "fit while it counts": ("fit", "pnml.tables.encoder_builder", "EncoderBuilder", "encode", 1),
     "fit while it saves": ("fit", "pnml.runtime.atomic", "os", "fsync", 1),
-    "score between batches": ("score to CSV", "pnml.tables.model", "TableModel", "score", 2),
-    "score to Parquet": ("score to Parquet", "pnml.tables.model", "TableModel", "score", 2),
-    "report between batches": ("report", "pnml.tables.model", "TableModel", "score", 1),
+    "score between batches": (
+        "score to CSV",
+        "pnml.tables.fitted_table",
+        "FittedTable",
+        "score",
+        2,
+    ),
+    "score to Parquet": ("score to Parquet", "pnml.tables.fitted_table", "FittedTable", "score", 2),
+    "report between batches": ("report", "pnml.tables.fitted_table", "FittedTable", "score", 1),
 }
 
 

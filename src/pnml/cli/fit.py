@@ -21,7 +21,7 @@ from pnml.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from pnml.tables.model import TableModel
+    from pnml.tables.fitted_table import FittedTable
     from pnml.tables.roles import Request
 
 
@@ -146,7 +146,7 @@ def fit_file(
     options: Any,
     *,
     skip_bad: bool = False,
-) -> TableModel:
+) -> FittedTable:
     """Read a table, learn, and write the model file whole."""
     from pnml.job.fit_table import fit_opened
     from pnml.readers import check_output, open_table
@@ -158,7 +158,7 @@ def fit_file(
     return model.fitted
 
 
-def _words(model: TableModel, output: str, seconds: float) -> list[Any]:
+def _words(model: FittedTable, output: str, seconds: float) -> list[Any]:
     from pnml.cli.console import grid, pairs
     from pnml.tables import describe
 
@@ -181,7 +181,7 @@ def _words(model: TableModel, output: str, seconds: float) -> list[Any]:
     return lines
 
 
-def _document(model: TableModel, output: str, seconds: float) -> dict[str, Any]:
+def _document(model: FittedTable, output: str, seconds: float) -> dict[str, Any]:
     from pnml.tables import describe
 
     return {

@@ -10,7 +10,7 @@ from pnml.cli.options import DEFAULT_LEVEL, Json, Level, Model
 if TYPE_CHECKING:
     from pnml.models.model_file import ModelFile
     from pnml.models.stored_layer import StoredLayer
-    from pnml.tables.model import TableModel
+    from pnml.tables.fitted_table import FittedTable
 
 # Words for the outputs of a network, by task.
 _OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regression": "numbers"}
@@ -34,19 +34,19 @@ def inspect(model: Model, level: Level = DEFAULT_LEVEL, as_json: Json = False) -
 def _contents(contents: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
     """The contents of a file, as JSON values and in words."""
     from pnml.cli.console import pairs
-    from pnml.tables.model import TableModel
+    from pnml.tables.fitted_table import FittedTable
 
     layer = contents.last_layer
     if layer is not None:
         return _layer_document(layer), [pairs(_layer_facts(layer))]
     model = contents.model()
-    if isinstance(model, TableModel):
+    if isinstance(model, FittedTable):
         return _of_table(model, level)
     facts = {"estimator": repr(model), "features": getattr(model, "n_features_in_", None)}
     return facts, [pairs([(name, str(value)) for name, value in facts.items()])]
 
 
-def _of_table(model: TableModel, level: float) -> tuple[dict[str, Any], list[Any]]:
+def _of_table(model: FittedTable, level: float) -> tuple[dict[str, Any], list[Any]]:
     from pnml.cli.console import grid, pairs
     from pnml.tables import describe
 

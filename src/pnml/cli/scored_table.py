@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pnml.report.findings import Findings
-    from pnml.tables.model import TableModel
+    from pnml.tables.fitted_table import FittedTable
 
 _REASONS = 8  # reasons, and columns, that are printed
 
 
-def table_model(path: str, new: str) -> TableModel:
+def table_model(path: str, new: str) -> FittedTable:
     """The model of a table to be scored, in the file `path`; `new` detects swapped arguments."""
     from pnml.errors import InputError
     from pnml.models.model_file import read
     from pnml.readers.file_kind import is_model_file
-    from pnml.tables.model import TableModel
+    from pnml.tables.fitted_table import FittedTable
 
     is_model = [Path(name).is_file() and is_model_file(Path(name)) for name in (path, new)]
     if is_model == [False, True]:
@@ -31,7 +31,7 @@ def table_model(path: str, new: str) -> TableModel:
             "it from Python with pnml.load, or make a model of a table with pnml fit."
         )
     model = file.model()
-    if not isinstance(model, TableModel):
+    if not isinstance(model, FittedTable):
         raise InputError(
             f"{path} holds a {type(model).__name__} that knows nothing of columns; "
             "use it from Python with pnml.load, or make a model of a table with pnml fit."

@@ -29,7 +29,7 @@ def export_onnx(  # noqa: D103
 
 def as_users_have_it(model: Any) -> Any:
     """The model as `pnml.load` gives it: one of a table as a `TableModel`, any other as it is."""
-    if type(model).__module__ != "pnml.tables.model":  # which needs pyarrow
+    if type(model).__module__ != "pnml.tables.fitted_table":  # which needs pyarrow
         return model
     from pnml.job.table_model import TableModel
 

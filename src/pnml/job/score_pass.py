@@ -18,7 +18,7 @@ from pnml.report.findings import Findings, Gatherer
 from pnml.runtime.checks import is_share
 from pnml.runtime.progress import terminal_bar
 from pnml.tables.encoder import Encoded
-from pnml.tables.model import TableModel
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.score_columns import check_names, with_scores
 
 # Makes the place that scored batches are given to; a table may be read twice, the second counts.
@@ -29,7 +29,7 @@ Sink = Callable[[], AbstractContextManager[Callable[[pa.RecordBatch], None]]]
 class ScorePass:
     """Scores a table batch by batch, with one model."""
 
-    model: TableModel
+    model: FittedTable
     coverage: float = 0.9
     level: float = DEFAULT_LEVEL
     prefix: str = ""

@@ -27,7 +27,7 @@ from pnml.report.findings import Findings
 from pnml.report.page import render
 from pnml.runtime.atomic import write_whole
 from pnml.tables import describe
-from pnml.tables.model import TableModel as FittedTable
+from pnml.tables.fitted_table import FittedTable
 
 
 @dataclass(frozen=True)

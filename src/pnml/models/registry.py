@@ -63,7 +63,7 @@ def refuse_without_pyarrow(described: Mapping[str, Any]) -> None:
 CODEC_OF: dict[type, Codec] = {codec.cls: codec for codec in CODECS.values()}
 MODEL_CLASSES: list[type] = [codec.cls for codec in [*_ESTIMATORS, *_TABLE_MODELS]]
 # Classes that a file can hold as its model; the last one has a layout of its own.
-MODEL_NAMES = (*(cls.__name__ for cls in MODEL_CLASSES), "LastLayerPNML")
+MODEL_NAMES = (*(CODEC_OF[cls].name for cls in MODEL_CLASSES), "LastLayerPNML")
 
 
 def add_registered() -> None:
@@ -84,7 +84,7 @@ _USE_KERNELS = (
 )
 _USE_MODELS = (
     "use "
-    + ", ".join(cls.__name__ for cls in MODEL_CLASSES)
+    + ", ".join(CODEC_OF[cls].name for cls in MODEL_CLASSES)
     + ", or a LogisticRegression inside a PNMLClassifier, or "
     + ", ".join(cls.__name__ for cls in GROWN_BY)
     + ", not frozen, inside the estimators of trees"

@@ -19,8 +19,8 @@ from pnml.tables.encoder import (
     NumberColumn,
     Patterns,
 )
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.learners import LEARNERS
-from pnml.tables.model import TableModel
 from pnml.tables.profile import ColumnProfile
 from pnml.tables.roles import Role
 from pnml.tables.targets import Target
@@ -126,4 +126,4 @@ TABLE_PARTS = [
     value(LearnerScore),
     value(ColumnProfile, check=_check_profile),
 ]
-TABLE_MODELS = [value(TableModel, check=_check_model, estimator=Fitted())]
+TABLE_MODELS = [value(FittedTable, check=_check_model, stored_as="TableModel", estimator=Fitted())]

@@ -79,7 +79,7 @@ def _built(model: Any, dtype: str, example: Any) -> bytes:
         from pnml.onnx.networks import network_graph
 
         proto = network_graph(model, dtype, example)
-    elif _is(model, "pnml.tables.model", "TableModel"):
+    elif _is(model, "pnml.tables.fitted_table", "FittedTable"):
         from pnml.onnx.tables import table_graph
 
         proto = table_graph(model, dtype)

@@ -27,13 +27,13 @@ from pnml.tables.encoder import (
     HashedColumn,
     NumberColumn,
 )
-from pnml.tables.model import TableModel
+from pnml.tables.fitted_table import FittedTable
 
 _TRUTH = ("true", "false")
 _EQUAL = 1e-6  # numbers in units of their spread that float32 cannot tell apart
 
 
-def table_graph(model: TableModel, dtype: str) -> onnx.ModelProto:
+def table_graph(model: FittedTable, dtype: str) -> onnx.ModelProto:
     """The ONNX graph of a model of a table, made by `pnml fit`.
 
     A missing number is NaN and a missing word is the empty text; dates are days since 1970.

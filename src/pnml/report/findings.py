@@ -15,7 +15,7 @@ from pnml.report.quality import LabelTally, Quality
 from pnml.report.reasons import Reason, Reasons
 from pnml.tables import describe
 from pnml.tables.drift import Drift, DriftRow
-from pnml.tables.model import TableModel
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.scores import Scores
 from pnml.tables.summary import Summary, Tally
 
@@ -86,7 +86,7 @@ _TRAINING = 4000
 class Gatherer:
     """Collects the findings about a table while it is scored."""
 
-    def __init__(self, model: TableModel, title: str, coverage: float, level: float) -> None:
+    def __init__(self, model: FittedTable, title: str, coverage: float, level: float) -> None:
         self._model, self._title = model, title
         self._coverage, self._level = coverage, level
         self.summary = Summary()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.main_reasons import training_text
-from pnml.tables.model import TableModel
 from pnml.tables.scores import Scores
 
 _LEAST = 0.02  # share of the leverage from which on a column is named
@@ -41,7 +41,7 @@ class Row:
 class RowReader:
     """Reads rows of scored batches as the report lists them."""
 
-    def __init__(self, model: TableModel) -> None:
+    def __init__(self, model: FittedTable) -> None:
         self._model = model
         self._training = [training_text(column) for column in model.encoder.columns]
 

@@ -65,7 +65,7 @@ def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
 
 
 def _is_table(model: Any) -> bool:
-    return type(model).__name__ == "TableModel"
+    return type(model).__name__ == "FittedTable"
 
 
 def _refuse_unlike(first: Any, other: Any, name: str, other_name: str) -> None:

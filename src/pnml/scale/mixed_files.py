@@ -16,8 +16,8 @@ from pnml.readers.file_pass import Mark
 from pnml.runtime.progress import FileProgress, watching
 from pnml.scale.checkpoint import Checkpoint
 from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.fitting import Job, first_look, peek
-from pnml.tables.model import TableModel
 from pnml.tables.roles import SURVEY, Request, check_request
 from pnml.tables.sampling import uniform_rows
 from pnml.tables.table_statistic import TableStatistic
@@ -41,7 +41,7 @@ def fit_mixed_files(
     progress: FileProgress = None,
     options: ReadOptions | None = None,
     storage_options: Mapping[str, Any] | None = None,
-) -> TableModel:
+) -> FittedTable:
     r"""Fit files of mixed columns as ``pnml fit``: numbers, words, dates, missing cells.
 
     Standardising, one-hot places and what stands for missing cells come from the same pass as
@@ -85,7 +85,7 @@ def fit_mixed_files(
     return model
 
 
-def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Plan) -> TableModel:
+def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Plan) -> FittedTable:
     """Fit a table of mixed columns: in memory if short, else in one resumable pass.
 
     The caller removes the checkpoint, if there is one, once the model is saved.
@@ -126,7 +126,7 @@ def _sample(table: TableSource, schema: pa.Schema, rows: int) -> pa.Table | None
 
 def _first_pass(
     table: TableSource, request: Request, learner: str, schema: pa.Schema, plan: Plan
-) -> tuple[Job, pa.Table, TableModel | None]:
+) -> tuple[Job, pa.Table, FittedTable | None]:
     """The job, the first rows, and the model where it comes from rows in memory.
 
     A long table whose rows add up is read only as far as its first rows. All others are read once,
@@ -141,7 +141,7 @@ def _first_pass(
         else:
             early.append(done)
 
-    def begin(batches: Iterator[pa.RecordBatch]) -> tuple[Job, pa.Table, TableModel | None]:
+    def begin(batches: Iterator[pa.RecordBatch]) -> tuple[Job, pa.Table, FittedTable | None]:
         look = first_look(batches)
         if look is None:
             raise InputError(

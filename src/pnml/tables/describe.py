@@ -11,18 +11,18 @@ from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL
 from pnml.tables.column_roles import EMPTY
 from pnml.tables.encoder import CategoryColumn, ConstantColumn, HashedColumn, NumberColumn
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.learners import LEARNERS, ridge_in
-from pnml.tables.model import TableModel
 
 _NO_CHOICE = ("cells of type", "always ", EMPTY)  # reasons that no option changes
 
 
-def facts(model: TableModel, level: float) -> list[tuple[str, str]]:
+def facts(model: FittedTable, level: float) -> list[tuple[str, str]]:
     """Description of a table's model: names and values of what was learnt."""
     return list(_facts(model, level))
 
 
-def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
+def _facts(model: FittedTable, level: float) -> Iterator[tuple[str, str]]:
     yield "task", f"{model.target.task} of {model.target.name!r}"
     yield "learner", f"{type(model.estimator).__name__} ({LEARNERS[model.learner].about})"
     if len(model.losses) > 1:
@@ -49,13 +49,13 @@ def _facts(model: TableModel, level: float) -> Iterator[tuple[str, str]]:
     yield "trusted up to", limit
 
 
-def chosen_by(model: TableModel) -> str:
+def chosen_by(model: FittedTable) -> str:
     """Description of how a learner was chosen: those that were tried, and their log-losses."""
     tried = ", ".join(f"{name} {loss:.4f}" for name, loss in model.losses)
     return f"the least log-loss on rows left out ({tried} nats a row)"
 
 
-def use(model: TableModel) -> str:
+def use(model: FittedTable) -> str:
     """Description of how much a model knows, in plain words, beside a guess that knows nothing."""
     ours = next(score for score in model.comparison if score.name == model.learner)
     guess = model.comparison[-1]
@@ -73,7 +73,7 @@ def use(model: TableModel) -> str:
     )
 
 
-def comparison(model: TableModel) -> list[tuple[str, str, str, str]]:
+def comparison(model: FittedTable) -> list[tuple[str, str, str, str]]:
     """Description of the learners that were tried: name, log-loss, error and R² or accuracy."""
     rows = []
     for score in model.comparison:
@@ -92,7 +92,7 @@ def comparison(model: TableModel) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def columns(model: TableModel) -> list[tuple[str, str, str]]:
+def columns(model: FittedTable) -> list[tuple[str, str, str]]:
     """Description of every column of the training table: name, role and remark."""
     used = {c.name: c for c in model.encoder.columns if not isinstance(c, ConstantColumn)}
     rows = []
@@ -104,7 +104,7 @@ def columns(model: TableModel) -> list[tuple[str, str, str]]:
     return rows
 
 
-def left_out(model: TableModel) -> list[str]:
+def left_out(model: FittedTable) -> list[str]:
     """Description of columns that are not used: one sentence for each reason."""
     reasons: dict[str, list[str]] = {}
     for role in model.roles:
@@ -117,14 +117,14 @@ def left_out(model: TableModel) -> list[str]:
     ]
 
 
-def singular_values(model: TableModel) -> FloatArray:
+def singular_values(model: FittedTable) -> FloatArray:
     """Singular values in a model's description; none for learners without one spectrum."""
     ridge = ridge_in(model.estimator)
     spectrum = ridge.spectrum if ridge else getattr(model.estimator, "spectrum_", None)
     return np.zeros(0) if spectrum is None else np.sqrt(spectrum.h2)
 
 
-def penalty(model: TableModel) -> float:
+def penalty(model: FittedTable) -> float:
     """Penalty in a model's description, 0 where there is none."""
     ridge = ridge_in(model.estimator)
     return 0.0 if ridge is None else float(ridge.alpha)
@@ -143,7 +143,7 @@ def _remark(column: NumberColumn | CategoryColumn | HashedColumn) -> str:
     return f"mean {column.fill:.4g}, spread {column.scale:.4g}{some_missing}"
 
 
-def document(model: TableModel, level: float = DEFAULT_LEVEL) -> dict[str, Any]:
+def document(model: FittedTable, level: float = DEFAULT_LEVEL) -> dict[str, Any]:
     """The description of a table's model as JSON values."""
     return {
         "task": model.target.task,

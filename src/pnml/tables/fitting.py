@@ -25,9 +25,9 @@ from pnml.tables.comparison import (
 )
 from pnml.tables.encoder import Encoder
 from pnml.tables.encoder_builder import EncoderBuilder
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders, worth_trying
-from pnml.tables.model import TableModel
 from pnml.tables.profile import profiles
 from pnml.tables.roles import (
     SURVEY,
@@ -49,7 +49,7 @@ _LONELY = 0.01  # share of rows with a missing pattern of their own, above which
 
 def fit_table(
     batches: Iterable[pa.RecordBatch], request: Request, learner: str, table: str
-) -> TableModel:
+) -> FittedTable:
     """Fit a table that is read once: its model; `table` is its name in messages.
 
     Up to 100,000 rows are learnt in memory, to full accuracy. Longer tables are summed in a Gram,
@@ -115,7 +115,7 @@ class Job:
         coded = [LEARNERS[name] for name in self.names if LEARNERS[name].make_coded is not None]
         return max((entry.rows for entry in coded), default=0)
 
-    def in_memory(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
+    def in_memory(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> FittedTable:
         """All rows at once, or a uniform sample of as many as the learner can take."""
         limit = MOST_ROWS if len(self.names) > 1 else LEARNERS[self.names[0]].rows
         total, rows = look.num_rows, look
@@ -152,7 +152,7 @@ class Job:
         model = self._model(builder, encoder, fitted, scores, len(y), total)
         return replace(model, profiles=profiles(encoder, X))
 
-    def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> TableModel:
+    def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> FittedTable:
         """From moments of the rows and a sample of them, batch by batch."""
         statistic = self.statistic(look)
         sample = Reservoir(self.most_sampled)
@@ -167,7 +167,7 @@ class Job:
         survey = self.request.weight_kind == SURVEY
         return TableStatistic(self.roles, self.target, self.request.weight, look, survey)
 
-    def from_statistic(self, statistic: TableStatistic, sample: pa.Table | None) -> TableModel:
+    def from_statistic(self, statistic: TableStatistic, sample: pa.Table | None) -> FittedTable:
         """The model of all rows that were added; some learners need a sample of the rows."""
         self.unlabelled, self.weightless = statistic.unlabelled, statistic.weightless
         total, builder = statistic.total.high, statistic.builder
@@ -240,10 +240,10 @@ class Job:
         scores: list[LearnerScore],
         rows: int,
         total: int,
-    ) -> TableModel:
+    ) -> FittedTable:
         tried = scores[:-1]
         best = min(tried, key=lambda score: score.log_loss).name
-        return TableModel(
+        return FittedTable(
             estimator=fitted[best],
             encoder=encoder,
             target=replace(self.target, least=0.0 if self.lowest >= 0 else None),

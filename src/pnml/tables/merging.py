@@ -19,15 +19,15 @@ from pnml.tables.encoder import (
     NumberColumn,
     Patterns,
 )
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.learners import LEARNERS
 from pnml.tables.merged_columns import joined_column, kind_of, move
-from pnml.tables.model import TableModel
 from pnml.tables.profile import profiles
 
 _MOST_PATTERNS = 100_000
 
 
-def merge_tables(models: Sequence[TableModel], names: Sequence[str]) -> TableModel:
+def merge_tables(models: Sequence[FittedTable], names: Sequence[str]) -> FittedTable:
     """Merge models of tables into that of all their rows; `names` are for messages.
 
     Rows of every model are brought to common columns by a linear map of their sums, Eq. (B3):
@@ -66,7 +66,7 @@ def _gram(estimator: Any) -> Gram:
     return gram
 
 
-def _refuse_unlike(first: TableModel, other: TableModel, name: str, other_name: str) -> None:
+def _refuse_unlike(first: FittedTable, other: FittedTable, name: str, other_name: str) -> None:
     for model, called in ((first, name), (other, other_name)):
         if not LEARNERS[model.learner].streams:
             raise InputError(

@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.tables.bad_cells import UNREADABLE
-from pnml.tables.model import TableModel
+from pnml.tables.fitted_table import FittedTable
 from pnml.tables.scores import Scores
 
 _JUDGED = ("expected_error", "regret", "trusted", "because")
 REGRESSION = ("prediction", "lower", "upper", *_JUDGED)
 
 
-def added_columns(model: TableModel, prefix: str = "") -> list[str]:
+def added_columns(model: FittedTable, prefix: str = "") -> list[str]:
     """Names of the columns of scores that scoring adds."""
     if model.target.task == "regression":
         return [prefix + name for name in REGRESSION]
@@ -23,7 +23,7 @@ def added_columns(model: TableModel, prefix: str = "") -> list[str]:
     return [prefix + "prediction", *probabilities, *(prefix + name for name in _JUDGED)]
 
 
-def check_names(model: TableModel, names: list[str], table: str, prefix: str) -> None:
+def check_names(model: FittedTable, names: list[str], table: str, prefix: str) -> None:
     """Raise where the table already has a column of scores that would be added."""
     taken = [name for name in added_columns(model, prefix) if name in names]
     if taken:
@@ -35,7 +35,7 @@ def check_names(model: TableModel, names: list[str], table: str, prefix: str) ->
 
 
 def with_scores(
-    model: TableModel, batch: pa.RecordBatch, scores: Scores, prefix: str
+    model: FittedTable, batch: pa.RecordBatch, scores: Scores, prefix: str
 ) -> pa.RecordBatch:
     """The batch with the columns of scores, without the texts of cells that could not be read."""
     given = [name for name in batch.schema.names if not name.startswith(UNREADABLE)]

@@ -33,7 +33,7 @@ USUAL = "like the training rows"
 
 
 @dataclass(frozen=True)
-class TableModel:
+class FittedTable:
     """The model of a table, which `pnml fit` learns and `pnml score` asks."""
 
     estimator: Any
