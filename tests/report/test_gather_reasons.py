@@ -163,3 +163,14 @@ def test_driving_cells_stand_beside_what_training_had(model):
             assert float(low) == pytest.approx(column.low, rel=1e-5)  # of six digits
             assert float(high) == pytest.approx(column.high, rel=1e-5)
     assert shown["city"]
+
+
+def test_a_cell_that_cannot_be_read_is_shown_as_it_stands(model):
+    table = mixed(30, seed=2).drop_columns("y")
+    size = pa.array([None, *table["size"].to_pylist()[1:]], pa.float64())
+    table = replaced(table, "size", size)
+    unread = pa.array(["12 cm", *[None] * 29], pa.string())
+    found = findings(model, table.append_column("\0unreadable:size", unread))
+    (row,) = (row for row in found.least_trusted if row.number == 1)
+    assert row.reason == "size is not a number"
+    assert "'12 cm'" in [cell.value for cell in row.cells]

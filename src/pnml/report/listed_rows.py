@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pnml.tables.bad_cells import UNREADABLE
 from pnml.tables.fitted_table import FittedTable
 from pnml.tables.main_reasons import training_text
 from pnml.tables.scores import Scores
@@ -63,7 +64,11 @@ class RowReader:
 
     def _cell(self, batch: pa.RecordBatch, i: int, j: int) -> DrivingCell:
         name = self._model.encoder.names[j]
-        return DrivingCell(name, _text(batch.column(name)[i]), self._training[j])
+        text = _text(batch.column(name)[i])
+        if UNREADABLE + name in batch.schema.names:
+            unread = batch.column(UNREADABLE + name)[i].as_py()
+            text = text if unread is None else repr(unread)
+        return DrivingCell(name, text, self._training[j])
 
 
 def _driving(scores: Scores, i: int) -> list[int]:

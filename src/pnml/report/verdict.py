@@ -92,7 +92,7 @@ def judgement(findings: Findings) -> str:
             named = ", ".join(moved[:4]) + (", …" if len(moved) > 4 else "")
             return (
                 f"{len(moved)} of {len(findings.drift)} columns have moved ({named}): taken as a "
-                "whole it is another table than that of training, though each row could be there."
+                "whole it is another table than that of training, though most rows could be in it."
             )
         case Standing.UNSURE:
             return (

@@ -121,8 +121,8 @@ def _text(column: AnyColumn, kind: int) -> str:
         _TOGETHER: f"{name} missing together with other columns, never so in training",
         _ABOVE: f"{name} above the {training_text(column)} of training",
         _BELOW: f"{name} below the {training_text(column)} of training",
-        _UNLIKE: f"unusual, by {name} most of all",
-        _UNSURE: f"classes not clear among few such rows, by {name} most of all",
+        _UNLIKE: f"{name} unusual beside the other columns",
+        _UNSURE: f"classes not clear among few such rows, {name} most of all",
     }[kind]
 
 
