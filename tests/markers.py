@@ -64,6 +64,8 @@ INTEGRATION = (
     "experiments/test_table_job.py::test_the_study_runs_small_and_goes_on",
     "experiments/test_trust_tables.py::test_the_study_runs_draws_and_goes_on",
     "experiments/test_uci_benchmark.py::test_the_benchmark_runs_draws_and_goes_on",
+    "estimators/test_trusted_in_scikit_learn.py::test_a_pipeline_around_it_keeps_scikit_learns_contract",
+    "experiments/test_trust_tables.py::test_a_rival_says_the_same_again",
     "learners/test_leaf_maps_libraries.py::test_reading_leaves_imports_no_library",
     "models/test_network_file.py::test_files_of_other_models_load_without_pytorch_and_those_of_networks_ask_for_it",
     "models/test_round_trip.py::test_another_process_gets_the_same_bits",
