@@ -120,7 +120,18 @@ _VERDICT = Meant(
 )
 
 # Pattern of keys → why what is said there may differ, and how far.
+_DENSITY = Meant("A tabulated density is constant over groups of scores, not over single gaps.")
+_TABLE_JOB = Meant(
+    "auto compares boosting and a kernel too, a constant guess stands beside them, predictions of "
+    "amounts are not negative, and columns that never change are left out."
+)
 EXPECTED = {
+    "command/help/score/out": _TABLE_JOB,
+    "command/ols/score*": _TABLE_JOB,
+    "command/fit/*/score/out": _TABLE_JOB,
+    "command/inspect/level/out": _TABLE_JOB,
+    "command/merge/score/out": _TABLE_JOB,
+    "command/demo/scored.csv": _TABLE_JOB,
     "displays/regret/*-tree*/training": _TREES,
     "displays/regret/*-tree*/threshold": _TREES,
     "displays/regret/*-tree*/line *": _TREES,
@@ -149,6 +160,15 @@ EXPECTED = {
     "sentences/tests/io/*_in_one_sentence*": _NEW_CLASSES,
     "sentences/*::test_classes_without_names_and_things_that_*_refused 2": _TRUSTED,
     "sentences/*::test_a_log_that_is_something_else_is_refused 2": _JOURNAL,
+    "*conformal*/predict_dist/log_prob": _DENSITY,
+    "*conformal*/predict_dist/cdf": _DENSITY,
+    "command/*/score*/*": _TABLE_JOB,
+    "command/*/fit*": _TABLE_JOB,
+    "command/fit/*": _TABLE_JOB,
+    "command/*/report*": _TABLE_JOB,
+    "command/report/*": _TABLE_JOB,
+    "command/*/graph*/operations": _TABLE_JOB,
+    "command/demo/*": _TABLE_JOB,
     "command/help/reproduce/*": Meant("The experiments are a distribution of their own."),
 }
 
