@@ -223,10 +223,13 @@ def test_dark_mode_changes_the_page_and_its_charts_while_it_is_open(opened, regr
 
 def test_printing_from_dark_mode_uses_the_light_colours(opened, regression):
     stroke = "getComputedStyle(document.querySelector('#spectrum path.js-line')).stroke"
+    with opened(regression, color_scheme="light") as page:
+        light = page.evaluate(stroke)
     with opened(regression, color_scheme="dark") as page:
         dark = page.evaluate(stroke)
+        assert dark != light
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        _wait(lambda: page.evaluate(stroke) != dark, page)
+        _wait(lambda: page.evaluate(stroke) == light, page)
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         _wait(lambda: page.evaluate(stroke) == dark, page)
 

@@ -48,8 +48,8 @@ def words(findings: Findings) -> list[Any]:
     said: list[Any] = [*sentences(findings)]
     if findings.bad_cells:
         said.append(
-            f"{count(findings.bad_cells, 'cell')} could not be read; the rows are scored without "
-            "them and not trusted (--strict refuses such a table)."
+            f"{count(findings.bad_cells, 'cell')} could not be read; the row is scored as if the "
+            "cell were empty and is not trusted (--strict refuses such a table)."
         )
     if findings.reasons:
         rows = [[f"{reason.rows:,}", reason.text] for reason in findings.reasons[:_REASONS]]

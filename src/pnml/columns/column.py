@@ -56,7 +56,7 @@ def number_column(kind: str, numbers: FloatArray) -> Column:
 
 
 def read_column(values: npt.NDArray[Any], name: str, known: str | None = None) -> Column:
-    """Cells (n,) of any dtype, read as the kind `known` of the training rows where given."""
+    """Column of cells (n,): of the kind `known` if given, else of the kind the cells show."""
     dtype = values.dtype.kind
     if dtype in "biuf":
         if known == "word":

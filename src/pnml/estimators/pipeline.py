@@ -145,7 +145,7 @@ class Pipeline(scikit_learn.Pipeline):
 
     @property
     def explain_names_(self) -> npt.NDArray[Any]:
-        """Names of the columns of ``explain``, from ``get_feature_names_out`` where possible."""
+        """Names of the columns of ``explain``, as the earlier steps give them where they do."""
         _last_step_has("explain")(self)
         check_is_fitted(self)
         return _explained(self, getattr(self, "feature_names_in_", None))

@@ -87,7 +87,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
 
     @available_if(_regressor_has("calibrate"))  # type: ignore[untyped-decorator]
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take the errors on rows that the regressor has not seen, on the transformed scale.
+        """Set expected errors and intervals from rows that the regressor was not trained on.
 
         Of a prefit `TrustedRegressor`; y (n,) are labels as in ``fit``, transformed here.
         """

@@ -1,1 +1,1 @@
-"""The whole job on a table: fit, score, report and save, as the command line does it."""
+"""Fit, score, report and save models of tables: what Python and the commands share."""

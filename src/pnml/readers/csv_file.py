@@ -256,7 +256,7 @@ class CsvFile:
         return read_text(data, self._delimiter, names, types, words, columns=only, point=point)
 
     def _inferred(self, block: Block) -> pa.Schema:
-        """The types that a block has by itself."""
+        """Column types inferred from the cells of one block alone."""
         return self._inferring(block, self._columns.inferred)
 
     def _inferring(self, block: Block, infer: Callable[[bytes], T]) -> T:

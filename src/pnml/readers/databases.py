@@ -36,7 +36,7 @@ class Database(Protocol):
     """An open database that is only read."""
 
     def tables(self) -> dict[str, str]:
-        """Names of tables and views, and how SQL writes them; tables come first."""
+        """Names of the tables and then of the views, each with its quoted name for SQL."""
 
     def batches(self, sql: str) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
         """The rows of a query, in batches of one schema."""

@@ -11,7 +11,7 @@ _ZERO, _QUOTE, _NEWLINE, _RETURN = b'0"\n\r'
 
 
 def padded_columns(data: bytes, delimiter: str, columns: int) -> set[int] | None:
-    r"""Places of columns of a CSV text with a cell such as 007; None where quotes hide them.
+    r"""Indices of CSV columns with a cell such as 007; None where quotes make this uncertain.
 
     >>> padded_columns(b"7,x,012\n10,007,0\n", ",", 3)
     {1, 2}

@@ -1,4 +1,4 @@
-"""Roles of columns after all rows were read: constant and empty ones turn out to be left out."""
+"""Roles of columns once all rows are read: constant and empty columns are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EMPTY = "it holds no value at all"
 
 
 def final_roles(roles: Iterable[Role], encoder: Encoder) -> tuple[Role, ...]:
-    """The roles, with columns left out that hold no value or one value only, and why."""
+    """The roles, in which constant and empty columns are marked as left out, with the reason."""
     constant = {c.name: c for c in encoder.columns if isinstance(c, ConstantColumn)}
     return tuple(
         replace(role, kind="left out", remark=constant_text(constant[role.column]))

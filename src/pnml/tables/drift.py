@@ -13,6 +13,7 @@ from pnml.core.arrays import FloatArray
 from pnml.tables.encoder import CategoryColumn, Encoded, Encoder, NumberColumn
 from pnml.tables.main_reasons import gaps, training_text
 from pnml.tables.profile import ColumnProfile, binned
+from pnml.tables.reasons import phrase_kind
 
 _CHANGE = 0.1  # index of stability from which a change is called one, by the usual rule of thumb
 _LEVEL = 0.01  # of the test, over all columns together
@@ -24,7 +25,7 @@ class DriftRow:
     """Drift of one column of a table between training and new rows. NaN where not defined."""
 
     column: str
-    kind: str  # "number", "date" or "category"
+    kind: str  # "number", "date", "time", "category" or "constant"
     training: str  # range or words in training
     new: str  # range or words in the new rows
     outside: float  # share of new cells outside of the training range
@@ -102,7 +103,8 @@ class Drift:
         if now - before > _SHARE and _chance_missing(profile, tally, self.rows) < level:
             remarks.append(f"{now:.0%} missing, {before:.0%} in training")
         if tally.strange > _SHARE * self.rows:
-            remarks.append(f"{tally.strange / self.rows:.0%} never seen in training")
+            what = "unreadable" if isinstance(column, NumberColumn) else "never seen in training"
+            remarks.append(f"{tally.strange / self.rows:.0%} {what}")
         if psi > _CHANGE and p_value < _LEVEL:
             remarks.append("other shares of its values than in training")
         return DriftRow(
@@ -160,7 +162,7 @@ def _chance_missing(profile: ColumnProfile, tally: _Tally, rows: int) -> float:
 
 def _kind(column: Any) -> str:
     if isinstance(column, NumberColumn):
-        return "date" if column.is_date else "number"
+        return column.kind
     return "constant" if not column.places else "category"
 
 
@@ -168,8 +170,7 @@ def _now(column: Any, tally: _Tally) -> str:
     if isinstance(column, NumberColumn):
         if tally.low > tally.high:
             return "no values"
-        kind = "date" if column.is_date else "number"
-        return known_text(kind, tally.low, tally.low, tally.high, gaps=False)
+        return known_text(phrase_kind(column), tally.low, tally.low, tally.high, gaps=False)
     if tally.strange:
-        return f"{tally.strange:,} cells never seen in training"
+        return f"{'1 cell' if tally.strange == 1 else f'{tally.strange:,} cells'} never seen"
     return "words of training" if column.places else "as in training"

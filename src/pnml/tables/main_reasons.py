@@ -21,7 +21,7 @@ from pnml.tables.encoder import (
 )
 from pnml.tables.encoder_columns import AnyColumn
 from pnml.tables.explanation import Drivers
-from pnml.tables.reasons import shortened
+from pnml.tables.reasons import phrase_kind, shortened
 
 # What is wrong with a row, the worst first.
 _BAD, _GAP, _NEW, _TOGETHER, _ABOVE, _BELOW, _UNLIKE, _UNSURE = range(8)
@@ -108,7 +108,7 @@ def gaps(encoder: Encoder, encoded: Encoded) -> BoolArray:
 
 
 def _text(column: AnyColumn, kind: int) -> str:
-    name, what = shortened(column.name), "date" if _is_date(column) else "number"
+    name, what = shortened(column.name), column.kind
     if kind == _NEW and isinstance(column, ConstantColumn):
         was = "never filled in training" if column.kind == "gap" else constant_text(column)
         return f"{name} is new: {was}"
@@ -133,17 +133,10 @@ def training_text(column: AnyColumn) -> str:
     if isinstance(column, NumberColumn):
         if column.low is None or column.high is None:  # a file of an older version
             return f"{column.fill:.4g} ± {column.scale:.4g}"
-        what = "date" if column.is_date else "number"
-        return known_text(what, column.low, column.low, column.high, gaps=False)
+        return known_text(phrase_kind(column), column.low, column.low, column.high, gaps=False)
     if isinstance(column, CategoryColumn):
         words = ", ".join(column.levels)
         if len(column.levels) <= _FEW_WORDS and len(words) <= _LONGEST_LIST:
             return words
         return f"one of {len(column.levels):,} words"
     return f"one of {len(column.known):,} words"
-
-
-def _is_date(column: AnyColumn) -> bool:
-    if isinstance(column, ConstantColumn):
-        return column.kind == "date"
-    return isinstance(column, NumberColumn) and column.is_date

@@ -58,7 +58,7 @@ class Reasons:
 
     @cached_property
     def _endings(self) -> pa.Array:
-        """What stands behind a cell, by column, state and share."""
+        """The words after a cell in a reason, by column, state and share."""
         lines = []
         for column in self._encoder.columns:
             for words in self._words_behind(column):
@@ -73,7 +73,7 @@ class Reasons:
             new = new or ", never filled in training"
         elif isinstance(column, NumberColumn) and column.low is not None:
             low, high = column.low, column.high or 0.0
-            trained = known_text(_PHRASES[column.kind], low, low, high, gaps=False)
+            trained = known_text(phrase_kind(column), low, low, high, gaps=False)
             known = f"; training {trained}"
             if low == high:
                 known, new = f"; {trained} in training", f"; {trained} in training"
@@ -126,7 +126,7 @@ class Reasons:
     def _precisely(self, place: int, value: float) -> str:
         column = self._encoder.columns[place]
         low, high = getattr(column, "low", None), getattr(column, "high", None)
-        return value_text(_PHRASES[column.kind], value, low or 0.0, high or 0.0)
+        return value_text(phrase_kind(column), value, low or 0.0, high or 0.0)
 
     @cached_property
     def _ends(self) -> list[frozenset[str]]:
@@ -197,6 +197,11 @@ class Rows:
 def shortened(text: str) -> str:
     """A name or word that is not too long for a reason."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def phrase_kind(column: AnyColumn) -> str:
+    """How `columns.phrases` writes the values of a column: as numbers, dates or times."""
+    return _PHRASES.get(column.kind, "number")
 
 
 def _number_texts(values: FloatArray) -> pa.Array:

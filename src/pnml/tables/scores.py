@@ -1,4 +1,4 @@
-"""What a model of a table says of each row of a batch."""
+"""Results of scoring a batch of a table: predictions, verdicts and reasons of its rows."""
 
 from __future__ import annotations
 
