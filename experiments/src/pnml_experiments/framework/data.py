@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError
-from pnml_experiments.framework.stored_files import VARIABLE
+from pnml_experiments.framework.stored_files import VARIABLE, find
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -23,12 +23,12 @@ Images = npt.NDArray[np.uint8]
 
 def data_path(name: str) -> Path:
     """Path of a file below the data folder; it may be missing."""
-    return Path(os.environ.get(VARIABLE, ""), name)
+    return find(name) or Path(name)
 
 
 def is_here(name: str) -> bool:
     """Whether there is such a file below the data folder."""
-    return bool(os.environ.get(VARIABLE)) and data_path(name).is_file()
+    return find(name) is not None
 
 
 class StoredArrays(dict[str, npt.NDArray[Any]]):

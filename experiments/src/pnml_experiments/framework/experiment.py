@@ -12,7 +12,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Literal
 
 from pnml.errors import InputError
-from pnml_experiments.framework.stored_files import VARIABLE, paths
+from pnml_experiments.framework.stored_files import VARIABLE, find, paths
 
 if TYPE_CHECKING:  # listing experiments loads no numpy
     from pnml_experiments.framework.output import Output
@@ -99,7 +99,7 @@ class Experiment:
                 f"{self.id} reads {self.needs[0]} below the folder that {VARIABLE} names, which is "
                 f"not set; set {VARIABLE} to the folder that holds the data.",
             )
-        absent = next((path for path in self.needs if not Path(named, path).is_file()), None)
+        absent = next((path for path in self.needs if find(path) is None), None)
         if absent is not None:
             return Lack(
                 absent,
@@ -110,8 +110,7 @@ class Experiment:
 
     def print_alone(self) -> str:
         """What is missing for our own numbers; a run then shows only printed ones."""
-        folder = os.environ.get(VARIABLE, "")
-        if self.own and not (folder and any(Path(folder, path).is_file() for path in self.own)):
+        if self.own and not any(find(path) for path in self.own):
             return self.own[0]
         return "a GPU" if self.gpu and which("nvidia-smi") is None else ""
 
@@ -126,9 +125,8 @@ class Experiment:
 
     def files(self) -> list[Path]:
         """The data files that the result depends on, those that exist."""
-        folder = os.environ.get(VARIABLE, "")
-        names = dict.fromkeys((*self.needs, *self.uses)) if folder else {}
-        return [path for name in names if (path := Path(folder, name)).is_file()]
+        names = dict.fromkeys((*self.needs, *self.uses))
+        return [path for name in names if (path := find(name)) is not None]
 
     def check(self, scale: str) -> Scale:
         """The scale, if it is offered and nothing is missing; InputError otherwise."""

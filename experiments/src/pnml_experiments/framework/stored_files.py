@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from pnml_experiments.framework.printed import lines
 
@@ -111,6 +113,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "trust-small": trust_paths("quakes"),
     "trust": tuple(path for name in (*TRUST, *TRUST_CLASSES) for path in trust_paths(name)),
 }
+
+
+def find(name: str) -> Path | None:
+    """Path of a file below a folder that PNML_DATA names, the first that has it; None if none has.
+
+    Several folders are told apart as those of PATH are.
+    """
+    folders = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
+    return next((path for folder in folders if (path := Path(folder, name)).is_file()), None)
 
 
 def paths(names: Iterable[str]) -> tuple[str, ...]:
