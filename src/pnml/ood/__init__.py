@@ -16,7 +16,9 @@ from pnml.ood.logit_detectors import MSP, Energy, MaxLogit
 from pnml.ood.mahalanobis_detectors import RMD, Mahalanobis
 from pnml.ood.neighbour_detector import KNN
 from pnml.ood.odin import ODIN
-from pnml.ood.ood_evaluation import OODRow, OODTable, evaluate_ood
+from pnml.ood.ood_evaluation import evaluate_ood
+from pnml.ood.ood_means import OODMean, OODMeans
+from pnml.ood.ood_table import OODRow, OODTable
 from pnml.ood.open_set_evaluation import OpenSetRow, OpenSetTable, evaluate_open_set
 from pnml.ood.regret_detector import RegretDetector
 from pnml.ood.virtual_logit_detector import ViM
@@ -37,6 +39,8 @@ __all__ = [
     "GramRegretDetector",
     "Mahalanobis",
     "MaxLogit",
+    "OODMean",
+    "OODMeans",
     "OODRow",
     "OODTable",
     "OpenSetRow",
