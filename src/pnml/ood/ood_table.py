@@ -121,10 +121,13 @@ class OODTable:
         return import_module("pandas").DataFrame(self.to_records())
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Everything as one dict for each detector and set, shares between 0 and 1."""
+        """Everything as one dict for each detector and set, shares between 0 and 1.
+
+        Where near sets are named, each has ``near``, too.
+        """
         return [
             {k: v for k, v in vars(row).items() if k != "metrics"}
-            | {"near": row.ood in self.near}
+            | ({"near": row.ood in self.near} if self.near else {})
             | with_intervals(asdict(row.metrics))
             for row in self.rows
         ]
