@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from pnml.ood import FDBD, GEN, KNN, NCI, RMD, Mahalanobis, ViM
-from pnml.ood import neighbour_detector as neighbours
 from sentences import assert_refused
 
 HEADLESS = {"KNN": lambda **k: KNN(k=7), "Mahalanobis": Mahalanobis, "RMD": RMD}
@@ -143,13 +142,6 @@ def test_the_threshold_of_neighbours_leaves_each_training_row_out(made):
         for i in range(240)
     ]
     np.testing.assert_allclose(np.sort(detector.training_scores_), np.sort(left_out), atol=1e-12)
-
-
-def test_neighbours_are_exact_however_small_the_blocks(made, monkeypatch):
-    whole = built("KNN", made).predict_features(made.new)
-    monkeypatch.setattr(neighbours, "_CHUNK", 11)
-    monkeypatch.setattr(neighbours, "_MOST_NUMBERS", 40)
-    np.testing.assert_allclose(built("KNN", made).predict_features(made.new), whole, rtol=1e-12)
 
 
 def test_near_duplicates_keep_the_digits_of_their_distance(rng):

@@ -14,10 +14,6 @@ from pnml.ood.feature_detector import FeatureDetector
 from pnml.ood.network_features import Rows
 from pnml.runtime.checks import check_whole
 
-# Most distances in memory at once: 32 MB.
-_MOST_NUMBERS = 2**22
-_CHUNK = 8192  # training rows compared at once
-
 
 class KNN(FeatureDetector):
     """Detector by features: distance to the k-th nearest training row, unit norm. Eq. (O20).
@@ -63,22 +59,19 @@ class KNN(FeatureDetector):
                 f"k is {self.k}, but there are {len(bank)} training rows, and a row is not its own "
                 f"neighbour; pass more rows, or k below {len(bank)}."
             )
-        self.bank_ = bank
+        self.bank_, self._rows = bank, _index(bank)
 
     @staticmethod
     def score(features: FloatArray, bank: FloatArray, k: int) -> FloatArray:
         """Distance (n,) of features, scaled to unit norm, to the k-th of unit rows. Eq. (O20)."""
-        at_once = max(1, _MOST_NUMBERS // (_CHUNK + k))
-        Q = unit_rows(features)
-        parts = [_kth(Q[i : i + at_once], bank, k) for i in range(0, len(Q), at_once)]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        return _distance(features, bank, _index(bank), k)
 
     def _scores(self, features: FloatArray) -> FloatArray:
-        return self.score(features, self.bank_, self.k)
+        return _distance(features, self.bank_, self._rows, self.k)
 
     def _scores_of_training_rows(self, features: FloatArray) -> FloatArray:
         # the nearest of all is the row itself; a sample may lack it, and the score is then larger
-        return self.score(features, self.bank_, self.k + 1)
+        return _distance(features, self.bank_, self._rows, self.k + 1)
 
 
 def unit_rows(features: FloatArray) -> FloatArray:
@@ -94,18 +87,15 @@ def unit_rows(features: FloatArray) -> FloatArray:
     return np.asarray(scaled / np.where(lengths > 0, lengths, 1.0))
 
 
-def _kth(Q: FloatArray, bank: FloatArray, k: int) -> FloatArray:
-    """Distance (n,) of rows (n, d) to the k-th nearest row of a bank, whatever its size."""
-    best = np.full((len(Q), k), np.inf)
-    place = np.zeros((len(Q), k), dtype=np.intp)
-    for start in range(0, len(bank), _CHUNK):
-        rows = bank[start : start + _CHUNK]
-        squares = np.sum(rows**2, axis=1) - 2 * Q @ rows.T
-        joined = np.concatenate([best, squares], axis=1)
-        nearest = np.argpartition(joined, k - 1, axis=1)[:, :k]
-        best = np.take_along_axis(joined, nearest, axis=1)
-        new = start + nearest - k
-        place = np.where(nearest < k, np.take_along_axis(place, nearest % k, axis=1), new)
-    last = np.take_along_axis(place, best.argmax(axis=1)[:, None], axis=1)[:, 0]
-    # from the difference itself: the products above lose the digits of a small distance
+def _index(bank: FloatArray) -> Any:
+    """What finds neighbours among rows: exactly, in blocks of bounded memory."""
+    from sklearn.neighbors import NearestNeighbors
+
+    return NearestNeighbors(algorithm="brute").fit(bank)
+
+
+def _distance(features: FloatArray, bank: FloatArray, index: Any, k: int) -> FloatArray:
+    Q = unit_rows(features)
+    last = index.kneighbors(Q, k)[1][:, -1]
+    # from the difference itself: products of rows lose the digits of a small distance
     return np.asarray(np.linalg.norm(Q - bank[last], axis=1))
