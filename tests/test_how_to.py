@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -295,6 +297,27 @@ def test_far_outside_the_span_the_genies_are_those_of_the_limit(errata):
 def test_predictions_in_the_null_space_are_zero(errata):
     assert abs(errata["outside"] @ errata["stable"]) < 1e-10
     assert abs(errata["outside"] @ errata["primal"]) > 1
+
+
+def test_all_detectors_stand_in_one_table_and_tell_noise_from_digits(ran):
+    pytest.importorskip("torch")
+    names = ran("how-to/ood-detectors.md")
+    table = names["table"]
+    assert table.near == ("8 and 9",)
+    assert table.mean("auroc", "far")["pNML"] > 0.9
+    assert min(table.mean("auroc", "near").values()) > 0.5
+    verdicts = names["knn"].trusted(names["test"])
+    assert verdicts.double().mean() > 0.9
+
+
+def test_the_gallery_shows_pictures_that_are_there_and_code_that_runs(ran):
+    pytest.importorskip("torch")
+    names = ran("gallery/most-and-least-trusted.md")
+    regret = names["m"](names["x_test"]).regret
+    assert regret[names["order"][0]] == regret.min()
+    text = (DOCS / "gallery" / "most-and-least-trusted.md").read_text()
+    for picture in re.findall(r"pictures/(\S+\.png)", text):
+        assert (DOCS / "pictures" / picture).stat().st_size < 250_000
 
 
 @pytest.mark.parametrize("folder", ["how-to", "migration"])

@@ -1,149 +1,20 @@
-"""Evaluation of detectors on sets of outliers, and its table."""
+"""Evaluation of detectors on sets of outliers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
-from pnml.metrics import DetectionMetrics, detection_metrics
-from pnml.ood.network_logits import batches, scores_of
-from pnml.ood.table_text import (
-    aligned_table,
-    bold_if,
-    markdown_table,
-    rich_table,
-    with_intervals,
-)
-
-METRICS = tuple(field.name for field in fields(DetectionMetrics))
-_TITLES = {
-    "auroc": "AUROC",
-    "aupr_in": "AUPR in",
-    "aupr_out": "AUPR out",
-    "fpr95": "FPR95",
-    "tnr95": "TNR at TPR 95 %",
-    "detection_accuracy": "detection accuracy",
-}
-
-
-@dataclass(frozen=True)
-class OODRow:
-    """One row of an OOD evaluation: metrics of one detector on one set of outliers.
-
-    >>> from pnml.metrics import detection_metrics
-    >>> row = OODRow("regret", "noise", 3, 2, detection_metrics([3.0, 2.0, 0.1], [0.5, 0.0]))
-    >>> round(row.metrics.auroc.value, 3)
-    0.833
-    """
-
-    detector: str
-    ood: str
-    rows_in: int
-    rows_out: int
-    metrics: DetectionMetrics
-
-
-@dataclass(frozen=True)
-class OODTable:
-    """Table of an OOD evaluation: all detectors on all sets of outliers, with intervals.
-
-    ``print(table)`` and ``table.to_markdown(metric)`` show one metric, with a line for each set
-    and a column for each detector; ``table.to_pandas()`` has everything, with a line for each pair.
-
-    >>> from pnml.metrics import detection_metrics
-    >>> metrics = detection_metrics([3.0, 2.0, 1.0], [0.5, 0.0])
-    >>> table = OODTable((OODRow("regret", "noise", 3, 2, metrics),), confidence=0.95)
-    >>> table["regret", "noise"].auroc.value
-    1.0
-    >>> table.mean("fpr95")
-    {'regret': 0.0}
-    """
-
-    rows: tuple[OODRow, ...]
-    confidence: float
-
-    @property
-    def detectors(self) -> tuple[str, ...]:
-        """Names of the detectors, in the order given."""
-        return tuple(dict.fromkeys(row.detector for row in self.rows))
-
-    @property
-    def oods(self) -> tuple[str, ...]:
-        """Names of the sets of outliers, in the order given."""
-        return tuple(dict.fromkeys(row.ood for row in self.rows))
-
-    def __getitem__(self, pair: tuple[str, str]) -> DetectionMetrics:
-        """Metrics of a detector, named first, on a set of outliers."""
-        for row in self.rows:
-            if (row.detector, row.ood) == pair:
-                return row.metrics
-        raise KeyError(pair)
-
-    def mean(self, metric: str = "auroc") -> Mapping[str, float]:
-        """Mean of a metric over the sets of outliers, for each detector."""
-        _check(metric)
-        return {
-            name: float(np.mean([getattr(self[name, ood], metric).value for ood in self.oods]))
-            for name in self.detectors
-        }
-
-    def to_markdown(self, metric: str = "auroc") -> str:
-        """One metric in percent, as a table in Markdown; the best of each line is bold."""
-        return markdown_table(self._cells(metric), left=1)
-
-    def to_pandas(self) -> Any:
-        """Everything as a DataFrame, shares between 0 and 1; needs pandas."""
-        return import_module("pandas").DataFrame(self.to_records())
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Everything as one dict for each detector and set, shares between 0 and 1."""
-        return [
-            {k: v for k, v in vars(row).items() if k != "metrics"}
-            | with_intervals(asdict(row.metrics))
-            for row in self.rows
-        ]
-
-    def __str__(self) -> str:
-        note = f"AUROC in percent, {100 * self.confidence:g} % confidence intervals in brackets"
-        return aligned_table(self._cells("auroc"), left=1) + "\n" + note
-
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
-
-    def __rich__(self) -> Any:
-        title = f"AUROC in percent, {100 * self.confidence:g} % intervals"
-        return rich_table(self._cells("auroc"), left=1, title=title)
-
-    def _cells(self, metric: str) -> list[list[str]]:
-        _check(metric)
-        small_is_good = metric == "fpr95"
-        out = [[_TITLES[metric], *self.detectors]]
-        for ood in self.oods:
-            row = [getattr(self[name, ood], metric) for name in self.detectors]
-            texts = [f"{100 * e.value:.2f} [{100 * e.low:.1f}, {100 * e.high:.1f}]" for e in row]
-            out.append([ood, *_bold(texts, [e.value for e in row], small_is_good)])
-        if len(self.oods) > 1:
-            means = list(self.mean(metric).values())
-            out.append(["mean", *_bold([f"{100 * m:.2f}" for m in means], means, small_is_good)])
-        return out
-
-
-def _bold(texts: list[str], values: list[float], small_is_good: bool) -> list[str]:
-    """The cells of one line, with the best of several marked as bold."""
-    best = min(values) if small_is_good else max(values)
-    several = len(values) > 1
-    return [bold_if(t, several and v == best) for t, v in zip(texts, values, strict=True)]
-
-
-def _check(metric: str) -> None:
-    if metric not in METRICS:
-        raise InputError(f"metric is {metric!r}, which is not known; pass one of {METRICS}.")
+from pnml.metrics import detection_metrics
+from pnml.ood.network_features import shared_pass
+from pnml.ood.network_logits import as_numpy, batches, scores_of
+from pnml.ood.ood_means import means_of
+from pnml.ood.ood_table import OODRow, OODTable
+from pnml.runtime.progress import Progress, reporting
 
 
 def evaluate_ood(
@@ -154,6 +25,8 @@ def evaluate_ood(
     confidence: float = 0.95,
     resamples: int = 200,
     seed: int = 0,
+    near: Iterable[str] = (),
+    progress: Progress = None,
 ) -> OODTable:
     """Evaluation of detectors: how well they separate ordinary rows from sets of outliers.
 
@@ -169,6 +42,11 @@ def evaluate_ood(
         Sets of outliers.
     confidence, resamples, seed
         Of the intervals, as in `pnml.metrics.detection_metrics`.
+    near : names of sets, optional
+        Sets of outliers that resemble ordinary rows; the others are far. Means are then given for
+        each kind, too.
+    progress : bool or function of (done, total), optional
+        Show a bar; by default where the standard error is a terminal and rich is installed.
 
     Examples
     --------
@@ -190,17 +68,60 @@ def evaluate_ood(
             "ood must be a dict that names at least one set of outliers; pass for instance "
             'ood={"svhn": loader}.'
         )
-    ind, sets = rereadable(ind), {key: rereadable(ood[key]) for key in ood}
-    rows = []
-    for name, detector in named.items():
-        usual = ranked_scores(name, detector, ind, "ordinary rows")
-        for set_name, outliers in sets.items():
-            strange = ranked_scores(name, detector, outliers, f"outliers {set_name!r}")
-            metrics = detection_metrics(
-                usual, strange, confidence=confidence, resamples=resamples, seed=seed
-            )
-            rows.append(OODRow(name, set_name, len(usual), len(strange), metrics))
-    return OODTable(tuple(rows), confidence)
+    near = _near(near, ood)
+    steps = 1 + len(ood) + len(ood) * len(named)
+    with reporting(progress, steps, "Evaluating detectors") as advance:
+        usual = _all_scores(named, ind, "ordinary rows")
+        advance(1)
+        strange: dict[str, dict[str, FloatArray]] = {}
+        for key, data in ood.items():
+            strange[key] = _all_scores(named, data, f"outliers {key!r}")
+            advance(1)
+        rows, means = [], []
+        for name in named:
+            of_sets = {key: strange[key][name] for key in ood}
+            for key, scores in of_sets.items():
+                metrics = detection_metrics(
+                    usual[name], scores, confidence=confidence, resamples=resamples, seed=seed
+                )
+                rows.append(OODRow(name, key, len(usual[name]), len(scores), metrics))
+                advance(1)
+            found = {row.ood: row.metrics for row in rows if row.detector == name}
+            means += means_of(name, usual[name], of_sets, found, near, confidence)
+    return OODTable(tuple(rows), confidence, near, tuple(means))
+
+
+def _near(near: Iterable[str], ood: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the near sets; refuses names of no set."""
+    named = (near,) if isinstance(near, str) else tuple(near)
+    unknown = [name for name in named if name not in ood]
+    if unknown:
+        raise InputError(
+            f"near names {unknown[0]!r}, which is no set of outliers; pass names among {[*ood]}."
+        )
+    return named
+
+
+def _all_scores(named: Mapping[str, Any], data: Any, what: str) -> dict[str, FloatArray]:
+    """Scores (n,) of every detector, high for ordinary rows; the inputs are read once."""
+    parts: dict[str, list[FloatArray]] = {name: [] for name in named}
+    for x in batches(data):
+        with shared_pass():
+            for name, detector in named.items():
+                parts[name].append(_of_batch(detector, x))
+    scores = {}
+    for name, found in parts.items():
+        if not sum(map(np.size, found)):
+            raise InputError(f"There are no rows in the {what}; pass at least one batch of inputs.")
+        scores[name] = _checked(name, np.concatenate(found), what)
+    return scores
+
+
+def _of_batch(detector: Any, x: Any) -> FloatArray:
+    """Scores of a batch, high for ordinary rows, under either convention."""
+    if hasattr(detector, "score_samples"):
+        return as_numpy(detector.score_samples(x))
+    return -as_numpy(getattr(detector, "predict", detector)(x))
 
 
 def rereadable(data: Any) -> Any:
@@ -210,7 +131,10 @@ def rereadable(data: Any) -> Any:
 
 def ranked_scores(name: str, detector: Any, data: Any, what: str) -> FloatArray:
     """Scores (n,) of an OOD evaluation without NaN, high for ordinary rows."""
-    scores = _normality(detector, data, what)
+    return _checked(name, scores_of(lambda x: _of_batch(detector, x), data, what), what)
+
+
+def _checked(name: str, scores: FloatArray, what: str) -> FloatArray:
     if scores.ndim != 1:
         raise InputError(
             f"detector {name!r} gives scores of shape {scores.shape} for the {what}, not one for "
@@ -229,13 +153,6 @@ def is_detector(detector: Any) -> bool:
     """Whether an evaluation can use something as a detector: a function, or an object."""
     methods = (hasattr(detector, name) for name in ("predict", "score_samples"))
     return callable(detector) or any(methods)
-
-
-def _normality(detector: Any, data: Any, what: str) -> FloatArray:
-    """Scores (n,), high for ordinary rows, under either convention."""
-    if hasattr(detector, "score_samples"):
-        return scores_of(detector.score_samples, data, what)
-    return -scores_of(getattr(detector, "predict", detector), data, what)
 
 
 def _named(detectors: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,4 +87,34 @@ def clinc150(train: int | None, others: int | None, out: Output) -> FeatureSet:
         {"out of scope": stored["x_oos_test"][:others].astype(float)},
         labels,
         stored["y_test"][sample].astype(int),
+    )
+
+
+def densenet(ind: str, scale: str, out: Output) -> FeatureSet:
+    """A DenseNet-BC-100 trained on CIFAR-10 or CIFAR-100: features of the images at hand."""
+    from pnml_experiments.ch5_networks.feature_extraction import extract
+    from pnml_experiments.ch5_networks.image_subjects import (
+        SIZES as IMAGES,
+    )
+    from pnml_experiments.ch5_networks.image_subjects import (
+        own_images,
+        spread,
+        strange_images,
+    )
+    from pnml_experiments.ch5_networks.ood_networks import subjects
+
+    plain = next(one for one in subjects("DenseNet-BC-100") if one.ind == ind)
+    subject, sizes = replace(plain, methods=("Baseline",)), IMAGES[scale]
+    own, strange = own_images(subject, sizes), strange_images(subject, sizes)
+    kept = extract(subject, sizes, own.train, [own.test, *strange], out, lambda more: None)
+    labels = arrays(subject.images)["y_train"]
+    chosen = labels[spread(len(labels), sizes.train)]
+    return FeatureSet(
+        kept.head.weight.detach().numpy(),
+        kept.head.bias.detach().numpy(),
+        kept.train,
+        kept.sets["test"].features,
+        {one.name: kept.sets[one.name].features for one in strange},
+        np.searchsorted(subject.shown_classes(), chosen),
+        own.labels,
     )
