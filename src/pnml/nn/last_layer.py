@@ -270,9 +270,9 @@ class LastLayerPNML(nn.Module):
 
     def _sum_over(self, processes: Processes, count: Callable[[], FeatureStatistic | None]) -> Self:
         """Keep the sum of what all processes count; all get the same layer and scale, too."""
-        own, reports = processes.attempt(count, lambda own: (Share.of(own), self._split.layer_name))
+        own, reports = processes.attempt(count, lambda own: (Share.of(own), self._split.found))
         total = summed(own, [share for share, _ in reports], processes)
-        self._split.use_layer(next((name for _, name in reports if name is not None), None))
+        self._split.use_layer(next((found for _, found in reports if found is not None), None))
         self._keep(total)
         _, scales = processes.attempt(lambda: self.scale_, lambda scale: scale)
         return self._keep_scale(scales[0])
