@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
 
 from pnml.errors import InputError
-from pnml.nn.batches import device_of, input_of, moved, refuse_other_device
+from pnml.nn.batches import as_given, device_of, input_of, moved, refuse_other_device
 from pnml.nn.eval_mode import as_in_use, unwrapped
 from pnml.nn.features_and_logits import HookedNetwork, Network, PairNetwork
 from pnml.nn.find_head import split_by_running
@@ -82,9 +83,11 @@ class SplitModel:
     which scale.
     """
 
-    def __init__(self, model: Any, layer: Any) -> None:
+    def __init__(self, model: Any, layer: Any, inputs: Callable[[Any], Any] | None = None) -> None:
         self.model = model
         self.layer = layer
+        self.inputs = inputs  # from a batch to what the network takes
+        self.revision = 0  # increases when the network was compared with what it returns
         self.link = "none"  # from logits to what the network returns: none, softmax or sigmoid
         self._network: Network | None = split_as_named(model, layer)
         self._by_width = False
@@ -94,7 +97,16 @@ class SplitModel:
 
     def input_of(self, batch: Any) -> Any:
         """The input in a batch, in the dtype of this model if it is an array."""
-        return input_of(batch, next(iter(self.modules), None))
+        network = next(iter(self.modules), None)
+        if self.inputs is None:
+            return input_of(batch, network)
+        given = self.inputs(batch)
+        if given is None:
+            raise InputError(
+                "The function inputs= gave None for a batch; let it return what the network "
+                "takes: a tensor, a tuple of arguments or a dict of keywords."
+            )
+        return as_given(given, network)
 
     def run(self, given: Any) -> tuple[Tensor, Tensor]:
         """Features (..., d) and logits (..., C) of an input, with the model in eval mode."""
@@ -118,6 +130,7 @@ class SplitModel:
             found = split_by_running(self.model, given)
         if found.checked:
             self._network, self.link, self._settled = found.network, found.link, True
+            self.revision += 1
         return found
 
     def run_anywhere(self, given: Any) -> tuple[Tensor, Tensor]:
@@ -155,6 +168,12 @@ class SplitModel:
         if isinstance(head, LinearHead | MergedHead):
             return (head.scale, *weights_version([head.module]))
         return weights_version(self.modules)
+
+    def head_weights(self) -> list[Tensor]:
+        """The weights of the head; none if it is a function that is no module."""
+        head = None if self._network is None else self._network.head
+        owner = head.function if isinstance(head, CallableHead) else getattr(head, "module", None)
+        return list(owner.state_dict().values()) if isinstance(owner, nn.Module) else []
 
     def head(self, width: int) -> Head:
         """The last layer; raises if it does not take features of this width."""
