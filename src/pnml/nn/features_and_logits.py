@@ -84,6 +84,10 @@ def watched(model: nn.Module, layers: dict[str, nn.Module], given: Any) -> Pass:
     return Pass(runs, returned)
 
 
+class ManyPositionsError(Exception):
+    """Several positions of an input reached a layer that had one before, and may be pooled."""
+
+
 @dataclass(frozen=True)
 class HookedNetwork:
     """Features and logits from a module with a hook on its last layer."""
@@ -91,6 +95,7 @@ class HookedNetwork:
     model: nn.Module
     head: LinearHead | MergedHead
     name: str  # of the last layer in the model
+    single: bool = False  # whether the layer had one position, which the model then left out
 
     @property
     def modules(self) -> list[nn.Module]:
@@ -113,10 +118,13 @@ class HookedNetwork:
 
     def of_run(self, run: Run) -> tuple[Tensor, Tensor]:
         """Features (..., d) and logits (..., C) of a run of the last layer."""
-        features = self.head.classes_last(run.features)
+        features, logits = map(self.head.classes_last, (run.features, run.output))
+        if self.single:
+            if features.shape[1:-1].numel() != 1:
+                raise ManyPositionsError
+            features, logits = features.flatten(0, -2), logits.flatten(0, -2)
         if not run.intact:
             return features, self.head.own_logits(features)
-        logits = self.head.classes_last(run.output)
         return features, logits if self.head.scale == 1 else self.head.scale * logits
 
 

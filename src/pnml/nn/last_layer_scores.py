@@ -17,6 +17,7 @@ from pnml.core.trust import Thresholds
 from pnml.errors import InputError
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.last_layer_output import LastLayerOutput
+from pnml.nn.masks import all_padding
 from pnml.nn.tasks import MULTICLASS
 
 
@@ -100,6 +101,8 @@ class ScoresBuilder:
                 "There is nothing to score, since the loader gave no batch with rows; pass at "
                 "least one."
             )
+        if not sum(map(len, self._parts)):
+            raise all_padding(self.positions, "score")
         return LastLayerScores(*(self._joined(field.name) for field in fields(LastLayerScores)))
 
     def _joined(self, name: str) -> Any:

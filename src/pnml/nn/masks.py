@@ -143,10 +143,15 @@ class Padding:
     def refuse_nothing_else(self, doing: str) -> None:
         """Raise if batches came, of which the mask leaves nothing."""
         if self._left_out and not self._counted:
-            raise InputError(
-                f"There is nothing to {doing}, since all {self._left_out} positions that came are "
-                "padding by the mask; check it: True or 1 is where a position counts."
-            )
+            raise all_padding(self._left_out, doing)
+
+
+def all_padding(positions: int, doing: str) -> InputError:
+    """The error for batches of which the mask leaves nothing."""
+    return InputError(
+        f"There is nothing to {doing}, since all {positions} positions that came are padding by "
+        "the mask; check it: True or 1 is where a position counts."
+    )
 
 
 def masked_output(scorer: Scorer, reading: Reading, scale: float | None) -> LastLayerOutput:

@@ -102,7 +102,9 @@ class PooledNetwork:
         # a difference of two classes is the same after log-softmax
         with torch.enable_grad():
             one = values[:, 0] if classes == 1 else values[:, 0] - values[:, 1]
-        slopes: Tensor | None = torch.autograd.grad(one.sum(), leaf, allow_unused=True)[0]
+        slopes: Tensor | None = torch.autograd.grad(
+            one.sum(), leaf, retain_graph=True, allow_unused=True
+        )[0]
         if slopes is None:
             return None
         weights = self.head.classes_last(slopes)[..., 0].flatten(1)  # (B, positions)

@@ -36,7 +36,15 @@ class Agreement:
 def agreement_with(
     head: LinearHead | MergedHead, features: Tensor, values: Tensor
 ) -> Agreement | None:
-    """How returned values (n, C) follow from the head's logits of features (n, d), or None."""
+    """How returned values (n, C) follow from the head's logits of features (n, d), or None.
+
+    Rows whose features are NaN or infinite have no logits to compare.
+    """
+    finite = features.isfinite().all(1)
+    if not bool(finite.all()):
+        features, values = features[finite], values[finite]
+    if not len(features):
+        return Agreement()
     with torch.no_grad():
         own = head.in_double(features.device)(features.double(), 1.0)[0]
         return agreement(own, values, rounding(head, features, values))

@@ -44,6 +44,8 @@ def settled_run(network: HookedNetwork, run: Run, returned: list[Tensor]) -> Set
     shape = torch.Size((*features.shape[:-1], network.head.outputs(features.shape[-1])))
     flat = features.detach().reshape(-1, features.shape[-1])
     rows = _some(len(flat), shape[-1], flat.device)
+    if not bool(flat[rows].isfinite().all(1).any()):
+        return Settled(network, network.of_run(run), checked=False)
     for values in returned:
         for arranged in arrangements(values.detach(), shape):
             found = agreement_with(network.head, flat[rows], arranged.reshape(-1, shape[-1])[rows])
@@ -51,8 +53,9 @@ def settled_run(network: HookedNetwork, run: Run, returned: list[Tensor]) -> Set
                 continue
             if not found.enough:
                 refuse_too_few(network.name)
-            if found.scale != 1:
-                network = replace(network, head=network.head.scaled(found.scale))
+            head = network.head.scaled(found.scale) if found.scale != 1 else network.head
+            single = features.ndim > max(values.ndim, 2) and shape[1:-1].numel() == 1
+            network = replace(network, head=head, single=single)
             return Settled(network, network.of_run(run), found.link)
         own = network.head.classes_last(run.output.detach())
         slack = float(rounding(network.head, flat[rows], values).max())
@@ -150,10 +153,10 @@ def _as_pooled(network: HookedNetwork, done: Pass, given: Any) -> Settled | None
     sizes = {tensor.numel() for tensor in done.returned}
     if output.ndim < 3 or output.numel() == pooled_size or pooled_size not in sizes:
         return None
-    return _settled(PooledNetwork(network.model, network.head, network.name).settled(given))
-
-
-def _settled(found: tuple[PooledNetwork, tuple[Tensor, Tensor]] | None) -> Settled | None:
+    try:
+        found = PooledNetwork(network.model, network.head, network.name).settled(given)
+    except RuntimeError:  # what follows the layer has no derivative
+        return None
     return None if found is None else Settled(*found)
 
 

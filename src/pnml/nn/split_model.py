@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from pnml.errors import InputError
 from pnml.nn.batches import as_given, device_of, input_of, moved, refuse_other_device
 from pnml.nn.eval_mode import as_in_use, unwrapped
-from pnml.nn.features_and_logits import HookedNetwork, Network, PairNetwork
+from pnml.nn.features_and_logits import HookedNetwork, ManyPositionsError, Network, PairNetwork
 from pnml.nn.find_head import split_by_running
 from pnml.nn.head import CallableHead, Head, LinearHead, MergedHead, weights_version
 from pnml.nn.named_layer import REMEDY, brief, hooked, is_head, known_layers
@@ -113,13 +113,17 @@ class SplitModel:
         for module in self.modules:
             refuse_other_device(module, given)
         network = self._network
-        if network is None or not self._settled:
-            found = self._find(given)
-            if found.outputs is not None:
-                return found.outputs
-            network = found.network
-        with as_in_use(network.modules):
-            return network.run(given)
+        if network is not None and self._settled:
+            try:
+                with as_in_use(network.modules):
+                    return network.run(given)
+            except ManyPositionsError:
+                self._network, self._by_width = split_as_named(self.model, self.layer), False
+        found = self._find(given)
+        if found.outputs is not None:
+            return found.outputs
+        with as_in_use(found.network.modules):
+            return found.network.run(given)
 
     def _find(self, given: Any) -> Settled:
         """The network compared with what it returns for an input."""
