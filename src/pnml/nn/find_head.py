@@ -111,8 +111,7 @@ def _recorded(model: nn.Module, given: Any) -> _FirstPass:
 
     with ExitStack() as stack:
         for name, part in model.named_modules():
-            leaf = next(part.children(), None) is None
-            if name and (leaf or holds_head(part)):
+            if name:
                 handle = part.register_forward_hook(recording(name), with_kwargs=True)
                 stack.callback(handle.remove)
         first.returned = list(tensors_in(call(model, given)))

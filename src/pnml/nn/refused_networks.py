@@ -10,6 +10,7 @@ from torch import nn
 from pnml.errors import InputError
 from pnml.nn.named_layer import REMEDY, brief
 
+_QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic", "torch.nn.quantized", "torchao.")
 _PAIR = "pass two functions layer=(features, head)"
 
 
@@ -61,14 +62,15 @@ def refuse_last_layer(name: str, module: nn.Module) -> None:
 
 def refuse_quantised(model: nn.Module) -> None:
     """Raise if no linear layer ran in a model because its layers are quantised."""
-    for name, part in model.named_modules():
+    for name, part in reversed(list(model.named_modules())):
         if is_quantised(part):
             refuse_last_layer(name, part)
 
 
 def is_quantised(module: nn.Module) -> bool:
-    """Whether a layer computes with integers, as torch.ao and others make them."""
-    return "quant" in type(module).__module__ and not isinstance(module, nn.Linear)
+    """Whether a layer computes with integers, as torch.ao makes them."""
+    made_by = type(module).__module__
+    return made_by.startswith(_QUANTISED) and hasattr(module, "out_features")
 
 
 def no_linear_layer() -> InputError:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pnml.errors import InputError
 from pnml.nn.features_and_logits import HookedNetwork, Pass, Run, watched
-from pnml.nn.head import MergedHead
+from pnml.nn.head import LinearHead, MergedHead
 from pnml.nn.named_layer import hooked, is_head
 from pnml.nn.pooled_network import PooledNetwork
 from pnml.nn.returned_logits import (
@@ -41,6 +41,8 @@ class Settled:
 def settled_run(network: HookedNetwork, run: Run, returned: list[Tensor]) -> Settled | None:
     """The network with the scale of what it returned; None if these are not its layer's logits."""
     features = network.head.classes_last(run.features)
+    if isinstance(network.head, LinearHead) and network.head.width != features.shape[-1]:
+        return None  # packed weights
     shape = torch.Size((*features.shape[:-1], network.head.outputs(features.shape[-1])))
     flat = features.detach().reshape(-1, features.shape[-1])
     rows = _some(len(flat), shape[-1], flat.device)
