@@ -72,6 +72,7 @@ INTEGRATION = (
     "models/test_state.py::test_naming_save_and_load_does_not_load_safetensors",
     "models/test_table_models.py::test_without_pyarrow_plain_models_load_and_models_of_tables_say_what_is_lacking",
     "nn/test_distributed.py",
+    "nn/test_network_families.py::test_a_family_of_transformers_is_right_or_refused_as_the_page_says",
     "nn/test_refit.py::test_a_killed_process_leaves_its_finished_rows",
     "nn/test_scale.py::test_sentence_embeddings_keep_their_own_scale",
     "ood/test_benchmark.py::test_a_quick_run_prints_and_stores_every_row",

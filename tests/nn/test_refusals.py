@@ -114,8 +114,12 @@ REFUSED = {
         r"input is torch.uint8, .* x.float\(\) / 255",
     ),
     "an input and a keyword": (
+        lambda net, x: LastLayerPNML(OneKeyword()).fit(x)(x, other=x),
+        "beside the keyword other, .* by keywords, or as one dict",
+    ),
+    "a mask that may be the network's": (
         lambda net, x: LastLayerPNML(OneKeyword()).fit(x)(x, mask=x),
-        "beside the keyword mask, .* by keywords, or as one dict",
+        "takes an argument mask itself, .* in a dict with its input, and ours as a function",
     ),
     "words for features": (
         lambda net, x: LastLayerPNML(net, "2").fit_features([["a"] * 12]),

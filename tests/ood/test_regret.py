@@ -101,6 +101,37 @@ def test_rows_are_the_same_rows_as_a_tensor_an_array_or_a_loader(network, inputs
     assert found.predict(inputs[:0]).shape == (0,)
 
 
+def test_a_loader_is_scored_as_its_batches_are(network, inputs, capsys):
+    detector = RegretDetector(network).fit(loader(inputs))
+    expected = as_array(detector.predict(inputs))
+    found = detector.predict(loader(inputs, 64), progress=True)
+    assert "Scoring inputs" in capsys.readouterr().err
+    # products of other batches may be rounded otherwise in float32
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-9)
+    np.testing.assert_array_equal(detector.trusted(loader(inputs)), detector.trusted(inputs))
+    margin = detector.decision_function(part for part in inputs.split(100))
+    np.testing.assert_allclose(margin, as_array(detector.decision_function(inputs)), atol=1e-6)
+    with pytest.raises(InputError, match="nothing to score, since the loader gave no rows"):
+        detector.predict(iter([]))
+
+
+def test_a_mask_is_that_of_the_module():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+    x, real = torch.randn(20, 5, 4), torch.arange(5).expand(20, 5) < 3
+    detector = RegretDetector(net).fit([x], mask=real)
+    assert detector.pnml.rows_ == 60
+    labels = torch.where(real, 0, -100)
+    assert np.isnan(as_array(detector.predict((x, labels)))).sum() == 40
+    np.testing.assert_allclose(
+        detector.predict(iter([(x, labels)])), detector.pnml.score([(x, labels)]).regret
+    )
+
+
+def as_array(values):
+    return values.detach().numpy()
+
+
 def test_a_fitted_module_is_used_as_it_is(network, inputs):
     module = LastLayerPNML(network, scale=2.0).fit([inputs])
     detector = RegretDetector(module)

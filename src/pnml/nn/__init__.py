@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
 
 from pnml.nn.last_layer import LastLayerPNML
 from pnml.nn.last_layer_output import LastLayerOutput
+from pnml.nn.last_layer_scores import LastLayerScores
 from pnml.nn.refit.refit_last_layer import RefitLastLayerPNML
 from pnml.nn.refit.refit_output import RefitOutput
 from pnml.nn.refit.refit_settings import FineTuning
@@ -20,6 +21,7 @@ __all__ = [
     "FineTuning",
     "LastLayerOutput",
     "LastLayerPNML",
+    "LastLayerScores",
     "RefitLastLayerPNML",
     "RefitOutput",
 ]

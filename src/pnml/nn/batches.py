@@ -26,7 +26,18 @@ def input_of(batch: Any, network: nn.Module | None = None) -> Any:
     if isinstance(batch, tuple | list):
         if not batch:
             raise InputError("A batch is an empty tuple; put the input first.")
+        _refuse_texts(batch)
         batch = batch[0]
+    return as_given(batch, network)
+
+
+def as_given(batch: Any, network: nn.Module | None = None) -> Any:
+    """An input as the network takes it: a dict without its labels, arrays as tensors.
+
+    >>> as_given({"ids": 1, "labels": 2})
+    {'ids': 1}
+    """
+    _refuse_texts(batch)
     if isinstance(batch, np.ndarray):
         given, weights = tensor_of(batch), () if network is None else network.parameters()
         dtypes = (weight.dtype for weight in weights if weight.is_floating_point())
@@ -34,6 +45,41 @@ def input_of(batch: Any, network: nn.Module | None = None) -> Any:
     if isinstance(batch, Mapping):
         return {key: value for key, value in batch.items() if key != "labels"}
     return batch
+
+
+def _refuse_texts(batch: Any) -> None:
+    """Raise if a batch holds texts, which no network takes."""
+    parts = [*batch.values()] if isinstance(batch, Mapping) else [batch]
+    if isinstance(batch, tuple | list):
+        parts = [batch[0]]
+    for part in parts:
+        first = part[0] if isinstance(part, tuple | list) and part else part
+        if isinstance(first, str) or (isinstance(part, np.ndarray) and part.dtype.kind in "US"):
+            raise InputError(
+                "The batch holds texts, but a network takes numbers; tokenize first, and pass the "
+                'dict of tensors that the tokenizer gives, by return_tensors="pt".'
+            )
+
+
+def floats_of(values: Any) -> Tensor:
+    """Features as a tensor of floats with at least one axis; shares their memory where possible.
+
+    >>> floats_of([[1, 2]])
+    tensor([[1., 2.]], dtype=torch.float64)
+    """
+    try:
+        array = None if isinstance(values, Tensor) else np.asarray(values)
+        if array is not None and array.dtype.kind not in "fiub":
+            array = array.astype(np.float64)
+        tensor: Tensor = values if array is None else tensor_of(array)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"A {type(values).__name__} came that cannot be read as rows of equally many numbers; "
+            "pass an array or a tensor of them."
+        ) from error
+    if tensor.ndim == 0:
+        raise InputError("One number came, but rows of features are needed; pass an array (n, d).")
+    return tensor if tensor.is_floating_point() else tensor.double()
 
 
 def tensor_of(array: npt.NDArray[Any]) -> Tensor:
@@ -111,12 +157,21 @@ def batches_of(loader: Any) -> Iterable[Any]:
     """The batches of a loader; a tensor or an array alone is one batch."""
     if isinstance(loader, Tensor | np.ndarray | Mapping):
         return [loader]
-    if not isinstance(loader, Iterable):
+    if not isinstance(loader, Iterable) or isinstance(loader, str):
         raise InputError(
             f"The loader is a {type(loader).__name__}, which gives no batches; pass a DataLoader, "
             "a list of batches, or one tensor."
         )
     return loader
+
+
+def has_argument(function: Callable[..., Any], name: str) -> bool:
+    """Whether a network takes an argument of this name beside the input of a batch.
+
+    >>> has_argument(lambda x, mask: x, "mask")
+    True
+    """
+    return any(parameter.name == name for parameter in _parameters(function) or [])
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter] | None:

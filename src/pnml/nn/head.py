@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pnml.errors import InputError
+from pnml.nn.eval_mode import as_in_use
 
 # A number, or an array (n, 1) with one for each row.
 Factor = float | Tensor
@@ -46,6 +47,7 @@ class LinearHead:
     """Head that is a linear layer, or a convolution with a kernel of one pixel."""
 
     module: nn.Linear | nn.Conv2d
+    scale: float = 1.0  # of the network's logits over those of the layer, as by a temperature
 
     @property
     def width(self) -> int:
@@ -58,24 +60,100 @@ class LinearHead:
 
     def own_logits(self, features: Tensor) -> Tensor:
         """Logits (..., C) as the layer itself gives them."""
-        logits: Tensor = self.module(features.to(self.module.weight.dtype))
-        return logits
+        rows = features.to(self.module.weight.dtype)
+        if isinstance(self.module, nn.Linear):
+            logits: Tensor = self.module(rows)
+        else:
+            logits = functional.linear(rows, *self.affine(self.width))
+        return logits if self.scale == 1 else self.scale * logits
+
+    def affine(self, width: int) -> tuple[Tensor, Tensor | None]:
+        """Weight (C, d) and bias (C,) of the layer itself."""
+        return self.module.weight.flatten(1), self.module.bias
 
     def in_double(self, device: torch.device) -> ScaledLogits:
         """One product for all factors: the layer is linear but for its bias."""
-        weight = self.module.weight.flatten(1).to(device, torch.float64)
-        own = self.module.bias
-        bias = weight.new_zeros(()) if own is None else own.to(device, torch.float64)
+        return _linear(*self.affine(self.width), self.scale, device)
 
-        def logits(features: Tensor, *factors: Factor) -> list[Tensor]:
-            slopes = functional.linear(features, weight)
-            return [factor * slopes + bias for factor in factors]
-
-        return logits
+    def scaled(self, scale: float) -> LinearHead:
+        """The head with all logits times a number."""
+        return LinearHead(self.module, self.scale * scale)
 
     def classes_last(self, values: Tensor) -> Tensor:
         """Input or output of the layer, with features or classes moved to the last axis."""
         return values.movedim(-3, -1) if isinstance(self.module, nn.Conv2d) else values
+
+
+class MergedHead:
+    """Head that is a module of several layers but linear as a whole, as one with an adapter.
+
+    Weight and bias are what it makes of the unit vectors and of zero, so they follow its
+    parameters exactly.
+    """
+
+    def __init__(self, module: nn.Module, scale: float = 1.0) -> None:
+        self.module, self.scale = module, scale
+        self._known: tuple[Any, tuple[Tensor, Tensor]] | None = None
+
+    def outputs(self, width: int) -> int:
+        """Number of logits that the module gives."""
+        return int(self.affine(width)[0].shape[0])
+
+    def own_logits(self, features: Tensor) -> Tensor:
+        """Logits (..., C) as the module itself gives them."""
+        with as_in_use([self.module]):
+            logits: Tensor = self.module(features)
+        return logits if self.scale == 1 else self.scale * logits
+
+    def affine(self, width: int) -> tuple[Tensor, Tensor | None]:
+        """Weight (C, d) and bias (C,) of the module, for features of this width."""
+        version = (width, *weights_version([self.module]))
+        if self._known is None or self._known[0] != version:
+            like = next(self.module.parameters())
+            with as_in_use([self.module]), torch.no_grad():
+                bias = self.module(like.new_zeros(1, width))[0]
+                weight = (self.module(torch.eye(width).to(like)) - bias).T
+            self._known = version, (weight, bias)
+        return self._known[1]
+
+    def in_double(self, device: torch.device) -> ScaledLogits:
+        """The product with the merged weight."""
+
+        def logits(features: Tensor, *factors: Factor) -> list[Tensor]:
+            merged = self.affine(features.shape[-1])
+            return _linear(*merged, self.scale, device)(features, *factors)
+
+        return logits
+
+    def scaled(self, scale: float) -> MergedHead:
+        """The head with all logits times a number."""
+        return MergedHead(self.module, self.scale * scale)
+
+    def classes_last(self, values: Tensor) -> Tensor:
+        """Input or output of the module, whose last axis they are on already."""
+        return values
+
+
+def _linear(
+    weight: Tensor, bias: Tensor | None, scale: float, device: torch.device
+) -> ScaledLogits:
+    """Scaled logits of a linear layer in float64, all factors from one product."""
+    weight = weight.to(device, torch.float64)
+    shift = weight.new_zeros(()) if bias is None else bias.to(device, torch.float64)
+    if scale != 1:
+        weight, shift = scale * weight, scale * shift
+
+    def logits(features: Tensor, *factors: Factor) -> list[Tensor]:
+        slopes = functional.linear(features, weight)
+        return [factor * slopes + shift for factor in factors]
+
+    return logits
+
+
+def weights_version(owners: list[nn.Module]) -> tuple[tuple[int, int, int], ...]:
+    """Identity, address and number of in-place changes of each weight of some heads."""
+    weights = (weight for owner in owners for weight in owner.parameters())
+    return tuple((id(w), w.data_ptr(), 0 if w.is_inference() else w._version) for w in weights)
 
 
 def linear_module(weight: Tensor, bias: Tensor | None) -> nn.Linear:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.errors import InputError
-from pnml.nn.batches import batches_of, tensor_of
+from pnml.nn.batches import batches_of, floats_of
 from pnml.nn.cached_reference import CachedReference
 from pnml.nn.distributed import Processes, Share, summed
 from pnml.nn.feature_geometry import Geometry
@@ -20,15 +18,18 @@ from pnml.nn.feature_regret import Scorer
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.feature_statistic import FeatureStatistic, StatisticBuilder
 from pnml.nn.head import check_shapes, linear_module
+from pnml.nn.head_fingerprint import HeadFingerprint
 from pnml.nn.last_layer_output import LastLayerOutput
 from pnml.nn.last_layer_settings import Settings
+from pnml.nn.masks import Mask, Padding, Reading, masked_output, read, refuse_ambiguous
+from pnml.nn.network_verdicts import NetworkVerdicts
 from pnml.nn.split_model import SplitModel
 from pnml.nn.statistic_buffers import StatisticBuffers
 from pnml.nn.tasks import REGRESSION, task_of
 from pnml.runtime.progress import tracked
 
 
-class LastLayerPNML(nn.Module):
+class LastLayerPNML(NetworkVerdicts, nn.Module):
     """A trained network with the pNML regret of every input, by its last layer.
 
     One pass over the training inputs collects a statistic of the features that the last layer
@@ -57,6 +58,18 @@ class LastLayerPNML(nn.Module):
         The regret takes its probabilities from the head at ``scale`` times the unit features.
         ``"auto"`` is the scale at which left-out classes are best separated from the others;
         None uses the network's own probabilities.
+    inputs : callable, optional
+        From a batch to what the network takes: a tensor, a tuple of arguments or a dict of
+        keywords. By default the first element of a tuple, and a dict without its labels.
+
+    Notes
+    -----
+    The first rows that run show whether the network returns the logits of the layer. A scale after
+    it, pooled positions and adapters are taken into account; what is none of these is refused.
+
+    Where the head gives logits at several positions (B, T, C), padding does not count, by ``mask=``
+    or by the batch's own ``attention_mask`` and labels of -100: its regret, leverage and
+    probabilities are NaN, and it is not trusted.
 
     Examples
     --------
@@ -81,13 +94,15 @@ class LastLayerPNML(nn.Module):
         normalize: Any = "auto",
         bias_column: Any = "auto",
         scale: Any = "auto",
+        inputs: Callable[[Any], Any] | None = None,
     ) -> None:
         super().__init__()
         self.settings = Settings(task, alpha, normalize, bias_column, scale)
         self.model = model
         self.statistic = StatisticBuffers()
-        self._split = SplitModel(model, layer)
-        self._known: tuple[int, Scorer] | None = None  # revision of the statistic
+        self.fingerprint = HeadFingerprint()  # of the last layer when rows were counted
+        self._split = SplitModel(model, layer, inputs)
+        self._known: tuple[Any, Scorer] | None = None  # revision of statistic and head
         self._reference = CachedReference()
 
     @classmethod
@@ -100,12 +115,20 @@ class LastLayerPNML(nn.Module):
         >>> m(torch.eye(3)).regret.shape
         torch.Size([3])
         """
-        weight = _floats(weight)
+        weight = floats_of(weight)
         check_shapes(weight, bias)
-        head = linear_module(weight, None if bias is None else _floats(bias))
+        head = linear_module(weight, None if bias is None else floats_of(bias))
         return cls(head, **settings).fit_features(embeddings)
 
-    def fit(self, loader: Any, *, distributed: Any = False, progress: bool | None = None) -> Self:
+    def fit(
+        self,
+        loader: Any,
+        *,
+        mask: Mask = None,
+        inputs: Callable[[Any], Any] | None = None,
+        distributed: Any = False,
+        progress: bool | None = None,
+    ) -> Self:
         """Learn from the training inputs of a loader, in one pass and constant memory.
 
         Parameters
@@ -113,6 +136,11 @@ class LastLayerPNML(nn.Module):
         loader : iterable of batches
             The first element of a tuple is the input; a dict is passed as keywords to the
             network. Batches are moved to the device of the network.
+        mask : callable, str, tensor, array or False, optional
+            Positions that count: a function of a batch, an entry of a dict, or the mask of the
+            only batch. By default ``attention_mask`` and labels of -100; False counts all.
+        inputs : callable, optional
+            From a batch to what the network takes; stays in use for new inputs.
         distributed : bool or process group, default=False
             Sum over the processes of torch.distributed: each passes a loader of its own part of
             the rows, or of none, and all end with the statistic of all rows. The network must be
@@ -120,12 +148,13 @@ class LastLayerPNML(nn.Module):
         progress : bool, optional
             Show a bar; by default where the standard error is a terminal and rich is installed.
         """
+        self._split.inputs = self._split.inputs if inputs is None else inputs
         processes = None if distributed is False else Processes.of(distributed)
         show = progress if processes is None or processes.rank == 0 else False
 
         def count() -> FeatureStatistic | None:
             batches = tracked(batches_of(loader), "Counting training features", show)
-            return self._statistic_of(batches, None)
+            return self._statistic_of(batches, None, mask)
 
         if processes is None:
             return self._keep(count())
@@ -139,9 +168,11 @@ class LastLayerPNML(nn.Module):
         """
         return self._sum_over(Processes.of(group), self._statistic)
 
-    def partial_fit(self, batch: Any) -> Self:
-        """Learn from one more batch of training inputs."""
-        return self._keep(self._statistic_of([batch], self._statistic()))
+    def partial_fit(self, batch: Any, *, mask: Mask = None) -> Self:
+        """Learn from one more batch of training inputs, where a mask says so of each position."""
+        if self.statistic.fitted:
+            self.fingerprint.check(self._split)
+        return self._keep(self._statistic_of([batch], self._statistic(), mask))
 
     def fit_features(self, features: Any) -> Self:
         """Learn from training features (n, d) instead of inputs."""
@@ -151,40 +182,30 @@ class LastLayerPNML(nn.Module):
         """Learn from more training features (n, d)."""
         return self._add_features(features, self._statistic())
 
-    def forward(self, batch: Any = None, **inputs: Any) -> LastLayerOutput:
+    def forward(self, batch: Any = None, *, mask: Mask = None, **inputs: Any) -> LastLayerOutput:
         """Logits, leverage and regret of inputs.
 
         The first element of a tuple is the input; a dict, or keywords, are passed as keywords to
-        the network. It runs in eval mode, and gradients flow as through the network alone.
+        the network. It runs in eval mode, and gradients flow as through the network alone. At
+        positions that are padding, by `mask` or by the batch itself, regret and leverage are NaN.
         """
         self._check_fitted()
-        if batch is not None and inputs:
+        if batch is None:  # all keywords are the network's
+            batch, mask = inputs if mask is None else {**inputs, "mask": mask}, None
+        elif inputs:
             raise InputError(
                 f"An input came beside the keyword {next(iter(inputs))}, but of a batch there is "
                 "one input; pass all of it by keywords, or as one dict."
             )
-        given = self._split.input_of(inputs if batch is None else batch)
-        features, logits = self._split.run(given)
-        return self._scorer().output(features, logits, self.scale_)
+        refuse_ambiguous(mask, self.model)
+        return self._scored(read(self._split, batch, mask))
 
     def score_features(self, features: Any) -> LastLayerOutput:
         """Logits, leverage and regret of features (..., d), as `forward` gives them for inputs."""
         self._check_fitted()
-        values = _floats(features)
+        values = floats_of(features)
         self._split.head(values.shape[-1])  # refuses other widths
-        return self._scorer().output(values, None, self.scale_)
-
-    def trusted(self, batch: Any, level: float = DEFAULT_LEVEL) -> Tensor:
-        """Whether each input is as near to the training inputs as they are to each other.
-
-        Neither its regret nor its leverage may exceed the `level` quantile of those of training
-        rows, each row left out. Eq. (F8). A network that is sure of everything has little regret
-        anywhere; its leverage still shows which inputs are new.
-        """
-        level = check_level(level)
-        out = self.forward(batch)  # first: it may still have to find the last layer
-        trusted: Tensor = self.thresholds(level).trusts(out.regret, out.leverage)
-        return trusted
+        return self._scored(Reading("The array", values, None, None))
 
     def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
         """Largest regret and leverage of a trusted input: `level` quantiles of `reference_`.
@@ -195,27 +216,10 @@ class LastLayerPNML(nn.Module):
         level = check_level(level)
         return self._reference.thresholds(level, self._reference_state(), self._left_out)
 
-    def regret_threshold(self, level: float = DEFAULT_LEVEL) -> float:
-        """Regret that this share of the training rows does not exceed, each row left out.
-
-        It comes from a uniform sample of up to 2048 training rows without those of infinite
-        leverage; it is −inf if there are no others.
-        """
-        return self.thresholds(level).regret
-
-    def leverage_threshold(self, level: float = DEFAULT_LEVEL) -> float:
-        """Leverage that this share of the same rows does not exceed, each row left out."""
-        return self.thresholds(level).leverage
-
     @property
     def reference_(self) -> Reference:
         """Regrets and leverages of sampled training rows, each row left out."""
         return self._reference.reference(self._reference_state(), self._left_out)
-
-    @property
-    def sample_regrets_(self) -> FloatArray:
-        """Regrets (m,) of sampled training rows, each row left out."""
-        return self.reference_.regrets
 
     @property
     def rows_(self) -> int:
@@ -248,37 +252,46 @@ class LastLayerPNML(nn.Module):
         other._check_fitted()
         both = type(self)(self.model, self._split.layer, **vars(self.settings))
         both._split = self._split
+        both.fingerprint.load_state_dict(self.fingerprint.state_dict())
         both.statistic.to(self.statistic.xx.device)
         both.statistic.store(self.statistic.counted + other.statistic.counted)
+        self.fingerprint.refuse_other(other.fingerprint)
         return both
 
     def _statistic(self) -> FeatureStatistic | None:
         return self.statistic.counted if self.statistic.fitted else None
 
     def _statistic_of(
-        self, batches: Iterable[Any], start: FeatureStatistic | None
+        self, batches: Iterable[Any], start: FeatureStatistic | None, mask: Mask
     ) -> FeatureStatistic | None:
         """Statistic of the features of batches, added to `start`; None if there are no batches."""
         builder: StatisticBuilder | None = None
+        padding = Padding()
         for number, batch in enumerate(batches):
             with torch.no_grad():
-                features, logits = self._split.run_anywhere(self._split.input_of(batch))
+                reading = read(self._split, batch, mask, f"Batch {number}")
             if builder is None:
-                builder = self._builder(features.shape[-1], logits.shape[-1], start)
-            builder.add(numpy_rows(features.flatten(0, -2)), f"Batch {number}")
+                builder = self._builder(reading.width, reading.outputs, start)
+            builder.add(numpy_rows(padding.without(reading)), reading.name)
+        padding.refuse_nothing_else("fit")
         return None if builder is None else builder.total()
+
+    def _scored(self, reading: Reading) -> LastLayerOutput:
+        """Output for features of a batch, once their last layer is known to be the fitted one."""
+        self.fingerprint.check(self._split)
+        return masked_output(self._scorer(), reading, self.scale_)
 
     def _sum_over(self, processes: Processes, count: Callable[[], FeatureStatistic | None]) -> Self:
         """Keep the sum of what all processes count; all get the same layer and scale, too."""
-        own, reports = processes.attempt(count, lambda own: (Share.of(own), self._split.layer_name))
+        own, reports = processes.attempt(count, lambda own: (Share.of(own), self._split.found))
         total = summed(own, [share for share, _ in reports], processes)
-        self._split.use_layer(next((name for _, name in reports if name is not None), None))
+        self._split.use_layer(next((found for _, found in reports if found is not None), None))
         self._keep(total)
         _, scales = processes.attempt(lambda: self.scale_, lambda scale: scale)
         return self._keep_scale(scales[0])
 
     def _add_features(self, features: Any, start: FeatureStatistic | None) -> Self:
-        values = _floats(features)
+        values = floats_of(features)
         if values.ndim < 2:
             raise InputError(
                 f"The features have shape {tuple(values.shape)}, but rows of features are needed; "
@@ -295,7 +308,8 @@ class LastLayerPNML(nn.Module):
         self, width: int, outputs: int, start: FeatureStatistic | None, coming: int = 0
     ) -> StatisticBuilder:
         """Builder for features of this width; raises if `start` has rows of another form."""
-        form = self.settings.form(width, task_of(self.settings.task, outputs))
+        task = task_of(self.settings.task, outputs, self._split.link)
+        form = self.settings.form(width, task)
         if start is not None and form != start.form:
             raise InputError(
                 f"Rows of {form} cannot be counted with the rows of {start.form} counted before; "
@@ -310,6 +324,7 @@ class LastLayerPNML(nn.Module):
                 "features with rows in them."
             )
         self.statistic.store(statistic)
+        self.fingerprint.store(self._split)
         return self
 
     def _keep_scale(self, scale: float | None) -> Self:
@@ -344,28 +359,12 @@ class LastLayerPNML(nn.Module):
 
     def _scorer(self) -> Scorer:
         self._check_fitted()
-        if self._known is None or self._known[0] != self.statistic.revision:
+        state = self.statistic.revision, self._split.revision
+        if self._known is None or self._known[0] != state:
             statistic = self.statistic.counted
             width = statistic.form.features
             head = self._split.head(width)
             task = task_of(self.settings.task, head.outputs(width))
             geometry = Geometry.of(statistic, self.settings.penalty)
-            self._known = self.statistic.revision, Scorer(geometry, head, task)
+            self._known = state, Scorer(geometry, head, task)
         return self._known[1]
-
-
-def _floats(values: Any) -> Tensor:
-    """Values as a tensor of floats with at least one axis; shares their memory where possible."""
-    try:
-        array = None if isinstance(values, Tensor) else np.asarray(values)
-        if array is not None and array.dtype.kind not in "fiub":
-            array = array.astype(np.float64)
-        tensor: Tensor = values if array is None else tensor_of(array)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"A {type(values).__name__} came that cannot be read as rows of equally many numbers; "
-            "pass an array or a tensor of them."
-        ) from error
-    if tensor.ndim == 0:
-        raise InputError("One number came, but rows of features are needed; pass an array (n, d).")
-    return tensor if tensor.is_floating_point() else tensor.double()

@@ -17,7 +17,8 @@ from pnml.nn.tasks import MULTICLASS, MULTILABEL, REGRESSION, Task
 class LastLayerOutput:
     """Output of LastLayerPNML: the network's own, leverage, regret and pNML probabilities.
 
-    Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position.
+    Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position. At
+    positions that are padding, leverage, regret, probabilities and log-loss are NaN.
     Leverage, regret and probabilities are in float64: regrets of confident rows differ below the
     round-off of float32.
 
@@ -75,6 +76,8 @@ class LastLayerOutput:
                 "head; use regret, or log_prob where there is one."
             )
         labels = torch.as_tensor(labels, device=self.logits.device)
+        if labels.shape == self.regret.shape and not labels.is_floating_point():
+            labels = labels.masked_fill(self.leverage.isnan(), 0)  # padding: its loss is NaN
         if labels.shape != self.regret.shape or labels.is_floating_point():
             raise InputError(
                 f"The labels are {labels.dtype} of shape {tuple(labels.shape)}, but one whole "

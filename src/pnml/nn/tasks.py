@@ -46,14 +46,21 @@ REGRESSION = Task("regression", _number_regret, None)
 TASKS = {task.name: task for task in (MULTICLASS, MULTILABEL, REGRESSION)}
 
 
-def task_of(name: str, outputs: int) -> Task:
+def task_of(name: str, outputs: int, link: str = "none") -> Task:
     """The task of a network's outputs; "auto" treats two or more outputs as classes.
+
+    The link leads from logits to what the network returns; a sigmoid means independent labels.
 
     >>> task_of("auto", 10).name
     'multiclass'
     """
     if name != "auto":
         return TASKS[name]
+    if outputs > 1 and link == "sigmoid":
+        raise InputError(
+            f"The network returns sigmoids of {outputs} outputs, which are independent labels and "
+            'no classes; pass task="multilabel", or task="multiclass" if they are classes.'
+        )
     if outputs > 1:
         return MULTICLASS
     raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,26 @@ def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
         )
     for batch in data:
         yield batch[0] if isinstance(batch, tuple | list) else batch
+
+
+def is_loader(x: Any) -> bool:
+    """Whether inputs of a network come in batches; tuples, lists and dicts are one batch.
+
+    >>> is_loader(iter([1])), is_loader([1])
+    (True, False)
+    """
+    batch = is_numpy_array(x) or is_tensor(x) or isinstance(x, str | dict | tuple | list | Mapping)
+    return isinstance(x, Iterable) and not batch
+
+
+def joined(parts: Iterable[tuple[FloatArray, ...]]) -> tuple[FloatArray, FloatArray]:
+    """Scores (n,) and leverages (n,) of all batches of a network, without padding."""
+    flat = [[part.ravel() for part in pair] for pair in parts]
+    if not sum(len(scores) for scores, _ in flat):
+        raise InputError("There is nothing to score, since the loader gave no rows; pass a batch.")
+    scores, leverages = (np.concatenate(part) for part in zip(*flat, strict=True))
+    real = ~np.isnan(leverages)
+    return scores[real], leverages[real]
 
 
 def scores_of(predict: Callable[[Any], Array], data: Any, what: str) -> FloatArray:

@@ -11,7 +11,16 @@ from pnml.core.arrays import Array
 from pnml.core.trust import Reference, Thresholds
 from pnml.errors import InputError
 from pnml.ood.detector import Detector
-from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, is_tensor
+from pnml.ood.network_logits import (
+    as_input,
+    as_numpy,
+    batches,
+    is_loader,
+    is_module,
+    is_tensor,
+    joined,
+)
+from pnml.runtime.progress import tracked
 
 if TYPE_CHECKING:
     from pnml.nn import LastLayerOutput, LastLayerPNML
@@ -92,10 +101,10 @@ class RegretDetector(Detector):
 
         return cls(LastLayerPNML.from_embeddings(weight, bias, embeddings, **settings))
 
-    def fit(self, loader: Any) -> Self:
-        """Learn from the training inputs of a loader, in one pass."""
+    def fit(self, loader: Any, *, mask: Any = None, progress: bool | None = None) -> Self:
+        """Learn from the training inputs of a loader, in one pass; a mask as for LastLayerPNML."""
         rows = list(batches(loader)) if is_numpy_array(loader) or is_tensor(loader) else loader
-        self.pnml.fit(rows)
+        self.pnml.fit(rows, mask=mask, progress=progress)
         return self
 
     def fit_features(self, features: Any, y: Any = None) -> Self:
@@ -103,12 +112,16 @@ class RegretDetector(Detector):
         self.pnml.fit_features(features)
         return self
 
-    def predict(self, x: Any) -> Array:
+    def predict(self, x: Any, *, progress: bool | None = None) -> Array:
         """Regrets (n,) of inputs in nats; high means out-of-distribution.
 
-        Infinite for a row outside the span of the training rows if there is no penalty.
+        A loader gives an array of all its inputs; only their scores are kept, and a bar shows
+        where the standard error is a terminal, or by ``progress``. Regrets are infinite for a row
+        outside the span of the training rows if there is no penalty. Positions (B, T) of inputs
+        have a score each, NaN where they are padding; those of a loader come in one row, without
+        padding.
         """
-        return self._score_and_leverage(x)[0]
+        return self._score_and_leverage(x, progress)[0]
 
     def predict_features(self, features: Any) -> Array:
         """Regrets (n,) of features (n, d) in nats, as `predict` of inputs."""
@@ -117,7 +130,15 @@ class RegretDetector(Detector):
         with torch.no_grad():
             return _measured(self.pnml.score_features(features), features)[0]
 
-    def _score_and_leverage(self, x: Any) -> tuple[Array, Array]:
+    def _score_and_leverage(self, x: Any, progress: bool | None = None) -> tuple[Array, Array]:
+        if is_loader(x):
+            return joined(
+                tuple(map(as_numpy, self._of_batch(batch)))
+                for batch in tracked(x, "Scoring inputs", progress)
+            )
+        return self._of_batch(x)
+
+    def _of_batch(self, x: Any) -> tuple[Array, Array]:
         import torch
 
         inputs = x if self.perturb is None else self.perturb(x)
@@ -150,5 +171,11 @@ def has_pnml(model: Any) -> bool:
 
 
 def _ready(model: Any, x: Any) -> Any:
-    """Inputs on the network's device, and arrays in its dtype."""
-    return as_input(model, x) if is_module(model) else x
+    """A batch on the network's device, and arrays in its dtype."""
+    if not is_module(model):
+        return x
+    if is_numpy_array(x):
+        return as_input(model, x)
+    from pnml.nn.batches import device_of, moved
+
+    return moved(x, device_of(model))

@@ -1,0 +1,108 @@
+"""Verdicts of a network with pNML on its last layer: on a batch, and on a whole loader."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from pnml.core.arrays import FloatArray
+from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
+from pnml.nn.batches import batches_of
+from pnml.nn.last_layer_output import LastLayerOutput
+from pnml.nn.last_layer_scores import ScoresBuilder
+from pnml.nn.masks import Mask, Reading, read
+from pnml.nn.split_model import SplitModel
+from pnml.runtime.progress import tracked
+
+
+class _Scores(Protocol):
+    """What a module must have to give verdicts."""
+
+    _split: SplitModel
+
+    def _check_fitted(self) -> None: ...
+
+    def _scored(self, reading: Reading) -> LastLayerOutput: ...
+
+    @property
+    def reference_(self) -> Reference:
+        """Regrets and leverages of sampled training rows, each row left out."""
+        ...
+
+    def forward(self, batch: Any = None, *, mask: Mask = None) -> LastLayerOutput:
+        """Logits, leverage and regret of inputs."""
+        ...
+
+    def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
+        """Largest regret and leverage of a trusted input."""
+        ...
+
+
+class NetworkVerdicts:
+    """Mixin with `trusted` and `score`, for a module that gives regrets and thresholds."""
+
+    def score(
+        self: _Scores,
+        loader: Any,
+        *,
+        mask: Mask = None,
+        level: float = DEFAULT_LEVEL,
+        progress: bool | None = None,
+        as_frame: bool = False,
+    ) -> Any:
+        """Predictions, regrets and verdicts of all inputs of a loader, in memory of (n,) numbers.
+
+        Parameters
+        ----------
+        loader : iterable of batches
+            As for `fit`; positions that are padding are left out.
+        mask : callable, str, tensor, array or False, optional
+            As for `fit`.
+        level : float, default=0.99
+            As for `trusted`.
+        progress : bool, optional
+            Show a bar; by default where the standard error is a terminal and rich is installed.
+        as_frame : bool, default=False
+            Give a pandas data frame instead of a `LastLayerScores`.
+        """
+        self._check_fitted()
+        level, scores = check_level(level), ScoresBuilder()
+        batches = tracked(batches_of(loader), "Scoring inputs", progress)
+        for number, batch in enumerate(batches):
+            with torch.no_grad():
+                reading = read(self._split, batch, mask, f"Batch {number}")
+                scores.add(self._scored(reading), reading.kept, self.thresholds(level))
+        return scores.frame() if as_frame else scores.total()
+
+    def trusted(
+        self: _Scores, batch: Any, level: float = DEFAULT_LEVEL, *, mask: Mask = None
+    ) -> Tensor:
+        """Whether each input is as near to the training inputs as they are to each other.
+
+        Neither its regret nor its leverage may exceed the `level` quantile of those of training
+        rows, each row left out. Eq. (F8). A network that is sure of everything has little regret
+        anywhere; its leverage still shows which inputs are new. False at padding.
+        """
+        level = check_level(level)
+        out = self.forward(batch, mask=mask)  # first: it may still have to find the last layer
+        trusted: Tensor = self.thresholds(level).trusts(out.regret, out.leverage)
+        return trusted
+
+    def regret_threshold(self: _Scores, level: float = DEFAULT_LEVEL) -> float:
+        """Regret that this share of the training rows does not exceed, each row left out.
+
+        It comes from a uniform sample of up to 2048 training rows without those of infinite
+        leverage; it is −inf if there are no others.
+        """
+        return self.thresholds(level).regret
+
+    def leverage_threshold(self: _Scores, level: float = DEFAULT_LEVEL) -> float:
+        """Leverage that this share of the same rows does not exceed, each row left out."""
+        return self.thresholds(level).leverage
+
+    @property
+    def sample_regrets_(self: _Scores) -> FloatArray:
+        """Regrets (m,) of sampled training rows, each row left out."""
+        return self.reference_.regrets
