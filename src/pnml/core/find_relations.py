@@ -37,7 +37,7 @@ _ALONE = {Factor: 1e-9, Gram: 1e-6}  # 1 − leverage of a row that alone has a 
 def relations_of(
     X: FloatArray, weights: FloatArray | None = None, statistic: Factor | Gram | None = None
 ) -> Relations:
-    """The relations of training rows X (n, d), or of those that a statistic has counted. Eq. (E1).
+    """The relations of training rows X (n, d), or of those that a statistic has counted. Eq. (X1).
 
     Then X are the rows of its sample. Rows of weight 0 are not seen.
     """
@@ -238,7 +238,7 @@ class _Search:
 
     @cached_property
     def _passing(self) -> BoolArray:
-        """Rows (m, s) that vary too much along a direction of small spread, left out. Eq. (E3)."""
+        """Rows (m, s) that vary too much along a direction of small spread, left out. Eq. (X3)."""
         t = self._along[:, self._small] ** 2
         h = t / self.found.weight
         copies = np.minimum(self.weights, 1.0)[:, None]
@@ -264,7 +264,7 @@ class _Search:
 
 
 def _together(broken: BoolArray, weights: FloatArray) -> FloatArray:
-    """Share of rows (c,) that break a relation or one that fewer rows break. Eq. (E2).
+    """Share of rows (c,) that break a relation or one that fewer rows break. Eq. (X2).
 
     Relations apply from the one that fewest rows break on, until too many rows break one of them.
     """

@@ -76,7 +76,7 @@ class Relations:
     noisy: NoisyRelations | None = None
 
     def broken(self, X: FloatArray) -> FloatArray:
-        """Smallest share (n,) of training rows that break, left out, what each row breaks. (E2).
+        """Smallest share (n,) of training rows that break, left out, what each row breaks. (X2).
 
         0 where a constant column changes, inf for a row that keeps all relations. Training rows
         break a relation, each left out, where the other rows keep one that they do not.
@@ -136,7 +136,7 @@ class Relations:
     def _broken(self, rows: FloatArray) -> Iterator[tuple[BoolArray, FloatArray]]:
         """Which relations rows break, (n, q) of exact and (n, s) of noisy ones, and their shares.
 
-        The room for round-off uses |Pⱼₖ| ≤ √Pⱼⱼ √Pₖₖ. Eq. (E1).
+        The room for round-off uses |Pⱼₖ| ≤ √Pⱼⱼ √Pₖₖ. Eq. (X1).
         """
         if self.exact is None and self.noisy is None:
             return

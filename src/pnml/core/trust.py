@@ -52,7 +52,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds of trust: largest regret, leverage and excess. Eqs. (F8), (T20) and (E2)."""
+    """Thresholds of trust: largest regret, leverage and excess. Eqs. (F8), (T20) and (X2)."""
 
     regret: float  # nats; −inf where no training row has a finite regret
     leverage: float = np.inf  # inf: the leverage is not used

@@ -92,7 +92,7 @@ class LogisticRefit(OnLastStep):
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret, computed by refits if not given, leverage and relations. Eqs. (F8), (E2)."""
+        """The regret, computed by refits if not given, leverage and relations. Eqs. (F8), (X2)."""
         step = LastStep.of(self.classifier, X)
         regrets = self._refits(step).regret if regret is None else regret
         leverage, broken = self.geometry.leverage(step.values), self.geometry.broken(step.values)

@@ -127,7 +127,7 @@ class OneStep(OnLastStep):
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
         """The regret, the leverage, as confident classifiers have no regret far out, and relations.
 
-        Eqs. (F8) and (E2).
+        Eqs. (F8) and (X2).
         """
         step = LastStep.of(self.classifier, X)
         if regret is None:

@@ -32,7 +32,7 @@ class SeenRows:
     relations: Relations | None = None  # of features and gaps; None in a file of an older version
 
     def evidence(self, X: FloatArray, regret: FloatArray) -> Evidence:
-        """The regret, unseen gaps, and relations that a row breaks. Eqs. (T12) and (E2)."""
+        """The regret, unseen gaps, and relations that a row breaks. Eqs. (T12) and (X2)."""
         unseen = np.any(np.isnan(X) & ~self.had_gaps, axis=1)
         if self.relations is None:
             return Evidence(regret, None, unseen)

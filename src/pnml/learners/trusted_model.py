@@ -133,7 +133,7 @@ class TrustedModel:
         return seen
 
     def broken(self, rows: ReadRows) -> FloatArray | None:
-        """Relations of encoded columns that each row (n,) breaks. Eq. (E2)."""
+        """Relations of encoded columns that each row (n,) breaks. Eq. (X2)."""
         return broken_by(self.relations, rows.encoded.Z)
 
     def outside(self, rows: ReadRows) -> BoolArray:
