@@ -184,7 +184,8 @@ def test_an_array_of_another_shape_is_refused(field, saved, layout):
         arrays = {}
         for key, entry in parts.entries.items():
             part = parts.payload[slice(*entry["data_offsets"])]
-            arrays[key] = np.frombuffer(part).reshape(entry["shape"])
+            kind = np.int64 if entry["dtype"] == "I64" else np.float64
+            arrays[key] = np.frombuffer(part, kind).reshape(entry["shape"])
         arrays[name] = np.concatenate([arrays[name], arrays[name]], axis=-1)
         parts.entries, parts.payload = layout.tensors(arrays)
 
