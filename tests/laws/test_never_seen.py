@@ -114,3 +114,14 @@ def test_gaps_that_came_together_are_a_relation():
     whole, both, one = never_seen.table(3, seed=4)
     both[:2] = one[0] = np.nan
     assert model.trusted(np.array([whole, both, one])).tolist() == [True, True, False]
+
+
+def test_a_score_frame_names_the_columns_of_a_broken_relation():
+    pytest.importorskip("pandas")
+    X = never_seen.table(ROWS)
+    model = TrustedRegressor(Ridge()).fit(X, never_seen.labels(X, "regression"))
+    strange = never_seen.broken(never_seen.table(NEW, seed=5))
+    for what, named in (("a sum is broken", "x0, x1 and x4"), ("two words", "x5, x6 and x7")):
+        frame = model.score_frame(strange[what])
+        start = f"{named} are not related as in the training rows; "
+        assert all(text.startswith(start) for text in frame["because"])

@@ -90,14 +90,21 @@ class Relations:
                 np.minimum(least, np.where(breaks, shares, np.inf).min(axis=1), out=least)
         return out
 
-    def columns(self, X: FloatArray) -> BoolArray:
-        """Columns (n, p) that have a part in a relation which a row breaks."""
+    def columns(self, X: FloatArray, most: float = 0.0) -> BoolArray:
+        """Columns (n, p) in relations that a row breaks, and at most this share of training rows.
+
+        >>> from pnml.core.find_relations import relations_of
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> X[:, 2] = X[:, 0]
+        >>> relations_of(X).columns(X[:1] + [[0.0, 0.0, 1.0]])
+        array([[ True, False,  True]])
+        """
         named = np.zeros((len(X), len(self.center)), dtype=bool)
         for part, rows in self._blocks(X):
             inside = named[part]
             inside[:, self._constant] = self._changed(rows)
             for breaks, shares in self._broken(rows):
-                parts = breaks & np.isfinite(shares)
+                parts = breaks & (shares <= most)
                 if self.noisy is not None and shares is self.noisy.shares:
                     parts = parts @ (np.abs(self.noisy.directions) > _PART).T
                 inside[:, self.places] |= parts

@@ -167,7 +167,9 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
 
     def _because(self, rows: ReadRows) -> list[str]:
         base: TrustedModel = self.learner_.base
-        return reasons(base.explain(rows), rows.encoded, base.outside(rows), base.leverages)
+        unrelated = base.unrelated(rows, 1 - DEFAULT_LEVEL)
+        outside, left_out = base.outside(rows), base.leverages
+        return reasons(base.explain(rows), rows.encoded, outside, unrelated, left_out)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Where ``fit`` sends its parameters: to the model, to the splitter, and here."""

@@ -136,6 +136,15 @@ class TrustedModel:
         """Relations of encoded columns that each row (n,) breaks. Eq. (X2)."""
         return broken_by(self.relations, rows.encoded.Z)
 
+    def unrelated(self, rows: ReadRows, most: float) -> BoolArray:
+        """Columns (n, columns) in relations that a row breaks, as `Relations.columns` has them."""
+        out = np.zeros((len(rows.encoded.Z), len(self.encoder.kinds)), dtype=bool)
+        if self.relations is not None:
+            features = self.relations.columns(rows.encoded.Z, most)
+            for j, group in enumerate(self.encoder.groups):
+                out[:, j] = features[:, group].any(axis=1)
+        return out
+
     def outside(self, rows: ReadRows) -> BoolArray:
         """Whether each column (n, columns) is outside its training range or of an unseen kind."""
         beyond = self.ranges.excess(rows.encoded.columns.numbers) > 0
