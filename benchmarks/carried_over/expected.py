@@ -99,7 +99,7 @@ _RECALLS = Meant(
     alike,
 )
 _NEVER_SEEN = Meant(
-    "A row in which a constant column changes, or columns that were equal differ, is not trusted by "
+    "A row in which a constant column changes, or equal columns differ, is not trusted by "
     "any learner; 0.1 trusted some by kernels, the lasso, norm balls and ridge.",
     leverage_refuses,
 )
