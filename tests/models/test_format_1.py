@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from pnml import PNMLRegressor, load
+from pnml import KernelPNMLRegressor, PNMLRegressor, load, save
 from pnml.models import registry, stored_layer
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-file.md"
@@ -169,3 +170,17 @@ def test_the_page_names_every_key_and_array_of_a_last_layer():
     arrays = {name for row in rows for name in re.findall(r"`(\w+\.\w+)`", row[0])}
     statistic = {f"statistic.{name}" for name in stored_layer.STATISTIC}
     assert arrays == statistic | {"head.weight", "head.bias"}
+
+
+def test_a_file_without_relations_keeps_the_verdicts_it_had(tmp_path):
+    """As older versions wrote them: the constant column does not count."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=40), np.full(40, 3.0)])
+    model = KernelPNMLRegressor(gamma=0.01).fit(rows, rows[:, 0] + rng.normal(size=40))
+    new = rows[:5] + [0.0, 0.1]
+    assert not model.trusted(new).any()
+    model.learner_ = replace(model.learner_, relations=None)
+    before = model.trusted(new)
+    assert before.any()
+    save(model, tmp_path / "old.pnml")
+    np.testing.assert_array_equal(load(tmp_path / "old.pnml").trusted(new), before)

@@ -2,7 +2,8 @@
 
 Leave-one-out on the training rows shows which regrets (and, for classifiers and networks,
 which leverages) are usual. A new row is trusted if it passes neither threshold. A row whose regret
-or leverage is infinite, or that has a value unseen in training, is never trusted.
+or leverage is infinite, that has a value unseen in training, or that breaks a linear relation of
+the training rows (`pnml.core.relations`) is never trusted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pnml.errors import InputError
 
 # Share of the training rows whose regret, each row left out, is at most the threshold.
 DEFAULT_LEVEL = 0.99
+_ROUND_OFF = 1e-9  # of a share of rows, and of 1 − level
 
 
 def check_level(level: Any, of: str = "training regrets") -> float:
@@ -43,15 +45,20 @@ class Evidence(NamedTuple):
     leverage: Any = None  # None: the leverage is not used
     never_seen: Any = None  # whether a row has a value unseen in training; None: no row has one
     excess: Any = None  # distance beyond the training ranges; None: not used
+    # Share of training rows, each left out, that break the relations of columns which a row breaks:
+    # 0 where a constant column changes, inf where the row keeps all; None: no relation is known.
+    broken: Any = None
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds of trust: largest regret, leverage and excess. Eqs. (F8) and (T20)."""
+    """Thresholds of trust: largest regret, leverage and excess. Eqs. (F8), (T20) and (X2)."""
 
     regret: float  # nats; −inf where no training row has a finite regret
     leverage: float = np.inf  # inf: the leverage is not used
     excess: float = np.inf  # inf: the excess is not used
+    # A relation of columns counts if at most this share of the training rows break it, left out.
+    broken: float = 0.0
 
     def trusts(
         self,
@@ -59,6 +66,7 @@ class Thresholds:
         leverage: Array | None = None,
         never_seen: Array | None = None,
         excess: Array | None = None,
+        broken: Array | None = None,
     ) -> Any:
         """Whether each row is trusted: booleans of the shape and kind of `regret`.
 
@@ -70,6 +78,8 @@ class Thresholds:
             trusted = trusted & self._passes(leverage, self.leverage)
         if excess is not None:
             trusted = trusted & self._passes(excess, self.excess)
+        if broken is not None:
+            trusted = trusted & (broken > self.broken + _ROUND_OFF)
         return trusted if never_seen is None else trusted & ~never_seen
 
     @staticmethod
@@ -99,11 +109,13 @@ class Reference:
         weights = np.ones(len(self.regrets)) if self.weights is None else self.weights
         counts = np.isfinite(self.regrets) & (weights > 0)
         if self.leverages is None:
-            return Thresholds(_quantile(self.regrets[counts], level, weights[counts]))
+            regret = _quantile(self.regrets[counts], level, weights[counts])
+            return Thresholds(regret, broken=1 - level)
         counts &= np.isfinite(self.leverages)
         return Thresholds(
             _quantile(self.regrets[counts], level, weights[counts]),
             _quantile(self.leverages[counts], level, weights[counts]),
+            broken=1 - level,
         )
 
     def _shared(self, level: float, excesses: FloatArray) -> Thresholds:
@@ -117,7 +129,7 @@ class Reference:
         ranks = np.max([_ranks(test, w) for test in values], axis=0)
         passes = ranks <= _quantile(ranks, level, w)
         regret, excess, *leverage = (_largest(test[passes]) for test in values)
-        return Thresholds(regret, leverage[0] if leverage else np.inf, excess)
+        return Thresholds(regret, leverage[0] if leverage else np.inf, excess, 1 - level)
 
     def trusted_share(self, level: float = DEFAULT_LEVEL) -> float:
         """Share of the training rows that are trusted themselves, each left out."""

@@ -75,7 +75,8 @@ class RegressorBase(RegressorMixin, BaseEstimator):
 
         A row is trusted if its regret does not pass the `level` quantile of the regrets in
         ``reference_``. Rows outside everything else in training, which have an infinite regret,
-        do not count there and are never trusted; nor are rows with a value unseen in training.
+        do not count there and are never trusted; nor are rows with a value unseen in training, or
+        that break a linear relation of the training rows. Eq. (X1).
         """
         return verdicts(self, X, level)
 
@@ -151,7 +152,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         A row is trusted if its regret does not pass the `level` quantile of the regrets in
         ``reference_``, nor its leverage that of the leverages there. Rows outside everything else
         in training, whose leverage is infinite, do not count there and are never trusted; nor are
-        rows with a value unseen in training.
+        rows with a value unseen in training, or that break a linear relation of the training rows.
         """
         return verdicts(self, X, level)
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from pnml.core.arrays import FloatArray
+from pnml.core.find_relations import relations_of
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram
@@ -197,7 +198,8 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
             without_targets(gram), intercept=True, unit_columns=unit_columns
         )
         spectrum.warn_if_lossy(alpha, step.values)
-        geometry = FeatureGeometry(spectrum, alpha, normalize=False)
+        relations = relations_of(step.values, counts, gram)
+        geometry = FeatureGeometry(spectrum, alpha, False, relations)
         training = Training(inside, geometry, step, places, counts, float(self.tol))
         self.learner_ = kind.of(self._frozen(training))
         return self
@@ -249,7 +251,9 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         spectrum = Spectrum.of_factor(
             factor, intercept=not self.normalize, unit_columns=unit_columns
         )
-        return FeatureGeometry(spectrum, alpha, bool(self.normalize))
+        plain = None if self.normalize else factor
+        relations = relations_of(step.values, weights, plain)
+        return FeatureGeometry(spectrum, alpha, bool(self.normalize), relations)
 
     def _frozen(self, training: Training) -> Training:
         """Rows of a frozen classifier, which says too little of rows that it may recall."""

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from pnml.columns.encoder import Encoded
+from pnml.columns.phrases import name_text
+from pnml.columns.words import IntArray
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.attribution import fractions
 from pnml.core.leaves.cells import BoolArray
@@ -18,15 +20,21 @@ from pnml.errors import InputError
 
 _REASONS = 3  # columns named for each row
 _LEAST_SHARE = 0.05
+_NAMED = 4  # columns of a broken relation that are named
 
 
 def reasons(
-    shares: FloatArray, encoded: Encoded, outside: BoolArray, left_out: FloatArray
+    shares: FloatArray,
+    encoded: Encoded,
+    outside: BoolArray,
+    unrelated: BoolArray,
+    left_out: FloatArray,
 ) -> list[str]:
     """Reasons for a score frame: columns that carry the leverage, with value and range.
 
     A row of infinite leverage leaves the span of the training rows; so do all training rows that
-    are left out, by their leverages `left_out` (n,), where there are too few of them.
+    are left out, by their leverages `left_out` (n,), where there are too few of them. Columns that
+    break a relation of the training rows are `unrelated` (n, columns).
     """
     parts = fractions(shares)
     beyond: BoolArray = np.any(np.isinf(shares), axis=1)
@@ -37,12 +45,21 @@ def reasons(
         order = np.lexsort((-row, ~strange))  # what training never had comes first
         named = [int(j) for j in order[:_REASONS] if strange[j] or row[j] > _LEAST_SHARE]
         told = [_reason(encoded, i, j, row[j], outside[i, j]) for j in named]
+        if unrelated[i].sum() > 1 and not strange.any():
+            told.insert(0, _unrelated(encoded, np.flatnonzero(unrelated[i])))
         if beyond[i]:
             told.append("the row leaves the span of the training rows")
         elif alone:
             told.append("each training row leaves the span of the others")
         texts.append("; ".join(told))
     return texts
+
+
+def _unrelated(encoded: Encoded, columns: IntArray) -> str:
+    names = [name_text(encoded.encoder.names[j]) for j in columns[:_NAMED]]
+    rest = f" and {len(columns) - len(names)} others" if len(columns) > len(names) else ""
+    listed = ", ".join(names) if rest else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{listed}{rest} are not related as in the training rows"
 
 
 def _reason(encoded: Encoded, i: int, j: int, share: float, outside: bool) -> str:

@@ -72,7 +72,7 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
         The regret and the largest excess beyond the training range of a column (and, for classes,
         the leverage) must be as small as those of left-out training rows; the tests share one level
         of false alarms. A row with a word, a gap or a value of a constant column unseen in training
-        is never trusted.
+        is never trusted, nor is one that breaks a linear relation of the columns. Eq. (X1).
         """
         limits = self.reference_.thresholds(check_level(level))
         return self._each(X, lambda rows: limits.trusts(*self.learner_.evidence(rows)))
@@ -167,7 +167,9 @@ class TrustedBase(MetaEstimatorMixin, BaseEstimator):
 
     def _because(self, rows: ReadRows) -> list[str]:
         base: TrustedModel = self.learner_.base
-        return reasons(base.explain(rows), rows.encoded, base.outside(rows), base.leverages)
+        unrelated = base.unrelated(rows, 1 - DEFAULT_LEVEL)
+        outside, left_out = base.outside(rows), base.leverages
+        return reasons(base.explain(rows), rows.encoded, outside, unrelated, left_out)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Where ``fit`` sends its parameters: to the model, to the splitter, and here."""

@@ -10,6 +10,7 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry import attribution
 from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.relations import Relations, broken_by
 from pnml.core.softmax_leave_one_out import left_out_leverages
 from pnml.learners.finite import like_input
 
@@ -21,6 +22,7 @@ class FeatureGeometry:
     spectrum: Spectrum
     alpha: float
     normalize: bool
+    relations: Relations | None = None  # of the columns; None in a file of an older version
 
     @cached_property
     def completed(self) -> Spectrum:
@@ -35,6 +37,10 @@ class FeatureGeometry:
         """Leverage (n,) of features."""
         leverage: FloatArray = self.spectrum.leverage(self.rows(features), self.alpha)
         return leverage
+
+    def broken(self, features: FloatArray) -> FloatArray | None:
+        """Relations of the features that rows break, as `Relations.broken` has them."""
+        return broken_by(self.relations, features)
 
     def left_out(self, features: FloatArray, weights: FloatArray) -> FloatArray:
         """Leave-one-out leverage (n,) of each training row. Eq. (F6)."""

@@ -12,9 +12,11 @@ import numpy as np
 from pnml.core import gaussian
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
+from pnml.core.find_relations import relations_of
 from pnml.core.geometry import attribution
 from pnml.core.kernel import KernelMatrix, explained_by_root
 from pnml.core.leave_one_out import NOISE_FLOOR, PNML, Folds
+from pnml.core.relations import Relations, broken_by
 from pnml.core.selection import Choice, select
 from pnml.core.trust import Evidence
 from pnml.learners.chosen import Chosen
@@ -36,6 +38,7 @@ class KernelRidge(Chosen):
     z: FloatArray  # (r,)  Uᵀ(y − ȳ)
     y_mean: float
     choice: Choice
+    relations: Relations | None = None  # of the columns; None in a file of an older version
 
     inputs: ClassVar[Inputs] = Inputs()  # a kernel may map an infinite value to a finite number
 
@@ -59,8 +62,9 @@ class KernelRidge(Chosen):
         return regret
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret alone."""
-        return Evidence(self.regret(X) if regret is None else regret)
+        """The regret, and the relations of columns that a row breaks."""
+        broken = broken_by(self.relations, X)
+        return Evidence(self.regret(X) if regret is None else regret, broken=broken)
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in the leverage of rows. Eq. (A5).
@@ -150,4 +154,4 @@ def solve_kernel(
         interpolates=True,  # or nearly so: a rich kernel has directions down to round-off
         floor=NOISE_FLOOR * float(np.var(y)),
     )
-    return KernelRidge(kernel, X, matrix, z, y_mean, choice)
+    return KernelRidge(kernel, X, matrix, z, y_mean, choice, relations_of(X))

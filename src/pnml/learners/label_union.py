@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pnml.core import universality
 from pnml.core.arrays import FloatArray
+from pnml.core.relations import least_of
 from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.core.trust import Evidence, Reference
@@ -80,9 +81,10 @@ class LabelUnion:
         return self._leverage(X, self._parts(X).shares)
 
     def evidence(self, X: Sequence[Any], regret: FloatArray | None = None) -> Evidence:
-        """The regret and the mean leverage. Eq. (F8)."""
+        """The regret, the mean leverage, and the relations that any member breaks. Eq. (F8)."""
         dist, shares = self._parts(X)
-        return Evidence(dist.regret, self._leverage(X, shares))
+        broken = least_of([m.broken(rows) for m, rows in zip(self.members, X, strict=True)])
+        return Evidence(dist.regret, self._leverage(X, shares), broken=broken)
 
     def explain(self, X: Sequence[Any]) -> FloatArray:
         """Mean of the members' explanations, by the labels that each explains best. Eq. (U7)."""

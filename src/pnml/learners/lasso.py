@@ -9,12 +9,14 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
+from pnml.core.find_relations import relations_of
 from pnml.core.geometry import attribution
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.lasso.leave_one_out import L1Folds
 from pnml.core.lasso.luckiness import L1Fit
 from pnml.core.lasso.path import lasso
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut, Path
+from pnml.core.relations import Relations, broken_by
 from pnml.core.selection import Choice, some_rows
 from pnml.core.statistic.factor import Factor
 from pnml.core.trust import Evidence
@@ -38,6 +40,7 @@ class Lasso(Chosen):
     spectrum: Spectrum
     fit: L1Fit
     choice: Choice
+    relations: Relations | None = None  # of the columns; None in a file of an older version
 
     inputs: ClassVar[Inputs] = Inputs()  # a slope of 0 would hide a NaN
 
@@ -65,8 +68,9 @@ class Lasso(Chosen):
         return rises_with(self.regret(X))
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret alone."""
-        return Evidence(self.regret(X) if regret is None else regret)
+        """The regret, and the relations of columns that a row breaks."""
+        broken = broken_by(self.relations, X)
+        return Evidence(self.regret(X) if regret is None else regret, broken=broken)
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in exp(regret) − 1 of rows."""
@@ -118,7 +122,8 @@ def solve_lasso(
     omega = 1 / (1 + spectrum.intercept_share)
     y_mean = float(spectrum.y_mean[0])
     fit = L1Fit.of(gram, moment, alpha, spectrum.center, y_mean, omega)
-    return Lasso(spectrum, fit, _summarise(rows, fit, alpha, noise_variance, path))
+    choice = _summarise(rows, fit, alpha, noise_variance, path)
+    return Lasso(spectrum, fit, choice, relations_of(X, None, factor))
 
 
 def _choose(rows: _Centred, noise_variance: float | None, interpolates: bool) -> tuple[Path, float]:

@@ -12,10 +12,12 @@ import numpy as np
 from pnml.core import gaussian, leave_one_out, luckiness
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Predictive
+from pnml.core.find_relations import relations_of
 from pnml.core.geometry import attribution
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, folds_of
 from pnml.core.leave_one_out import Learner as FoldRule
+from pnml.core.relations import Relations, broken_by
 from pnml.core.selection import Choice, select
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.forgetting import warn_if_worn
@@ -63,6 +65,7 @@ class LeastSquares(Chosen):
     method: Method
     spectrum: Spectrum
     choice: Choice
+    relations: Relations | None = None  # of the columns; None in a file of an older version
 
     inputs: ClassVar[Inputs] = Inputs(shows_nonfinite=True)
 
@@ -101,8 +104,9 @@ class LeastSquares(Chosen):
         return self.predictive(X).regret
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret alone; it is infinite outside the training span at penalty 0."""
-        return Evidence(self.regret(X) if regret is None else regret)
+        """The regret, infinite outside the training span at penalty 0, and broken relations."""
+        broken = broken_by(self.relations, X)
+        return Evidence(self.regret(X) if regret is None else regret, broken=broken)
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in the leverage of rows."""
@@ -142,4 +146,5 @@ def solve(
     if isinstance(statistic, Gram):
         spectrum.warn_if_lossy(choice.alpha, rows.X)
         warn_if_worn(statistic, spectrum, choice.alpha)
-    return LeastSquares(method, spectrum, choice)
+    relations = relations_of(rows.X, rows.weights, statistic)
+    return LeastSquares(method, spectrum, choice, relations)

@@ -92,10 +92,11 @@ class LogisticRefit(OnLastStep):
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret, computed by refits if not given, and the leverage. Eq. (F8)."""
+        """The regret, computed by refits if not given, leverage and relations. Eqs. (F8), (X2)."""
         step = LastStep.of(self.classifier, X)
         regrets = self._refits(step).regret if regret is None else regret
-        return Evidence(regrets, self.geometry.leverage(step.values))
+        leverage, broken = self.geometry.leverage(step.values), self.geometry.broken(step.values)
+        return Evidence(regrets, leverage, broken=broken)
 
     @cached_property
     def loo(self) -> LogisticPNML:

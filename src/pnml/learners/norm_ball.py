@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.find_relations import relations_of
 from pnml.core.geometry import attribution
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import NOISE_FLOOR, LeaveOneOut
@@ -15,6 +16,7 @@ from pnml.core.norm_ball.ball import Ball
 from pnml.core.norm_ball.bound import regret_bound
 from pnml.core.norm_ball.leave_one_out import Folds
 from pnml.core.norm_ball.predictive import NormBallPredictive
+from pnml.core.relations import Relations, broken_by
 from pnml.core.selection import some_rows
 from pnml.core.statistic.factor import Factor
 from pnml.core.trust import Evidence, Reference
@@ -34,6 +36,7 @@ class NormBall:
     ball: Ball
     noise_variance: float
     loo: LeaveOneOut
+    relations: Relations | None = None  # of the columns; None in a file of an older version
 
     inputs: ClassVar[Inputs] = Inputs()  # the genie's curve is traced for finite rows only
 
@@ -74,8 +77,9 @@ class NormBall:
         return rises_with(self.regret(X))
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret alone."""
-        return Evidence(self.regret(X) if regret is None else regret)
+        """The regret, and the relations of columns that a row breaks."""
+        broken = broken_by(self.relations, X)
+        return Evidence(self.regret(X) if regret is None else regret, broken=broken)
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Share of each feature in exp(regret) − 1, by the ridge fit of the same regret."""
@@ -98,7 +102,8 @@ def solve_norm_ball(
 
     Pooled leave-one-out log-loss chooses the noise if it is None.
     """
-    spectrum = Spectrum.of_factor(Factor.of(X, y), intercept=intercept, unit_columns=False)
+    factor = Factor.of(X, y)
+    spectrum = Spectrum.of_factor(factor, intercept=intercept, unit_columns=False)
     ball = _ball_of(spectrum, radius)
     rank = max(len(spectrum.h2), 1)
     most = int(np.clip(_FOLD_OPERATIONS / (20 * rank**3), _FEWEST_FOLDS, _MOST_FOLDS))
@@ -107,7 +112,8 @@ def solve_norm_ball(
     if noise_variance is None:
         grid = np.geomspace(*_NOISE_RANGE, _NOISE_GRID) * float(np.var(y))
         noise_variance = float(grid[np.argmin(folds.log_losses(grid).mean(axis=0))])
-    return NormBall(spectrum, ball, noise_variance, folds.summary(noise_variance))
+    relations = relations_of(X, None, factor)
+    return NormBall(spectrum, ball, noise_variance, folds.summary(noise_variance), relations)
 
 
 def _ball_of(spectrum: Spectrum, radius: float | None) -> Ball:

@@ -61,6 +61,10 @@ class OnLastStep:
         """Leverage of rows as the last step sees them."""
         return self.geometry.leverage(LastStep.of(self.classifier, X).values)
 
+    def broken(self, X: Any) -> FloatArray | None:
+        """Relations of features that rows break, as the last step sees them."""
+        return self.geometry.broken(LastStep.of(self.classifier, X).values)
+
     def explain(self, X: Any) -> FloatArray:
         """Share of each feature that the last step sees in the leverage of rows."""
         return self.geometry.explain(LastStep.of(self.classifier, X).values)
@@ -121,11 +125,16 @@ class OneStep(OnLastStep):
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret and the leverage: confident classifiers have no regret far out. Eq. (F8)."""
+        """The regret, the leverage, as confident classifiers have no regret far out, and relations.
+
+        Eqs. (F8) and (X2).
+        """
         step = LastStep.of(self.classifier, X)
-        if regret is not None:
-            return Evidence(regret, self.geometry.leverage(step.values))
-        return self._evidence(step)
+        if regret is None:
+            evidence = self._evidence(step)
+        else:
+            evidence = Evidence(regret, self.geometry.leverage(step.values))
+        return evidence._replace(broken=self.geometry.broken(step.values))
 
     def _evidence(self, step: LastStep) -> Evidence:
         leverage = self.geometry.leverage(step.values)

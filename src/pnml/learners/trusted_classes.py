@@ -46,13 +46,12 @@ class TrustedClasses:
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """Regret, leverage, excess, and whether a row has an unseen value; X may be read rows."""
-        rows = self.base.read(X)
-        kappa = self.base.leverage(rows)
-        never_seen, excess = self.base.never_seen(rows), self.base.excess(rows)
+        """Regret, leverage, excess, unseen values and broken relations; X may be read rows."""
+        rows, base = self.base.read(X), self.base
+        kappa = base.leverage(rows)
         if regret is None:
-            regret = softmax.regret(log_probabilities(self.base.model, rows.X), kappa)
-        return Evidence(regret, kappa, never_seen, excess)
+            regret = softmax.regret(log_probabilities(base.model, rows.X), kappa)
+        return Evidence(regret, kappa, base.never_seen(rows), base.excess(rows), base.broken(rows))
 
     def expected_error(self, wrong: WrongProbability, rows: ReadRows) -> FloatArray:
         """Probability (n,) that the predicted class is wrong. Eq. (T23)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from hashlib import blake2b
 from typing import Annotated, Any
 
@@ -13,8 +14,12 @@ from sklearn.utils import _safe_indexing
 
 from pnml.columns.encoder import ColumnEncoder, Encoded
 from pnml.core.arrays import FloatArray
+from pnml.core.find_relations import LEFT_OUT_ROWS, relations_of
 from pnml.core.leaves.cells import BoolArray
 from pnml.core.ranges import Ranges
+from pnml.core.relations import Relations, broken_by
+from pnml.core.selection import some_rows
+from pnml.core.statistic.factor import Factor
 from pnml.learners.leaf_cells import count_cells
 from pnml.learners.model_features import count_features
 from pnml.learners.model_leaves import ModelLeaves
@@ -50,6 +55,7 @@ class TrustedModel:
     leverages: Annotated[FloatArray, "n"]  # of the training rows, each left out
     excesses: Annotated[FloatArray, "n"]  # the same, beyond the ranges of the others
     weights: Annotated[FloatArray, "n"]
+    relations: Relations | None = None  # of encoded columns; None in a file of an older version
     _known: dict[bytes, FloatArray] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -74,7 +80,8 @@ class TrustedModel:
         ranges = Ranges.of(numbers)
         beyond = _largest(ranges.excess(numbers, left_out=True))
         beyond = np.where(weights > 1, 0.0, beyond)  # a copy stays in the ranges
-        return cls(model, encoder, trust_map, ranges, left_out, beyond, weights)
+        relations = _relations(encoder, X, weights)
+        return cls(model, encoder, trust_map, ranges, left_out, beyond, weights, relations)
 
     def read(self, X: Any) -> ReadRows:
         """Rows X, encoded and mapped once for all questions about them; read rows stay."""
@@ -125,12 +132,35 @@ class TrustedModel:
         seen: BoolArray = np.any(rows.encoded.never_seen, axis=1)
         return seen
 
+    def broken(self, rows: ReadRows) -> FloatArray | None:
+        """Relations of encoded columns that each row (n,) breaks. Eq. (X2)."""
+        return broken_by(self.relations, rows.encoded.Z)
+
+    def unrelated(self, rows: ReadRows, most: float) -> BoolArray:
+        """Columns (n, columns) in relations that a row breaks, as `Relations.columns` has them."""
+        out = np.zeros((len(rows.encoded.Z), len(self.encoder.kinds)), dtype=bool)
+        if self.relations is not None:
+            features = self.relations.columns(rows.encoded.Z, most)
+            for j, group in enumerate(self.encoder.groups):
+                out[:, j] = features[:, group].any(axis=1)
+        return out
+
     def outside(self, rows: ReadRows) -> BoolArray:
         """Whether each column (n, columns) is outside its training range or of an unseen kind."""
         beyond = self.ranges.excess(rows.encoded.columns.numbers) > 0
         out = rows.encoded.never_seen.copy()
         out[:, self.encoder.places[: beyond.shape[1]]] |= beyond
         return out
+
+
+def _relations(encoder: ColumnEncoder, X: Any, weights: FloatArray) -> Relations:
+    """Relations of the encoded columns of training rows, counted in parts."""
+    factors = (
+        Factor.of(encoder.encode(rows).Z, None, weights[part]) for part, rows in row_parts(X)
+    )
+    sample = some_rows(len(weights), LEFT_OUT_ROWS)
+    given = X if len(sample) == len(weights) else _safe_indexing(X, sample)
+    return relations_of(encoder.encode(given).Z, weights[sample], reduce(operator.add, factors))
 
 
 def _fingerprint(X: Any) -> bytes | None:

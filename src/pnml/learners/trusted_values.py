@@ -41,10 +41,10 @@ class TrustedValues:
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """Regret, excess, and whether a row has an unseen value; X may be read rows."""
-        rows = self.base.read(X)
-        never_seen, excess = self.base.never_seen(rows), self.base.excess(rows)
-        return Evidence(self.regret(rows) if regret is None else regret, None, never_seen, excess)
+        """Regret, excess, unseen values and broken relations of rows; X may be read rows."""
+        rows, base = self.base.read(X), self.base
+        regret = self.regret(rows) if regret is None else regret
+        return Evidence(regret, None, base.never_seen(rows), base.excess(rows), base.broken(rows))
 
     def expected_error(self, errors: ExpectedError, rows: ReadRows) -> FloatArray:
         """Absolute error (n,) to expect. Eq. (T21)."""

@@ -11,6 +11,7 @@ from pnml.core import universality
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
 from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.relations import least_of
 from pnml.core.trust import Evidence, Reference
 from pnml.learners.protocol import Inputs, Regression, rises_with
 
@@ -46,8 +47,10 @@ class Union:
         return rises_with(self.regret(X))
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret alone."""
-        return Evidence(self.regret(X) if regret is None else regret)
+        """The regret, and the relations of columns that a row breaks for any member."""
+        regret = self.regret(X) if regret is None else regret
+        parts = [member.evidence(X, regret).broken for member in self.members]
+        return Evidence(regret, broken=least_of(parts))
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Mean of the members' explanations, by the labels that each explains best. Eq. (U5)."""

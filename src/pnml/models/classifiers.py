@@ -23,6 +23,7 @@ from pnml.learners.label_union import LabelUnion
 from pnml.learners.logistic_refit import LogisticPNML, LogisticRefit
 from pnml.learners.one_step import OneStep, sampled_rows
 from pnml.models.codec import LABELS, Conversion, array, estimator, numbers, value
+from pnml.models.relations import RELATIONS, relations_in
 from pnml.models.schema import Either, ManyOf, OneOf, Spec
 
 
@@ -89,13 +90,15 @@ def _classifier_state(model: PNMLClassifier) -> dict[str, Any]:
         "spectrum_": model.spectrum_,
         "alpha_": model.alpha_,
         "_genie": _genie(model.learner_),
+        "_relations": model.learner_.geometry.relations,
     }
 
 
 def _classifier(made: PNMLClassifier, state: Mapping[str, Any]) -> dict[str, Any]:
     if type(made.normalize) not in (bool, np.bool_):
         raise InputError("normalize of a PNMLClassifier is neither true nor false")
-    geometry = FeatureGeometry(state["spectrum_"], state["alpha_"], bool(made.normalize))
+    spectrum, relations = state["spectrum_"], relations_in(state)
+    geometry = FeatureGeometry(spectrum, state["alpha_"], bool(made.normalize), relations)
     learner = _learner(state["_genie"], state["estimator_"], geometry)
     return {"estimator_": state["estimator_"], "learner_": learner}
 
@@ -204,6 +207,7 @@ _CLASSIFIER: dict[str, Spec] = {
     "spectrum_": OneOf((Spectrum,)),
     "alpha_": OneOf((float,)),
     "_genie": OneOf((StoredOneStep, StoredRefit)),
+    "_relations": RELATIONS,
 }
 _LOGISTIC: dict[str, Spec] = {
     "classes_": LABELS,

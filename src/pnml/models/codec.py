@@ -14,7 +14,8 @@ from pnml.models.field_specs import Sums, field_hints, spec_of, sums_of
 from pnml.models.schema import Anything, Array, Count, Either, Names, OneOf, Spec, Texts
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
-_SOMETIMES = frozenset({"feature_names_in_", "_sample", "_sklearn_output_config"})
+# Files of older versions lack the relations of columns.
+_SOMETIMES = frozenset({"feature_names_in_", "_sample", "_sklearn_output_config", "_relations"})
 
 ANYTHING = Anything()
 # What scikit-learn itself keeps of the columns of rows.

@@ -31,6 +31,7 @@ from pnml.learners.least_squares import LeastSquares
 from pnml.learners.norm_ball import NormBall
 from pnml.learners.union import Union
 from pnml.models.codec import Conversion, array, estimator
+from pnml.models.relations import RELATIONS, relations_in
 from pnml.models.schema import Either, Fitted, ManyOf, OneOf, Row, Spec
 
 _FLOAT = OneOf((float, np.float64))
@@ -51,6 +52,7 @@ _NORM_BALL: dict[str, Spec] = _LOO | {
     "coef_": array("d"),
     "intercept_": _FLOAT,
     "noise_variance_": _FLOAT,
+    "_relations": RELATIONS,
 }
 _KERNEL: dict[str, Spec] = _LOO | {
     "X_fit_": array("n", "d"),
@@ -64,6 +66,7 @@ _KERNEL: dict[str, Spec] = _LOO | {
     "_grand_mean": _FLOAT,
     "_y_mean": _FLOAT,
     "_intercept_share": _FLOAT,
+    "_relations": RELATIONS,
 }
 _UNIVERSAL: dict[str, Spec] = _LOO | {
     "estimators_": ManyOf(list, Fitted()),
@@ -105,12 +108,14 @@ def _ball_state(model: NormBallRegressor) -> dict[str, Any]:
         "coef_": value.slopes,
         "intercept_": value.intercept,
         "noise_variance_": value.noise_variance,
+        "_relations": value.relations,
     }
 
 
 def _ball(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-    noise = state["noise_variance_"]
-    return {"learner_": NormBall(state["spectrum_"], state["_ball"], noise, state["_loo"])}
+    noise, relations = state["noise_variance_"], relations_in(state)
+    ball = NormBall(state["spectrum_"], state["_ball"], noise, state["_loo"], relations)
+    return {"learner_": ball}
 
 
 def _kernel_state(model: KernelPNMLRegressor) -> dict[str, Any]:
@@ -128,6 +133,7 @@ def _kernel_state(model: KernelPNMLRegressor) -> dict[str, Any]:
         "_grand_mean": value.matrix.grand_mean,
         "_y_mean": value.y_mean,
         "_intercept_share": value.matrix.intercept_share,
+        "_relations": value.relations,
     }
 
 
@@ -141,8 +147,8 @@ def _kernel(made: KernelPNMLRegressor, state: Mapping[str, Any]) -> dict[str, An
     )
     choice = Choice(state["alpha_"], state["noise_variance_"], state["_loo"])
     kernel = made.kernel_function(state["gamma_"])
-    value = KernelRidge(kernel, state["X_fit_"], matrix, state["_z"], state["_y_mean"], choice)
-    return {"learner_": value}
+    parts = kernel, state["X_fit_"], matrix, state["_z"], state["_y_mean"], choice
+    return {"learner_": KernelRidge(*parts, relations_in(state))}
 
 
 def _union_state(model: UniversalRegressor) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from pnml.learners.tree_classes import TreeClasses
 from pnml.learners.tree_rows import SeenRows
 from pnml.learners.tree_values import TreeValues
 from pnml.models.codec import LABELS, Conversion, array, estimator, unfitted, value
+from pnml.models.relations import RELATIONS, relations_in
 from pnml.models.schema import OneOf, Spec
 
 
@@ -67,6 +68,7 @@ _TREES: dict[str, Spec] = {
     "_takes_gaps": OneOf((bool,)),
     "_had_gaps": array("d", dtype=np.bool_),
     "_usual": array("n"),
+    "_relations": RELATIONS,
 }
 _CLASSES: dict[str, Spec] = _TREES | {
     "leaves_": OneOf((ClassLeaves,)),
@@ -107,6 +109,7 @@ def _counts_state(model: Any) -> dict[str, Any]:
         "_usual": value.seen.usual,
         "_takes_gaps": value.seen.takes_gaps,
         "_had_gaps": value.seen.had_gaps,
+        "_relations": value.seen.relations,
     }
 
 
@@ -119,9 +122,10 @@ def _values_state(model: PNMLTreeRegressor) -> dict[str, Any]:
 
 
 def _seen(state: Mapping[str, Any]) -> SeenRows:
-    return SeenRows(
-        state["_usual"], state["_loo"].weights, state["_takes_gaps"], state["_had_gaps"]
-    )
+    had_gaps: Any = state["_had_gaps"]
+    relations = relations_in(state, len(had_gaps) + int(had_gaps.sum()))
+    weights = state["_loo"].weights
+    return SeenRows(state["_usual"], weights, state["_takes_gaps"], had_gaps, relations)
 
 
 def _tree_classes(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from pnml.learners.trusted_values import TrustedValues
 from pnml.learners.wrong_probability import WrongProbability
 from pnml.models.codec import LABELS, Codec, Conversion, array, estimator, unfitted, value
 from pnml.models.pipelines import STEPS
+from pnml.models.relations import RELATIONS, relations_in
 from pnml.models.schema import OneOf, Sizeless, Spec
 from pnml.models.step_widths import width_in, width_out
 from pnml.models.trust_maps import (
@@ -79,6 +80,7 @@ def _state(model: Any) -> dict[str, Any]:
         "_leverages": base.leverages,
         "_excesses": base.excesses,
         "_weights": base.weights,
+        "_relations": base.relations,
         "_cross_fitted": model.learner_.cross_fitted,
     }
 
@@ -105,7 +107,8 @@ def _base(state: Mapping[str, Any]) -> tuple[dict[str, Any], TrustedModel]:
     except Exception as error:  # of another library
         raise InputError(f"its model cannot be read: {said(error)}") from error
     left_out = state["_leverages"], state["_excesses"], state["_weights"]
-    base = TrustedModel(model, encoder, trust_map, state["_ranges"], *left_out)
+    relations = relations_in(state, encoder.width)
+    base = TrustedModel(model, encoder, trust_map, state["_ranges"], *left_out, relations)
     probe = None if rows is None else rows_again(rows)
     return {"estimator_": model, "_probe": probe}, base
 
@@ -198,6 +201,7 @@ _BASE: dict[str, Spec] = {
     "_leverages": array("n"),
     "_excesses": array("n"),
     "_weights": array("n"),
+    "_relations": RELATIONS,
     "_cross_fitted": OneOf((CrossFitted, NoneType)),
 }
 _VALUES: dict[str, Spec] = _BASE | {"_errors": OneOf((ExpectedError, NoneType))}

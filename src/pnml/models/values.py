@@ -26,6 +26,7 @@ from pnml.errors import InputError
 from pnml.learners.lasso import Lasso
 from pnml.learners.least_squares import LUCKY, ORDINARY, LeastSquares
 from pnml.models.codec import value
+from pnml.models.relations import RELATION_PARTS, check_own
 from pnml.models.schema import Same
 
 
@@ -76,11 +77,12 @@ VALUES = [
     value(Path),
     value(LeaveOneOut),
     value(Choice),
-    value(LeastSquares, stored_as="Solution", method=Same((ORDINARY, LUCKY))),
+    *RELATION_PARTS,
+    value(LeastSquares, check=check_own, stored_as="Solution", method=Same((ORDINARY, LUCKY))),
     value(ActiveSet, build=_active_set),
     value(Start, check=_check_start),
     value(L1Fit),
-    value(Lasso, stored_as="LassoSolution"),
+    value(Lasso, check=check_own, stored_as="LassoSolution"),
     value(Ball),
     value(RidgeFolds),
 ]

@@ -19,7 +19,7 @@ SIGNS = "$€£¥%"
 _GAP = r"[\s\x{A0}\x{202F}]"
 _SPACES = (" ", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
 _THOUSANDS = (",", ".", "'", "’", "_", *_SPACES)
-_ISO = r"^\s*\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}){0,2}(\.\d+)?(Z|[+-]\d{2}(:?\d{2})?)?)?\s*$"
+_ISO = r"^\s*\d{4,6}-\d{2}-\d{2}(Z|[ T]\d{2}(:\d{2}){0,2}(\.\d+)?(Z|[+-]\d{2}(:?\d{2})?)?)?\s*$"
 _OFFSET = r":\d{2}(\.\d+)?(Z|[+-]\d{2}(:?\d{2})?)\s*$"
 _DIRECTIVES = {"Y": r"\d{4}", "f": r"\d+", "z": r"\S+", "Z": r"\w*", "p": r"\w+"} | dict.fromkeys(
     "bBaA", r"\w+\.?"
@@ -138,9 +138,7 @@ class CellFormats:
 
     def date_type(self, texts: pa.Array) -> pa.DataType:
         """The type of dates that most cells are written in: with a time zone or without."""
-        zoned = pc.sum(pc.match_substring_regex(texts, _OFFSET)).as_py() or 0
-        with_zone = 2 * zoned > len(texts) - texts.null_count
-        return pa.timestamp("us", tz="UTC" if with_zone else None)
+        return pa.timestamp("us", tz="UTC" if _mostly_zoned(texts) else None)
 
     def share(self, cells: list[str]) -> tuple[float, float]:
         """Shares of cells written as numbers and as dates are; quick for a few cells.
@@ -162,9 +160,27 @@ class CellFormats:
         return pc.fill_null(found, False)
 
     def impossible_dates(self, texts: pa.Array) -> list[str]:
-        """Cells that are written as dates are, but of days or times that never were."""
-        cells = pc.unique(texts.filter(self.looks_like_date(texts)))
-        return [cell for cell in cells.to_pylist() if self._moment(cell) is None]
+        """Cells that are written as dates are, but of days or times that never were.
+
+        Also those of dates with a time zone among dates without one, or the other way round.
+
+        >>> CellFormats().impossible_dates(pa.array(["2024-02-30", "2024-01-31", "10000-01-01"]))
+        ['2024-02-30', '10000-01-01']
+        """
+        dates = texts.filter(self.looks_like_date(texts))
+        cells = pc.unique(dates)
+        never = [cell for cell in cells.to_pylist() if self._moment(cell) is None]
+        return never or pc.unique(dates.filter(_odd_zones(dates))).to_pylist()
+
+    def date_fault(self, cell: str) -> str:
+        """What is wrong with an impossible date, in words.
+
+        >>> CellFormats().date_fault("2024-01-31T10:00:00Z")
+        'a date with a time zone among dates without one'
+        """
+        if self._moment(cell) is None:
+            return "a date that does not exist"
+        return unlike_zone(cell)
 
     def _moment(self, text: str) -> dt.datetime | None:
         text = text.strip()
@@ -183,6 +199,8 @@ class CellFormats:
         if pt.is_time(kind):  # pyarrow reads times of day only as part of a date
             stamps = pc.binary_join_element_wise("1970-01-01", texts, "T")
             return self._times(stamps, pa.timestamp("us")).cast(pa.time64("us")).cast(kind)
+        if pt.is_timestamp(kind) and kind.tz is None:  # what is odd here has no meaning
+            texts = pc.if_else(_odd_zones(texts), pa.scalar(None, pa.string()), texts)
         if self.date_format is None:
             return _cast(texts, kind, lambda text: _moment_of(text, kind))
         found = self._formatted(texts, kind)
@@ -242,6 +260,30 @@ class CellFormats:
                 pattern += re.escape(text[place])
                 place += 1
         return pattern + r"\s*$"
+
+
+def _mostly_zoned(texts: pa.Array) -> bool:
+    """Whether more than half of the cells name a time zone."""
+    zoned = pc.sum(pc.match_substring_regex(texts, _OFFSET)).as_py() or 0
+    return bool(2 * zoned > len(texts) - texts.null_count)
+
+
+def _odd_zones(texts: pa.Array) -> pa.Array:
+    """Which cells name a time zone where most do not, or none where most do."""
+    zoned = pc.fill_null(pc.match_substring_regex(texts, _OFFSET), False)
+    if not pc.any(zoned).as_py():
+        return zoned
+    return pc.and_(pc.invert(zoned), pc.is_valid(texts)) if _mostly_zoned(texts) else zoned
+
+
+def unlike_zone(cell: str) -> str:
+    """How a date differs from the others of its column, of which one kind has a time zone.
+
+    >>> unlike_zone("2024-01-31")
+    'a date without a time zone among dates with one'
+    """
+    ours, theirs = ("with", "without") if re.search(_OFFSET, cell) else ("without", "with")
+    return f"a date {ours} a time zone among dates {theirs} one"
 
 
 def _moment_of(text: str, kind: pa.DataType) -> Any:

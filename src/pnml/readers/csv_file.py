@@ -155,7 +155,8 @@ class CsvFile:
             bad = self._columns.formats.impossible_dates(cells)
             if bad:
                 row = self._row(block, pc.index(cells, pa.scalar(bad[0])).as_py())
-                raise impossible_date(column, self.file.label, bad[0], row)
+                fault = self._columns.formats.date_fault(bad[0])
+                raise impossible_date(column, self.file.label, bad[0], row, fault)
 
     def with_dates(self, schema: pa.Schema, columns: Collection[str]) -> pa.Schema:
         """The schema in which these columns, if words in the first block, are dates instead."""

@@ -80,12 +80,18 @@ def refuse_repeated(columns: Sequence[str], name: str) -> None:
         )
 
 
-def impossible_date(column: str, name: str, cell: str, row: int | None = None) -> InputError:
-    """The error for a cell that is written as a date is, but of a day that never was."""
+def impossible_date(
+    column: str,
+    name: str,
+    cell: str,
+    row: int | None = None,
+    fault: str = "a date that does not exist",
+) -> InputError:
+    """The error for a cell that is written as a date is, but says no moment beside the others."""
     where = "" if row is None else f" in row {row}"
     return InputError(
         f"Column {shorten(column)!r} of {shorten(name, MOST_PATH)} holds {shown_cell(cell)}{where},"
-        " a date that does not exist; mend the cell, name it with --missing if it means missing, "
+        f" {fault}; mend the cell, name it with --missing if it means missing, "
         "or pass --categorical for the column."
     )
 

@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -21,14 +22,20 @@ from pnml.tables.cell_values import (
     is_words,
 )
 
+IntArray = npt.NDArray[np.int64]
+
 # Readers deliver cells that they cannot read as numbers in a column of this name and the
 # column's own: the text of the cell, null where the cell was read.
 UNREADABLE = "\0unreadable:"
 
 _DATE = re.compile(
-    r"\s*\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?)?\s*"
+    r"\s*\d{4,6}-\d{2}-\d{2}"
+    r"(Z|[ T]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?\s*"
 )
 _TIME = re.compile(r"\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*")
+_ZONE = r":\d{2}(\.\d+)?(Z|[+-]\d{2}:?\d{2})\s*$"
+_NO_DATE = "a date of another kind"
+_HOURS, _MINUTES = 24, 60
 _GAPS = ("", "nan")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
@@ -54,17 +61,32 @@ def read_cells(cells: Column, name: str, kind: str) -> tuple[FloatArray, BoolArr
     words = cells.cast(pa.string())
     try:
         if kind == "date":
-            return as_dates(words, name), np.zeros(len(cells), dtype=bool)
+            odd = _odd_zones(words)
+            return np.where(odd, np.nan, as_dates(words, name)), odd
         values = pc.utf8_trim_whitespace(words).cast(pa.float64())
         return _floats(values), np.zeros(len(cells), dtype=bool)
     except (pa.ArrowInvalid, ValueError):
         return _one_by_one(words, kind)
 
 
+def _odd_zones(words: Column) -> BoolArray:
+    """Which dates (n,) name a time zone where most do not, or none where most do."""
+    if isinstance(words, pa.ChunkedArray):
+        words = words.combine_chunks()
+    matches = pc.fill_null(pc.match_substring_regex(words, _ZONE), False)
+    zoned: BoolArray = matches.to_numpy(zero_copy_only=False)
+    if not zoned.any():
+        return zoned
+    there = _valid(words)
+    return zoned if 2 * zoned.sum() <= there.sum() else there & ~zoned
+
+
 def _one_by_one(words: Column, kind: str) -> tuple[FloatArray, BoolArray]:
     """The same, each distinct text on its own."""
     if isinstance(words, pa.ChunkedArray):
         words = words.combine_chunks()
+    if kind == "date":
+        words = pc.if_else(pa.array(_odd_zones(words)), _NO_DATE, words)
     coded = words.dictionary_encode()
     read = {"date": _days, "time": _seconds}.get(kind, _number)
     values = np.array([*map(read, coded.dictionary.to_pylist()), np.nan])
@@ -105,6 +127,28 @@ def unread_date(words: pa.Array) -> int | None:
         if word is not None and _DATE.fullmatch(word) and np.isnan(_days(word)):
             return place
     return None
+
+
+def odd_zones(words: pa.Array, counts: IntArray) -> IntArray:
+    """Places of dates with a time zone among more without one, or the other way round.
+
+    `counts` (n,) are the cells that hold each word.
+    """
+    found = [_DATE.fullmatch(word) for word in words.to_pylist()]
+    zoned = np.array([match is not None and match["zone"] is not None for match in found])
+    fewer = zoned if 2 * counts[zoned].sum() <= counts.sum() else ~zoned
+    return np.flatnonzero(fewer).astype(np.int64)
+
+
+def odd_times(words: pa.Array, counts: IntArray) -> IntArray:
+    """Places of times such as 24:00:00 among more that are times of a day; none among others."""
+    found = [_TIME.fullmatch(word or "") for word in words.to_pylist()]
+    if not all(found):
+        return np.zeros(0, dtype=np.int64)
+    parts = [tuple(float(part) for part in match.groups(default="0")) for match in found if match]
+    odd = np.array([h >= _HOURS or m >= _MINUTES or s >= _MINUTES for h, m, s in parts], dtype=bool)
+    few = 2 * counts[odd].sum() < counts.sum()
+    return np.flatnonzero(odd & few).astype(np.int64)
 
 
 def are_dates(words: pa.Array) -> BoolArray:

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pnml.errors import MOST_PATH, InputError, shorten
-from pnml.tables.bad_cells import are_dates, unread_date
+from pnml.readers.cell_formats import unlike_zone
+from pnml.tables.bad_cells import are_dates, odd_times, odd_zones, unread_date
 from pnml.tables.cell_values import (
     are_codes,
     as_words,
@@ -166,6 +167,8 @@ def _word_role(column: pa.ChunkedArray, name: str) -> Role:
     if len(dates) and dates.all():
         _refuse_impossible_date(levels, seen, codes, name)
         return Role(name, "date")
+    counts = np.bincount(codes[codes >= 0], minlength=len(words.dictionary))[seen]
+    _refuse_cell(odd_times(levels, counts), levels, seen, codes, name, "which is no time of a day")
     _refuse_mixture(levels, seen, codes, name)
     distinct = len(seen)
     if distinct == filled and filled > 2:
@@ -179,13 +182,27 @@ def _word_role(column: pa.ChunkedArray, name: str) -> Role:
 def _refuse_impossible_date(levels: pa.Array, seen: Codes, codes: Codes, name: str) -> None:
     """Raise where one of the dates is not in the calendar, such as 2024-02-30."""
     place = unread_date(levels)
-    if place is None:
+    fault = "which is no date of the calendar"
+    if place is not None:
+        _refuse_cell(np.array([place]), levels, seen, codes, name, fault)
+    counts = np.bincount(codes[codes >= 0])[seen]
+    zones = odd_zones(levels, counts)
+    if len(zones):
+        fault = unlike_zone(levels[int(zones[0])].as_py())
+        _refuse_cell(zones, levels, seen, codes, name, fault)
+
+
+def _refuse_cell(
+    places: Codes, levels: pa.Array, seen: Codes, codes: Codes, name: str, fault: str
+) -> None:
+    """Raise for the first cell with one of the words at these places."""
+    if not len(places):
         return
-    row = int(np.argmax(codes == seen[place])) + 1
+    row = int(np.argmax(np.isin(codes, seen[places])))
+    word = levels[int(np.searchsorted(seen, codes[row]))].as_py()
     raise InputError(
-        f"Column {shorten(name)!r} holds {shorten(levels[place].as_py())!r} in row {row:,}, which "
-        f"is no date of the calendar; correct the cell or leave it empty, or pass --drop "
-        f"{shorten(name)!r}."
+        f"Column {shorten(name)!r} holds {shorten(word)!r} in row {row + 1:,}, {fault}; correct "
+        f"the cell or leave it empty, or pass --drop {shorten(name)!r}."
     )
 
 

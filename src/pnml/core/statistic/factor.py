@@ -59,6 +59,22 @@ class Factor:
         whole = weights is None or bool(np.all(weights >= 1))
         return cls(len(X), total, x_mean, y_mean, float(np.finfo(X.dtype).eps), whole, R)
 
+    def __add__(self, other: Factor) -> Factor:
+        """The factor of the rows of both. Eq. (G2)."""
+        weight = self.weight + other.weight
+        share = other.weight / weight
+        dx, dy = other.x_mean - self.x_mean, other.y_mean - self.y_mean
+        moved = np.sqrt(self.weight * share) * np.concatenate([dx, dy])
+        return Factor(
+            self.rows + other.rows,
+            weight,
+            self.x_mean + share * dx,
+            self.y_mean + share * dy,
+            max(self.rounding, other.rounding),
+            self.whole and other.whole,
+            _triangle(np.asfortranarray(np.vstack([self.R, other.R, moved]))),
+        )
+
     def gram(self, sample: RowSample) -> Gram:
         """The Gram of the same rows, so that more rows can be added."""
         d = len(self.x_mean)

@@ -1,0 +1,59 @@
+"""Codecs of the relations of columns, which files of older versions lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from pnml.core.relations import ExactRelations, NoisyRelations, Relations
+from pnml.errors import InputError
+from pnml.models.codec import value
+from pnml.models.schema import OneOf
+
+RELATIONS = OneOf((Relations, NoneType))
+
+
+def check_relations(values: Mapping[str, Any]) -> None:
+    """Raise where relations are not those of their own columns."""
+    places, width = values["places"], len(values["center"])
+    if not np.all((places >= 0) & (places < width)) or not np.all(values["scale"] >= 0):
+        raise InputError("the relations of a model are not those of its columns")
+    if not np.all(values["scale"][places] > 0):
+        raise InputError("the relations of a model have constant columns")
+    exact, noisy = values.get("exact"), values.get("noisy")
+    for part in (exact, noisy):
+        if part is not None and len(_of(part)) != len(places):
+            raise InputError("the relations of a model are not those of its columns")
+
+
+def relations_in(state: Mapping[str, Any], width: int | None = None) -> Relations | None:
+    """The relations in the state of an estimator; raises where they have other columns.
+
+    None where the file is of an older version, whose verdicts stay as they were.
+    """
+    relations: Relations | None = state.get("_relations")
+    expected = state["n_features_in_"] if width is None else width
+    if relations is not None and len(relations.center) != expected:
+        raise InputError("the relations of a model are not those of its columns")
+    return relations
+
+
+def check_own(values: Mapping[str, Any]) -> None:
+    """Raise where the relations of a least-squares fit have other columns than its spectrum."""
+    relations = values.get("relations")
+    if relations is not None and len(relations.center) != len(values["spectrum"].center):
+        raise InputError("the relations of a model are not those of its columns")
+
+
+def _of(part: ExactRelations | NoisyRelations) -> Any:
+    return part.basis if isinstance(part, ExactRelations) else part.directions
+
+
+RELATION_PARTS = [
+    value(ExactRelations),
+    value(NoisyRelations),
+    value(Relations, check=check_relations),
+]
