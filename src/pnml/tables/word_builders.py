@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -51,9 +52,9 @@ class CategoryBuilder:
         codes = codes_of(words)
         levels = words.dictionary.to_pylist()
         used = np.bincount(codes + 1, minlength=len(levels) + 1) > 0
-        for word, is_used in zip(levels, used[1:], strict=True):
-            if is_used and word not in self.places and len(self.places) < self.limit:
-                self.places[word] = next_place()
+        for code in _in_order(codes, len(levels)):
+            if levels[code] not in self.places and len(self.places) < self.limit:
+                self.places[levels[code]] = next_place()
         if used[0] and self.missing is None:
             self.missing = next_place()
         place = np.array([self.places.get(word, -1) for word in levels] + [-1])
@@ -115,3 +116,12 @@ class CategoryBuilder:
         for place, slot, sign in zip(self.places.values(), slots, signs, strict=True):
             terms.add(hashed[slot], place, float(sign))
         return HashedColumn(self.name, np.union1d(self.known, own), hashed, missing)
+
+
+def _in_order(codes: npt.NDArray[Any], count: int) -> list[int]:
+    """The codes that occur, in the order in which they come first, however rows are cut."""
+    first = np.full(count + 1, -1)  # the last place is that of code −1
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    order = np.argsort(first[:count], kind="stable")
+    found: list[int] = order[first[order] >= 0].tolist()
+    return found
