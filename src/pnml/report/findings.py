@@ -93,7 +93,7 @@ class Gatherer:
         self._worst: list[tuple[tuple[bool, float, int], Row]] = []  # a heap, best row first
         self._reader = RowReader(model)
         self._reasons = Reasons()
-        self._drift = Drift(model.encoder, model.profiles)
+        self._drift = Drift(model.encoder, model.profiles, model.rows)
         self._labels = LabelTally(model.target.task)
 
     def add(self, batch: pa.RecordBatch, scores: Scores) -> None:
