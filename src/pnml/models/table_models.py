@@ -113,6 +113,9 @@ def _check_model(values: Mapping[str, Any]) -> None:
         raise InputError(f"what it holds is not the learner {learner!r}")
     if learner not in dict(values["losses"]):
         raise InputError(f"it has no log-loss of its learner {learner!r}")
+    mean = values.get("mean_weight")
+    if mean is not None and not 0 < mean < np.inf:
+        raise InputError("the mean of its weights is no positive number")
     encoder = values["encoder"]
     known = values.get("profiles", ())
     if known and len(known) != len(encoder.columns):

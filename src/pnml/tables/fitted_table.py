@@ -49,6 +49,7 @@ class FittedTable:
     # how those learners, and last a constant guess, do on rows left out; () in files of format 1
     comparison: tuple[LearnerScore, ...] = ()
     profiles: tuple[ColumnProfile, ...] = ()  # of the columns of the encoder; the same
+    mean_weight: float | None = None  # of weights of a survey before they were scaled; None: none
 
     @property
     def classes(self) -> tuple[str, ...]:

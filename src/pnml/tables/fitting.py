@@ -149,7 +149,10 @@ class Job:
                 scores.append(left_out_score(name, fitted[name]))
         scores.append(self._baseline(y, weights))
         model = self._model(builder, encoder, fitted, scores, len(y), total)
-        return replace(model, profiles=profiles(encoder, X))
+        mean = None
+        if labelled.weights is not None and self.request.weight_kind == SURVEY:
+            mean = float(labelled.weights.mean())
+        return replace(model, profiles=profiles(encoder, X), mean_weight=mean)
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> FittedTable:
         """From moments of the rows and a sample of them, batch by batch."""
@@ -187,7 +190,8 @@ class Job:
         scores = [left_out_score(name, model) for name, model in fitted.items()]
         scores.append(baseline_of_values(mean, float(total.yy[0, 0]) / total.weight))
         model = self._model(builder, encoder, fitted, scores, gram.rows, gram.rows)
-        return replace(model, profiles=profiles(encoder, gram.sample.rows[:, : encoder.width]))
+        known = profiles(encoder, gram.sample.rows[:, : encoder.width])
+        return replace(model, profiles=known, mean_weight=statistic.mean_weight)
 
     def _baseline(self, y: Any, weights: FloatArray | None) -> LearnerScore:
         if self.target.task == "classification":
