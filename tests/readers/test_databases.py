@@ -162,7 +162,8 @@ def test_cells_of_sqlite_decide_the_types_of_its_columns(here):
         "word": ["1", None],
     }
     write_sqlite("CREATE TABLE b (b); INSERT INTO b VALUES (x'00')")
-    assert "Column 'b' of sqlite:///my.db?table=b holds bytes" in refused("sqlite:///my.db?table=b")
+    sentence = refused("sqlite:///my.db?table=b")
+    assert "Column 'b' of sqlite:///my.db?table=b holds cells of type binary" in sentence
 
 
 def test_an_impossible_date_in_sqlite_is_refused_or_told(here):

@@ -77,7 +77,9 @@ def fit_mixed_files(
         weight_kind=weight_kind,
         skip_constant=skip_constant,
     )
-    with open_table(source, options, skip_bad=skip_bad, access=storage_options) as table:
+    with open_table(
+        source, options, skip_bad=skip_bad, access=storage_options, spare=request.drop.__contains__
+    ) as table:
         model = fit_mixed_table(table, request, learner, plan)
         warn_of_bad(table)
     if plan.checkpoint is not None:
