@@ -32,7 +32,7 @@ ODD = {
 
 def columns():
     x = np.linspace(0, 1, N)
-    return {"x": x, "y": np.sin(9 * x)}
+    return {"x": x, "y": 3 * x + 0.1 * np.sin(99 * x)}
 
 
 @pytest.mark.parametrize("case", ODD)

@@ -74,7 +74,8 @@ class Findings:
     reasons: tuple[Reason, ...] = ()  # why rows are not trusted, most rows first
     drift: tuple[DriftRow, ...] = ()
     quality: tuple[Quality, ...] = ()
-    verdict_on_model: str = ""  # one sentence where the model is of no use
+    of_use: bool | None = None  # whether the model beat a guess on training rows left out
+    verdict_on_model: str = ""  # a sentence where it did not, and one where it does not here
     expected_error: FloatArray | None = None  # (s,) of the sample
     calibration: tuple[tuple[float, float], ...] = ()  # (nominal, covered) shares of intervals
 
@@ -157,7 +158,10 @@ class Gatherer:
             bad_cells=summary.bad_cells,
             reasons=self._reasons.listed(summary.rows),
             quality=self._labels.qualities(),
-            verdict_on_model=self._labels.verdict(),
+            of_use=model.is_of_use,
+            verdict_on_model=" ".join(
+                filter(None, [describe.warning_of_use(model), self._labels.verdict()])
+            ),
             expected_error=summary.sampled("expected_error") if summary.rows else None,
             calibration=summary.calibration,
             drift=self._drift.table(),

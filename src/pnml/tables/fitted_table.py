@@ -58,6 +58,12 @@ class FittedTable:
             return ()
         return tuple(map(str, self.estimator.classes_))
 
+    @property
+    def is_of_use(self) -> bool | None:
+        """Whether it beat a constant guess on rows left out; None where that is not known."""
+        ours = [score for score in self.comparison if score.name == self.learner]
+        return ours[0].log_loss < self.comparison[-1].log_loss if ours else None
+
     @cached_property
     def _explainer(self) -> Explainer:
         return Explainer(self.estimator, self.encoder)
