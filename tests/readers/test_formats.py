@@ -15,27 +15,9 @@ from pnml import InputError
 from pnml.readers import UNREADABLE, ReadOptions, encoding_and_compression, open_table
 from pnml.readers.cell_formats import CellFormats
 from pnml.readers.leading_zeros import padded_columns
+from read_tables import refused, whole
 
 GERMAN = ReadOptions(decimal=",", thousands=".", date_format="%d.%m.%Y")
-
-
-def whole(source, options=None, **columns):
-    with open_table(source, options) as table:
-        return table.read(lambda batches: pa.Table.from_batches(list(batches)), **columns)
-
-
-def refused(source, options=None, **columns):
-    with pytest.raises(InputError) as caught:
-        whole(source, options, **columns)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert not re.search(r"[.?!] [A-Z]", sentence)
-    return sentence
-
-
-@pytest.fixture
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(encoding_and_compression, "PIECE_BYTES", 64)
 
 
 @pytest.fixture
