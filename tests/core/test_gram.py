@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram, sample_rows
-from pnml.core.statistic.row_sample import RowSample, sample_size
+from pnml.core.statistic.row_sample import RowSample, row_keys, sample_size
 from pnml.errors import InputError
 
 
@@ -92,7 +94,10 @@ def test_every_row_is_as_likely_as_any_other_to_be_in_a_merged_sample(rng):
     index = np.arange(n, dtype=float)[:, None]
     for k in range(rounds):
         parts = [index[:7], index[7:30], index[30:]]
-        samples = [RowSample.of(p, seed=3 * k + i, size=size) for i, p in enumerate(parts)]
+        samples = [
+            RowSample.of(part, row_keys(part, block=3 * k + i), size)
+            for i, part in enumerate(parts)
+        ]
         merged = samples[0] + samples[1] + samples[2]
         counts[merged.rows[:, 0].astype(int)] += 1
     expected = rounds * size / n
@@ -106,6 +111,26 @@ def test_the_same_rows_always_give_the_same_sample(rng):
     np.testing.assert_array_equal(first.rows, again.rows)
     assert len(first.rows) == sample_size(2) == 4096
     assert sample_size(10**6) == 256
+
+
+@given(st.lists(st.integers(1, 8999), max_size=5))
+def test_the_sample_of_a_stream_does_not_depend_on_how_it_is_cut(cuts):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, size=(9000, 2)).astype(float), np.arange(9000.0)
+    stream = Gram.empty(2, 1)
+    for at in np.split(np.arange(9000), sorted(set(cuts))):
+        stream = stream.plus_rows(X[at], y[at])
+    np.testing.assert_array_equal(stream.sample.rows, Gram.of(X, y).sample.rows)
+
+
+def test_keys_of_rows_are_uniform_and_those_of_equal_blocks_are_others(rng):
+    """Rows of a few values: what is left of a cell after the hash must not show."""
+    X = rng.integers(0, 2, size=(20_000, 3)).astype(float)
+    keys = row_keys(X)
+    # Kolmogorov's distance to the uniform law passes 1.95 / √n in one of 1,000 draws
+    for each in (keys, keys[X[:, 0] == 0], row_keys(X, block=1), (keys - row_keys(X, block=1)) % 1):
+        ranks = np.arange(1, len(each) + 1) / len(each)
+        assert np.abs(np.sort(each) - ranks).max() < 1.95 / np.sqrt(len(each))
 
 
 def test_subtracting_keeps_a_uniform_sample_of_what_is_left(rng):

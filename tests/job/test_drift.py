@@ -10,6 +10,7 @@ from scipy.stats import chi2
 from made_tables import mixed, one_batch, replaced
 from pnml import fit_table
 from pnml.tables.drift import Drift
+from pnml.tables.merging import merge_tables
 
 
 def table(n, seed):
@@ -53,7 +54,7 @@ def test_false_alarms_on_training_rows_drawn_again_are_rare(model, size, rng):
     rows = table(1000, 0)
     alarms = 0
     for _ in range(200):
-        counts = Drift(model.encoder, model.profiles)
+        counts = Drift(model.encoder, model.profiles, model.rows)
         counts.add(model.encoder.encode(one_batch(rows.take(rng.integers(0, 1000, size)))))
         alarms += any(row.flagged for row in counts.table())
     # two tests at 1 % over all columns; 200 draws of 2 % are above 10 with a chance of 0.3 %
@@ -80,11 +81,55 @@ CHANGES = {
 
 @pytest.mark.parametrize("case", CHANGES)
 def test_a_column_that_has_changed_is_flagged_and_no_other(model, case):
-    assert not flagged(model, table(200, 5)).keys() - {"many"}  # which has words never seen anyway
+    assert not flagged(model, table(200, 5))
     name, change, words = CHANGES[case]
     found = flagged(model, changed(name, change))
-    assert found.keys() - {"many"} == {name} - {"many"}
+    assert found.keys() == {name}
     assert words in found[name]
+
+
+def names(n, seed, rare):
+    """A column of names, a share of which have hardly been there before, and a target."""
+    rng = np.random.default_rng(seed)
+    some = [f"w{i}" for i in rng.integers(0, 5, n)]
+    word = [f"r{rng.integers(0, 3000)}" if rng.random() < rare else w for w in some]
+    x = rng.normal(size=n)
+    return pa.table({"name": word, "x": x, "y": x + rng.normal(size=n)})
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_as_many_new_words_as_training_rows_show_when_left_out_are_no_drift(streamed, monkeypatch):
+    if streamed:
+        monkeypatch.setattr("pnml.tables.fitting.MOST_ROWS", 300)
+    train = names(800, 0, 0.3)
+    model = fit_table(train, target="y", learner="pnml", categorical="name")
+    words = train["name"].to_pylist()
+    once = sum(words.count(word) == 1 for word in words) / 800
+    alarms = 0
+    for seed in range(1, 41):
+        row = drift(model, names(400, seed, 0.3))["name"]
+        assert row.new_words > 0.05 * 400  # by the share alone, each would be one
+        alarms += row.flagged
+    # each at a level of 1 % over two columns: more than 2 of 40 have a chance of 0.1 %
+    assert alarms <= 2
+    told = flagged(model, names(400, 1, 0.6))["name"]
+    assert "never seen in training" in told
+    assert f", {once:.0%} expected" in told
+
+
+def test_merged_models_expect_the_new_words_that_one_model_of_all_rows_does():
+    parts = [names(300, seed, 0.5) for seed in range(3)]
+    asked = {"target": "y", "learner": "pnml", "categorical": "name"}
+    models = [fit_table(part, **asked).fitted for part in parts]
+    whole = fit_table(pa.concat_tables(parts), **asked).encoder.columns[0]
+    merged = merge_tables(models, ["a", "b", "c"]).encoder.columns[0]
+    assert (merged.known == whole.known).all()
+    assert (merged.times == whole.times).all()
+    parts = [names(60, 4, 0.2), names(80, 5, 0.2)]  # few words, with a place each
+    both = pa.concat_tables(parts)["name"].to_pylist()
+    models = [fit_table(part, **asked).fitted for part in parts]
+    column = merge_tables(models, ["a", "b"]).encoder.columns[0]
+    assert column.times == tuple(min(both.count(word), 3) for word in column.levels)
 
 
 def test_an_empty_column_that_is_filled_is_flagged(model):

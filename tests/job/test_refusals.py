@@ -31,12 +31,12 @@ def refused(run, *words):
 
 
 def with_lists(frame):
-    return frame.assign(tags=[[1, 2]] * len(frame))
+    return frame.assign(size=[[1, 2]] * len(frame))
 
 
 def with_zones(frame):
     zones = ["UTC", "Europe/Rome"] * (len(frame) // 2)
-    return frame.assign(when=[pd.Timestamp("2024-01-01", tz=zone) for zone in zones])
+    return frame.assign(day=[pd.Timestamp("2024-01-01", tz=zone) for zone in zones])
 
 
 def with_levels(frame):
@@ -47,8 +47,8 @@ def with_levels(frame):
 FRAMES = {
     "a name twice": (lambda f: pd.concat([f, f[["size"]]], axis=1), ["'size'", "rename"]),
     "two levels of names": (with_levels, ["2 levels of column names"]),
-    "lists": (with_lists, ["'tags'", "no single value"]),
-    "time zones": (with_zones, ["'when'", "mixes time zones"]),
+    "lists": (with_lists, ["'size'", "no single value"]),
+    "time zones": (with_zones, ["'day'", "mixes time zones"]),
     "no rows": (lambda f: f[:0], ["no rows"]),
     "no table": (lambda f: {"y": [1]}, ["dict"]),
 }

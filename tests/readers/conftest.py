@@ -14,3 +14,9 @@ def open_folder():
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Blocks of a few rows, so that a small CSV file has many."""
+    monkeypatch.setattr("pnml.readers.encoding_and_compression.PIECE_BYTES", 64)

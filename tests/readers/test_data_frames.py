@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -17,25 +16,11 @@ import pyarrow.parquet
 import pytest
 
 import child
-from pnml import InputError
 from pnml.readers import UNREADABLE, FrameKind, as_kind, kind_of, open_table
 from pnml.readers.file_pass import Mark, Read
+from read_tables import refused, whole
 
 ROWS = {"n": [1, 2, 3], "x": [0.5, None, 2.5], "w": ["a", None, "c"], "yes": [True, False, True]}
-
-
-def whole(source, **columns):
-    with open_table(source, **columns) as table:
-        return table.read(lambda batches: pa.Table.from_batches(list(batches)))
-
-
-def refused(source):
-    with pytest.raises(InputError) as caught:
-        whole(source)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert not re.search(r"[.?!] [A-Z]", sentence)
-    return sentence
 
 
 class Stream:

@@ -16,27 +16,12 @@ import pyarrow as pa
 import pytest
 
 import child
-from pnml import InputError
-from pnml.readers import UNREADABLE, ReadOptions, open_table
+from pnml.readers import UNREADABLE, open_table
 from pnml.readers.database_address import DatabaseAddress
 from pnml.readers.postgresql_database import server_address
+from read_tables import refused, whole
 
 ROWS = [(k, k / 4, f"w{k % 3}" if k % 5 else None, f"2024-01-{k % 28 + 1:02d}") for k in range(99)]
-
-
-def whole(source, query=None, **columns):
-    with open_table(source, ReadOptions(query=query)) as table:
-        return table.read(lambda batches: pa.Table.from_batches(list(batches)), **columns)
-
-
-def refused(source, query=None, **columns):
-    with pytest.raises(InputError) as caught:
-        whole(source, query, **columns)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert sentence.endswith((".", "?"))
-    assert not re.search(r"[.?] [A-Z]", sentence)
-    return sentence
 
 
 def columns_of(rows):
@@ -88,8 +73,10 @@ def test_a_query_gives_what_it_selects(address, here):
     query = "-- by word\nSELECT w, count(*) AS many FROM sales WHERE w > '' GROUP BY w ORDER BY w;"
     words = sorted({row[2] for row in ROWS if row[2]})
     many = [sum(row[2] == word for row in ROWS) for word in words]
-    assert whole(address, query).to_pydict() == {"w": words, "many": many}
-    found = whole(address, "WITH late AS (SELECT n FROM sales WHERE n > 90) SELECT * FROM late")
+    assert whole(address, query=query).to_pydict() == {"w": words, "many": many}
+    found = whole(
+        address, query="WITH late AS (SELECT n FROM sales WHERE n > 90) SELECT * FROM late"
+    )
     assert found.to_pydict() == {"n": list(range(91, 99))}
 
 
@@ -111,7 +98,7 @@ def test_a_query_gives_what_it_selects(address, here):
 def test_other_queries_are_refused_and_change_nothing(address, query, words, here):
     MADE[address](SALES, rows=ROWS)
     before = {path.name: path.read_bytes() for path in here.iterdir()}
-    sentence = refused(address, query)
+    sentence = refused(address, query=query)
     assert (words or f"query to {address} ") in sentence
     assert address in sentence
     assert {path.name: path.read_bytes() for path in here.iterdir()} == before
@@ -129,7 +116,9 @@ def test_what_is_not_in_a_database_is_named(address, here):
     assert "no table 'sale'; did you mean 'sales'?" in refused(f"{address}?table=sale")
     assert "no table 'zebra'; it has " in refused(f"{address}?table=zebra")
     assert "has columns but no rows" in refused(f"{address}?table=sales")
-    assert "names a table, but there is a query" in refused(f"{address}?table=old", "SELECT 1")
+    assert "names a table, but there is a query" in refused(
+        f"{address}?table=old", query="SELECT 1"
+    )
     assert "has the setting 'mode'" in refused(f"{address}?mode=rw")
     assert "names no file" in refused(f"{kind}://{path}")
     assert "must name one table" in refused(f"{address}?table=")
@@ -141,8 +130,10 @@ def test_what_is_not_in_a_database_is_named(address, here):
 
 def test_a_query_needs_a_database(here):
     Path("t.csv").write_text("a\n1\n")
-    assert "There is a query, but t.csv is no database" in refused("t.csv", "SELECT 1")
-    assert "There is a query, but Table is no database" in refused(pa.table({"a": [1]}), "SELECT 1")
+    assert "There is a query, but t.csv is no database" in refused("t.csv", query="SELECT 1")
+    assert "There is a query, but Table is no database" in refused(
+        pa.table({"a": [1]}), query="SELECT 1"
+    )
 
 
 def test_cells_of_sqlite_decide_the_types_of_its_columns(here):
@@ -162,7 +153,8 @@ def test_cells_of_sqlite_decide_the_types_of_its_columns(here):
         "word": ["1", None],
     }
     write_sqlite("CREATE TABLE b (b); INSERT INTO b VALUES (x'00')")
-    assert "Column 'b' of sqlite:///my.db?table=b holds bytes" in refused("sqlite:///my.db?table=b")
+    sentence = refused("sqlite:///my.db?table=b")
+    assert "Column 'b' of sqlite:///my.db?table=b holds cells of type binary" in sentence
 
 
 def test_an_impossible_date_in_sqlite_is_refused_or_told(here):
@@ -198,7 +190,7 @@ def test_a_duckdb_file_that_another_process_writes_is_refused(here):
 def test_a_query_to_duckdb_reaches_no_other_file(here):
     write_duckdb(OLD)
     Path("secret.csv").write_text("a\n1\n")
-    assert "fails (" in refused("duckdb:///my.duckdb", "SELECT * FROM 'secret.csv'")
+    assert "fails (" in refused("duckdb:///my.duckdb", query="SELECT * FROM 'secret.csv'")
 
 
 def test_no_copy_of_a_table_is_left_behind(here, monkeypatch):
@@ -208,7 +200,7 @@ def test_no_copy_of_a_table_is_left_behind(here, monkeypatch):
     with open_table("sqlite:///my.db") as table:
         assert table.is_temporary
         assert len(list((here / "spool").iterdir())) == 1
-    refused("sqlite:///my.db", "SELECT * FROM sales WHERE n < 0")
+    refused("sqlite:///my.db", query="SELECT * FROM sales WHERE n < 0")
     assert not list((here / "spool").iterdir())
 
 

@@ -15,27 +15,9 @@ from pnml import InputError
 from pnml.readers import UNREADABLE, ReadOptions, encoding_and_compression, open_table
 from pnml.readers.cell_formats import CellFormats
 from pnml.readers.leading_zeros import padded_columns
+from read_tables import refused, whole
 
 GERMAN = ReadOptions(decimal=",", thousands=".", date_format="%d.%m.%Y")
-
-
-def whole(source, options=None, **columns):
-    with open_table(source, options) as table:
-        return table.read(lambda batches: pa.Table.from_batches(list(batches)), **columns)
-
-
-def refused(source, options=None, **columns):
-    with pytest.raises(InputError) as caught:
-        whole(source, options, **columns)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert not re.search(r"[.?!] [A-Z]", sentence)
-    return sentence
-
-
-@pytest.fixture
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(encoding_and_compression, "PIECE_BYTES", 64)
 
 
 @pytest.fixture
@@ -159,18 +141,38 @@ def test_formats_are_checked_at_once(options, words):
         ReadOptions(**options)
 
 
-CODES = st.from_regex(r"0?[0-9]{1,4}", fullmatch=True)
+CODES = st.from_regex(r" ?-?0?[0-9]{1,4} ?", fullmatch=True)
 
 
+@pytest.mark.parametrize("mark", [",", "\t"])
 @given(rows=st.lists(st.tuples(CODES, CODES, CODES), min_size=1, max_size=9))
-def test_columns_with_leading_zeros_are_found(rows):
-    data = "".join(",".join(row) + "\n" for row in rows).encode()
+def test_columns_with_leading_zeros_are_found(rows, mark):
+    data = "".join(mark.join(row) + "\n" for row in rows).encode()
     expected = {
         place
         for place in range(3)
-        if any(len(row[place]) > 1 and row[place][0] == "0" for row in rows)
+        if any(str(int(row[place])) != row[place].strip().replace("-0", "0") for row in rows)
     }
-    assert padded_columns(data, ",", 3) == expected
+    assert padded_columns(data, mark, 3) == expected
+
+
+@pytest.mark.parametrize("cell", ["007", " 007", "-007", "007 ", '"007"'])
+@pytest.mark.parametrize("row", [1, 700, 24_000, 29_999])
+def test_a_code_anywhere_in_a_long_file_keeps_its_zeros(row, cell, file, monkeypatch):
+    """Blocks of 100 kB: the code is at the end of the first one, or in the midst of a later one."""
+    monkeypatch.setattr(encoding_and_compression, "PIECE_BYTES", 100_000)
+    codes = [str(100 + k % 900) for k in range(30_000)]
+    rows = [f"{code};{k}" for k, code in enumerate(codes)]
+    rows[row] = f"{cell};{row}"
+    found = whole(file(rows))["a"]
+    assert found.type == pa.string()
+    assert found[row].as_py() == cell.strip('"')
+    assert found[row - 1].as_py() == codes[row - 1]
+
+
+def test_a_column_that_is_empty_at_first_keeps_the_zeros_that_come_later(file, small_pieces):
+    rows = [f";{k}" for k in range(60)] + ["007;1"] + [f"{k};2" for k in range(60)]
+    assert whole(file(rows))["a"].to_pylist()[60:63] == ["007", "0", "1"]
 
 
 def test_codes_with_leading_zeros_stay_words_wherever_they_begin(file, small_pieces):

@@ -27,22 +27,11 @@ from hypothesis import strategies as st
 import child
 from examples import examples
 from pnml import InputError
-from pnml.readers import ReadOptions, encoding_and_compression, open_table
+from pnml.readers import ReadOptions, open_table
 from pnml.readers.batches import LEAST_ROWS, MOST_ROWS
 from pnml.readers.csv_text import blocks, last_row_end, row_ends
 from pnml.readers.prefetch import prefetch
-
-
-def whole(source, options=None, **columns):
-    """All of a table in memory."""
-    with open_table(source, options) as table:
-        return table.read(lambda batches: pa.Table.from_batches(list(batches)), **columns)
-
-
-@pytest.fixture
-def small_pieces(monkeypatch):
-    """Blocks of a few rows, so that a small file has many."""
-    monkeypatch.setattr(encoding_and_compression, "PIECE_BYTES", 64)
+from read_tables import whole
 
 
 def sample(rows=500):

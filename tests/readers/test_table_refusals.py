@@ -26,24 +26,9 @@ from hypothesis import strategies as st
 import child
 from examples import examples
 from pnml import InputError, PNMLRegressor, save
-from pnml.readers import ReadOptions, encoding_and_compression, open_table
+from pnml.readers import ReadOptions, open_table
 from pnml.readers.csv_text import blocks
-
-
-def refused(source, options=None, **columns):
-    """The sentence that a table is refused with, however much of it must be read for that."""
-    with pytest.raises(InputError) as caught:
-        open_table(source, options).read(lambda batches: list(batches), **columns)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert sentence.endswith((".", "?"))
-    assert not re.search(r"[.?!] [A-Z]", sentence)
-    return sentence
-
-
-@pytest.fixture
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(encoding_and_compression, "PIECE_BYTES", 64)
+from read_tables import refused
 
 
 @pytest.fixture

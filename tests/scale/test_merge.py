@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import pnml
 from examples import examples
 from made_tables import classes, mixed
 from pnml import InputError, LpNMLRegressor, NormBallRegressor, PNMLRegressor
@@ -111,6 +113,29 @@ def test_models_that_differ_are_not_put_together():
 
 def fitted(table, learner="pnml", **asked):
     return fit_table(table.to_batches(), Request(**({"target": "y"} | asked)), learner, "t.csv")
+
+
+def test_merged_models_of_data_frames_are_such_models_and_know_of_how_much_use_they_are():
+    table = mixed(300, seed=6)
+    parts = [pnml.fit_table(table.slice(k, 150), "y", learner="pnml") for k in (0, 150)]
+    whole = merge(parts)
+    assert isinstance(whole, pnml.TableModel)
+    truth = pnml.fit_table(table, "y", learner="pnml")
+    for ours, theirs in zip(whole.comparison, truth.comparison, strict=True):
+        # the penalty is found to about 1e-6
+        assert (ours.log_loss, ours.error) == pytest.approx(
+            (theirs.log_loss, theirs.error), rel=1e-5
+        )
+
+
+def test_the_scale_and_the_bound_of_a_target_are_those_of_all_models():
+    below, above = mixed(100), mixed(100, seed=1)
+    below = below.set_column(5, "y", pa.array(below["y"].to_numpy() - 20))
+    assert fitted(above).target.least == 0.0
+    assert merge([fitted(above), fitted(below)]).target.least is None
+    assert merge([fitted(above), fitted(above.slice(5))]).target.least == 0.0
+    with pytest.raises(InputError, match="has learnt the logarithm of 'y'"):
+        merge([fitted(above), fitted(above, log_target=True)])
 
 
 def test_models_of_tables_are_that_of_all_rows_though_words_and_units_differ():

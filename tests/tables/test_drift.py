@@ -39,7 +39,7 @@ def _nudged(X, towards):
 def drift(train, new, towards=None):
     """Row of each column; cells may be moved to the next number in a direction."""
     model = fit_table(in_batches(train, ()), Request(target="y"), "pnml", "t.csv")
-    found = Drift(model.encoder, model.profiles)
+    found = Drift(model.encoder, model.profiles, model.rows)
     for batch in new.to_batches():
         encoded = model.encoder.encode(batch)
         if towards is not None:

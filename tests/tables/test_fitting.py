@@ -14,8 +14,9 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from examples import examples
-from made_tables import classes, in_batches, mixed, numbers, one_batch, replaced
+from made_tables import CITIES, classes, in_batches, mixed, numbers, one_batch, replaced
 from pnml import InputError, KernelPNMLRegressor, LpNMLRegressor, PNMLRegressor
+from pnml.tables.first_rows import first_rows
 from pnml.tables.fitting import fit_table
 from pnml.tables.learners import LEARNERS
 from pnml.tables.roles import Request
@@ -35,6 +36,13 @@ def fitted(table, learner="auto", request=REQUEST, cuts=()):
     return fit_table(in_batches(table, cuts), request, learner, "t.csv")
 
 
+def in_memory(table, learner="auto", request=REQUEST):
+    """The same with all rows in memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pnml.tables.fitting.MOST_ROWS", 100_000)
+        return fitted(table, learner, request)
+
+
 def assert_alike(a, b, rtol, table=None):
     """Same predictions, intervals, regrets, trust and words for new rows, and same noise."""
     new = one_batch(mixed(60, seed=9, shift=0.5) if table is None else table)
@@ -50,7 +58,7 @@ def assert_alike(a, b, rtol, table=None):
 def test_a_stream_and_rows_in_memory_give_the_same_model(learner, short_look):
     table = mixed(300)
     streamed = fitted(table, learner, cuts=CUTS)
-    whole = fitted(table, learner)
+    whole = in_memory(table, learner)
     assert any("uniform sample" in remark for remark in streamed.remarks)
     assert streamed.rows == whole.rows == 300
     # moments lose half the digits that a factorisation keeps; penalties are found to 1e-6
@@ -65,14 +73,14 @@ def test_a_stream_and_rows_in_memory_give_the_same_model(learner, short_look):
 def test_a_stream_of_full_rows_is_exact_at_any_penalty(short_look):
     table = numbers(300)
     for learner in ("ols", "pnml", "lpnml"):
-        streamed, whole = fitted(table, learner, cuts=CUTS), fitted(table, learner)
+        streamed, whole = fitted(table, learner, cuts=CUTS), in_memory(table, learner)
         assert_alike(streamed, whole, 1e-7, numbers(60, seed=9))
 
 
 def test_a_penalty_chosen_on_a_sample_changes_little(short_look, monkeypatch):
     monkeypatch.setattr("pnml.core.statistic.row_sample._MOST_ROWS", 256)
     table, new = mixed(3000), mixed(300, seed=9)
-    streamed, whole = (fitted(table, "pnml", cuts=c) for c in (range(500, 3000, 500), ()))
+    streamed, whole = fitted(table, "pnml", cuts=range(500, 3000, 500)), in_memory(table, "pnml")
     assert len(streamed.estimator.loo_.regrets) == 256
     a, b = (m.score(one_batch(new), 0.9, 0.99).answer for m in (streamed, whole))
     gap = (a.prediction - b.prediction) / 0.4  # in units of the noise
@@ -91,12 +99,38 @@ def test_how_the_rows_are_cut_into_batches_does_not_matter(cuts):
     assert_alike(streamed, fitted(table, "ols"), 1e-7)
 
 
+def coded(table):
+    """The same cells, its words by codes of a dictionary in another order than they come in."""
+    words = pa.array([*CITIES[::-1], *table["city"].to_pylist()]).dictionary_encode()[3:]
+    return table.set_column(2, "city", words)
+
+
+@pytest.mark.parametrize("change", [lambda table: table, coded], ids=["words", "codes"])
+@pytest.mark.parametrize("cuts", [(1, 2, 49), (50,), (699,), tuple(range(0, 1200, 7))])
+def test_a_stream_gives_one_penalty_and_one_score_however_its_rows_are_cut(
+    cuts, change, short_look, monkeypatch
+):
+    """Penalty, noise and line of trust come from a sample of the rows, 256 of 1,200."""
+    monkeypatch.setattr("pnml.core.statistic.row_sample._MOST_ROWS", 256)
+    late = ["Oslo"] * 700 + mixed(500, seed=2)["city"].to_pylist()  # words and gaps come late
+    table = change(replaced(mixed(1200), "city", late))
+    whole, cut = fitted(table, "pnml"), fitted(table, "pnml", cuts=cuts)
+    sampled = [model.estimator._counted().sample.rows for model in (whole, cut)]
+    assert len(sampled[0]) == 256
+    # the last columns are target and weight, which nothing rounds
+    np.testing.assert_array_equal(sampled[0][:, -2:], sampled[1][:, -2:])
+    # sums of equal numbers in another order, and a penalty found to 1e-6 of it
+    assert cut.estimator.alpha_ == pytest.approx(whole.estimator.alpha_, rel=1e-5)
+    assert_alike(cut, whole, 1e-7)
+    assert_alike(fitted(table, "pnml", cuts=cuts[::2]), whole, 1e-7)
+
+
 def test_words_and_gaps_that_come_late_in_a_stream_are_learnt(short_look):
     table = mixed(200)
     city = table["city"].to_pylist()
     late = replaced(table, "city", ["Oslo", "Rome"] * 50 + city[100:])
     late = replaced(late, "age", table["age"].fill_null(40.0).to_pylist()[:100] + [None] * 100)
-    assert_alike(fitted(late, "ols", cuts=[50, 100, 150]), fitted(late, "ols"), 1e-7)
+    assert_alike(fitted(late, "ols", cuts=[50, 100, 150]), in_memory(late, "ols"), 1e-7)
     model = fitted(late, "ols", cuts=[50, 100, 150])
     assert model.encoder.columns[2].missing is not None
     assert set(model.encoder.columns[2].levels) == {"Oslo", "Rome", "Bern"}
@@ -121,7 +155,7 @@ def test_a_weight_counts_copies_in_a_stream_too(short_look, rng):
     request = replace(REQUEST, weight="copies", weight_kind="copies")
     streamed, whole = (
         fitted(weighted, "ols", request, cuts=[50, 90]),
-        fitted(weighted, "ols", request),
+        in_memory(weighted, "ols", request),
     )
     assert_alike(streamed, whole, 1e-7)
     assert streamed.remarks[0] == whole.remarks[0]
@@ -145,7 +179,7 @@ def test_rows_without_a_target_are_left_out_and_counted(streamed, monkeypatch):
     labelled = table.take(pa.array([i for i in range(100) if i not in (0, 1, 60)]))
     assert model.rows == 97
     assert "3 rows without a value of 'y' left out." in model.remarks
-    assert_alike(model, fitted(labelled, "ols"), 1e-8)
+    assert_alike(model, in_memory(labelled, "ols"), 1e-8)
 
 
 def design(table):
@@ -218,6 +252,19 @@ def test_a_wide_table_is_counted_rather_than_kept(monkeypatch):
     counted = fitted(table, "ols")
     assert counted.rows == 120
     assert_alike(counted, whole, 1e-8)
+
+
+@settings(max_examples=examples(15))
+@given(st.lists(st.integers(1, 59), max_size=6), st.integers(1, 70), st.integers(1, 4000))
+def test_the_first_rows_are_the_same_however_the_table_is_cut(cuts, rows, size):
+    table = mixed(60)
+    whole = first_rows(iter(in_batches(table, ())), rows, size)
+    cut = first_rows(iter(in_batches(table, cuts)), rows, size)
+    assert whole.look.equals(cut.look.combine_chunks())
+    assert 1 <= whole.look.num_rows <= rows
+    for first in (whole, cut):  # and no row is lost
+        rest = 0 if first.rest is None else sum(batch.num_rows for batch in first.rest)
+        assert first.look.num_rows + rest == 60
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

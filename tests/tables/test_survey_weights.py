@@ -11,6 +11,7 @@ from pnml import PNMLRegressor
 from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError
 from pnml.tables.fitting import fit_table
+from pnml.tables.merging import merge_tables
 from pnml.tables.roles import Request
 
 
@@ -87,6 +88,36 @@ def test_a_reweighted_gram_is_that_of_the_scaled_weights(rng):
             getattr(ours, name), getattr(truth, name), rtol=1e-12, atol=1e-12
         )
     np.testing.assert_allclose(ours.sample.rows, truth.sample.rows, rtol=1e-15)
+
+
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("learner", ["pnml", "lpnml", "ols"])
+def test_merged_models_weigh_rows_as_one_model_of_all_rows_does(learner, equal, cuts, rng):
+    """Rows of one part weigh ten times as much as those of the other."""
+    w = np.ones(240) if equal else rng.uniform(0.5, 3.0, size=240)
+    w[:120] *= 1.0 if equal else 10.0
+    table = weighted(w, 240)
+    parts = [fitted(table.slice(k, 120), learner, cuts=cuts) for k in (0, 120)]
+    assert parts[0].mean_weight == pytest.approx(w[:120].mean())
+    whole, both = fitted(table, learner), merge_tables(parts, ["a", "b"])
+    # moments keep half the digits, and the penalty is found to about 1e-6
+    np.testing.assert_allclose(regrets(both), regrets(whole), rtol=1e-5)
+    assert both.estimator.predict_dist(np.zeros((1, both.encoder.width))).std == pytest.approx(
+        whole.estimator.predict_dist(np.zeros((1, whole.encoder.width))).std, rel=1e-5
+    )
+    thrice = merge_tables([both, parts[0]], ["both", "a"])  # and merged models merge again
+    again = fitted(pa.concat_tables([table, table.slice(0, 120)]), learner)
+    np.testing.assert_allclose(regrets(thrice), regrets(again), rtol=1e-5)
+
+
+def test_weights_of_a_survey_are_not_merged_with_none_or_with_copies():
+    table = weighted(np.linspace(1, 2, 120))
+    plain = fit_table(in_batches(table, ()), Request(target="y", drop=("w",)), "pnml", "t.csv")
+    for other in (plain, fitted(table, kind="copies")):
+        for pair in ([fitted(table), other], [other, fitted(table)]):
+            with pytest.raises(InputError, match="One of a and b has weights of a survey"):
+                merge_tables(pair, ["a", "b"])
+    assert merge_tables([plain, fitted(table, kind="copies")], ["a", "b"]).rows == 240
 
 
 def test_another_kind_of_weight_is_refused():

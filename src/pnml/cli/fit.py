@@ -151,7 +151,8 @@ def fit_file(
     from pnml.job.fit_table import fit_opened
     from pnml.readers import check_output, open_table
 
-    with open_table(train, options, skip_bad=skip_bad) as table:
+    spare = request.drop.__contains__
+    with open_table(train, options, skip_bad=skip_bad, spare=spare) as table:
         check_output(output, table.files, endings=(".pnml",))
         model = fit_opened(table, request, learner, checkpoint=f"{output}.part")
     model.save(output)

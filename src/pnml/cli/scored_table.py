@@ -95,6 +95,7 @@ def document(findings: Findings) -> dict[str, Any]:
         "drift": [vars(row) for row in findings.drift],
         "infinite_regret": findings.infinite,
         "mean_regret": findings.mean_regret,
+        "model_of_use": findings.of_use,
         "threshold": findings.model.threshold,
         "level": findings.model.level,
         "coverage": findings.coverage,

@@ -102,7 +102,13 @@ def fit_table(
         raise InputError(f"weight_kind is {weight_kind!r}; pass {SURVEY!r} or {COPIES!r}.")
     with (
         in_python_words(),
-        open_table(data, options, skip_bad=skip_bad, access=storage_options) as table,
+        open_table(
+            data,
+            options,
+            skip_bad=skip_bad,
+            access=storage_options,
+            spare=request.drop.__contains__,
+        ) as table,
     ):
         return fit_opened(table, request, learner, checkpoint=checkpoint, progress=progress)
 

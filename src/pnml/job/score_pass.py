@@ -49,7 +49,7 @@ class ScorePass:
         check: Callable[[TableSource], None] | None = None,
     ) -> Findings:
         """Read the table once; the sink gets scored batches, and `check` the table before."""
-        with open_table(new, options) as table:
+        with open_table(new, options, spare=self._is_spare) as table:
             if check is not None:
                 check(table)
             names = table.schema.names
@@ -81,6 +81,14 @@ class ScorePass:
                     progress=tell,
                 )
             return findings
+
+    def _is_spare(self, name: str) -> bool:
+        """Whether the model has no use for a column."""
+        return name not in (
+            *self.model.encoder.names,
+            *self.model.id_columns,
+            self.model.target.name,
+        )
 
     def _text_columns(self, table: TableSource) -> list[str]:
         """Columns to read as words: those of the model, and those with codes or odd dates."""

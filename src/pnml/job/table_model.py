@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -107,6 +108,11 @@ class TableModel:
         -------
         A data frame of the kind that came in, with the index and the columns of a pandas one as
         they are; of files, one of pandas where that is installed; else of pyarrow.
+
+        Warns
+        -----
+        UserWarning
+            Where the model is of no use: no better than a constant guess when it was fitted.
         """
         parts: list[pa.RecordBatch] = []
 
@@ -118,6 +124,8 @@ class TableModel:
         job = ScorePass(self.fitted, coverage, level, prefix, strict)
         with in_python_words():
             job.run(new, "model", sink, options=options)
+        if useless := describe.warning_of_use(self.fitted):
+            warnings.warn(useless, stacklevel=2)
         return as_kind(pa.Table.from_batches(parts), new)
 
     def findings(

@@ -39,7 +39,7 @@ class CellRows:
     def __len__(self) -> int:
         return len(self.leaf)
 
-    def __getitem__(self, rows: slice) -> CellRows:
+    def __getitem__(self, rows: slice | IntArray) -> CellRows:
         return CellRows(self.leaf[rows], self.columns[rows], self.Z[rows])
 
 

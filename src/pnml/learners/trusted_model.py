@@ -115,7 +115,11 @@ class TrustedModel:
 
         Where no column stands out, those that are read have equal shares.
         """
-        shares = self.trust_map.explain(rows.mapped)
+        return self.shares(rows.mapped)
+
+    def shares(self, mapped: Any) -> FloatArray:
+        """The same for rows in the form of the trust map, or some of them."""
+        shares = self.trust_map.explain(mapped)
         read = self.encoder.places
         if 0 < len(read) < shares.shape[1]:
             unread = np.setdiff1d(np.arange(shares.shape[1]), read)

@@ -25,6 +25,7 @@ from pnml.tables.profile import ColumnProfile
 from pnml.tables.roles import Role
 from pnml.tables.targets import Target
 from pnml.tables.word_hashes import PLACES
+from pnml.tables.word_times import MOST
 
 
 def _check_number(values: Mapping[str, Any]) -> None:
@@ -48,6 +49,17 @@ def _check_hashed(values: Mapping[str, Any]) -> None:
             f"the hashes of its column {shorten(values['name'])!r} are not in order, or do not "
             f"share {PLACES} places"
         )
+    _check_times(values, values.get("times"))
+
+
+def _check_times(values: Mapping[str, Any], times: Any) -> None:
+    """How often each word was seen is a number from 1 to 3."""
+    count = len(values["levels"] if "levels" in values else values["known"])
+    if times is not None and (len(times) != count or not np.all(np.isin(times, (1, 2, MOST)))):
+        raise InputError(
+            f"how often the words of its column {shorten(values['name'])!r} were seen is not told "
+            "of each of them"
+        )
 
 
 def _check_constant(values: Mapping[str, Any]) -> None:
@@ -65,6 +77,7 @@ def _check_category(values: Mapping[str, Any]) -> None:
     levels, places = values["levels"], values["level_places"]
     if len(levels) != len(places) or len(set(levels)) != len(levels):
         raise InputError("the words of a column do not have one place each")
+    _check_times(values, values.get("times") or None)
 
 
 def _check_encoder(values: Mapping[str, Any]) -> None:
@@ -100,6 +113,9 @@ def _check_model(values: Mapping[str, Any]) -> None:
         raise InputError(f"what it holds is not the learner {learner!r}")
     if learner not in dict(values["losses"]):
         raise InputError(f"it has no log-loss of its learner {learner!r}")
+    mean = values.get("mean_weight")
+    if mean is not None and not 0 < mean < np.inf:
+        raise InputError("the mean of its weights is no positive number")
     encoder = values["encoder"]
     known = values.get("profiles", ())
     if known and len(known) != len(encoder.columns):

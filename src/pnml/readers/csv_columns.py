@@ -17,7 +17,6 @@ from pnml.readers.leading_zeros import padded_columns
 
 _SAMPLE = 100  # cells that tell a column of words from one of numbers or dates
 _MOST = 0.5  # share of cells written as dates, above which an impossible one is no word
-_HEAD = 2**15  # bytes of a later block that are searched for codes such as 007
 _PADDED = r"^\s*[+-]?0\d+\s*$"
 
 # Bytes of a block with types for some columns, and only some of the columns, as a table.
@@ -50,7 +49,7 @@ class CsvColumns:
         schema = self._typed(table, data)
         texts = [field.name for field in schema if pt.is_string(field.type)]
         impossible = [name for name in texts if self._has_impossible(one_array(table[name]))]
-        return Look(schema, self.padded(data, schema, whole=True), impossible)
+        return Look(schema, self.padded(data, schema), impossible)
 
     def _typed(self, table: pa.Table, data: bytes) -> pa.Schema:
         if self.formats.is_digits:
@@ -101,13 +100,11 @@ class CsvColumns:
         arrays = [one_array(table[name]) for name in schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def padded(self, data: bytes, schema: pa.Schema, *, whole: bool = False) -> list[str]:
-        """Columns of whole numbers with a cell such as 007, seen at the head of a later block."""
+    def padded(self, data: bytes, schema: pa.Schema) -> list[str]:
+        """Columns of whole numbers with a cell such as 007 anywhere in the block."""
         numbers = [field.name for field in schema if pt.is_integer(field.type)]
         if not numbers:
             return []
-        if not whole and len(data) > _HEAD:
-            data = data[: data.rfind(b"\n", 0, _HEAD) + 1]
         places = padded_columns(data, self._delimiter, len(self._names))
         if places is not None:
             return [name for name in numbers if self._names.index(name) in places]

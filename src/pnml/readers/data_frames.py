@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pnml.errors import InputError, shorten
 from pnml.readers.file_errors import brief_reason
-from pnml.readers.pandas_columns import pandas_names, pandas_table
+from pnml.readers.pandas_columns import Spare, none_spare, pandas_names, pandas_table
 
 
 class FrameKind(Enum):
@@ -65,19 +65,23 @@ def kind_of(source: Any) -> FrameKind:
     raise InputError(f"No table can be read from {_article(name)}; {_HOW}.")
 
 
-def frame_table(source: Any) -> pa.Table:
+def frame_table(source: Any, spare: Spare = none_spare) -> pa.Table:
     """A pandas, polars or pyarrow frame as an arrow table; the frame itself stays as it is.
+
+    Spare columns that cannot be read, such as Python objects, have nulls in their place.
 
     >>> frame_table(pa.record_batch({"x": [1]})).num_rows
     1
     """
     kind = kind_of(source)
     if kind is FrameKind.PANDAS:
-        return pandas_table(source)
+        return pandas_table(source, spare)
     if kind is FrameKind.POLARS:
         with _converting(source):
             frame = source.collect() if hasattr(source, "collect") else source
-            table: pa.Table = frame.to_arrow()
+            nulls = sys.modules["polars"].lit(None)
+            lost = [name for name in _objects(frame) if spare(name)]
+            table: pa.Table = frame.with_columns(nulls.alias(name) for name in lost).to_arrow()
             return table
     return source if isinstance(source, pa.Table) else pa.Table.from_batches([source])
 
@@ -113,7 +117,10 @@ def as_kind(table: pa.Table, like: Any) -> Any:
                 return _with_columns_of(like, frame)
         return frame
     if kind is FrameKind.POLARS:
-        return sys.modules["polars"].from_arrow(table)
+        frame = sys.modules["polars"].from_arrow(table)
+        if not hasattr(like, "collect") and len(frame) == len(like):
+            frame = frame.with_columns(like[name] for name in _objects(like))
+        return frame
     return table
 
 
@@ -123,6 +130,11 @@ def _with_columns_of(like: Any, frame: Any) -> Any:
     same = like[[name for name in frame.columns if name in like.columns]]
     both = sys.modules["pandas"].concat([same, new], axis=1)
     return both[list(frame.columns)]
+
+
+def _objects(frame: Any) -> list[str]:
+    """Columns of a polars frame that hold Python objects, which arrow does not know."""
+    return [name for name, kind in frame.schema.items() if str(kind) == "Object"]
 
 
 def _is_a(source: Any, package: str, name: str) -> bool:

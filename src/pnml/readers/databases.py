@@ -16,6 +16,7 @@ from pnml.errors import InputError, shorten
 from pnml.readers.database_address import DatabaseAddress
 from pnml.readers.file_errors import listed, missing_file, reading, refuse_repeated
 from pnml.readers.frame_part import refuse_nested
+from pnml.readers.pandas_columns import Spare, none_spare
 from pnml.readers.spooled import spooled_batches
 
 _READS = {"select", "with", "values", "table", "from"}
@@ -50,7 +51,7 @@ class SpooledDatabase(NamedTuple):
     impossible: tuple[tuple[str, str], ...]  # columns with a date that never was, and that
 
 
-def spooled_database(source: str, query: str | None) -> SpooledDatabase:
+def spooled_database(source: str, query: str | None, spare: Spare = none_spare) -> SpooledDatabase:
     """The rows of a table or query, kept in a temporary file; memory holds one batch."""
     address = DatabaseAddress.of(source)
     if query is not None:
@@ -63,7 +64,7 @@ def spooled_database(source: str, query: str | None) -> SpooledDatabase:
         sql = query or f"SELECT * FROM {_table(address, database.tables())}"  # noqa: S608 - quoted
         schema, batches = database.batches(sql.strip().rstrip(";"))
         refuse_repeated(schema.names, address.label)
-        refuse_nested(schema, address.label)
+        refuse_nested(schema, address.label, spare)
         path = spooled_batches(schema, _not_empty(batches, address, query), address.name)
     return SpooledDatabase(path, address.name, getattr(database, "impossible", ()))
 

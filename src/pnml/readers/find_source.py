@@ -16,6 +16,7 @@ from pnml.readers.file_errors import brief_reason
 from pnml.readers.find_files import FoundFiles, find_files, in_spool
 from pnml.readers.frame_in_memory import FrameInMemory
 from pnml.readers.frame_part import refuse_nested
+from pnml.readers.pandas_columns import Spare, none_spare
 from pnml.readers.spooled import spooled_batches
 
 
@@ -25,11 +26,15 @@ def find_source(
     access: Mapping[str, Any] | None = None,
     *,
     skip_bad: bool = False,
+    spare: Spare = none_spare,
 ) -> FoundFiles:
-    """Find the files of a source; those of a stream or database are temporary."""
+    """Find the files of a source; those of a stream or database are temporary.
+
+    Spare columns of frames, streams and databases may hold lists or anything else.
+    """
     kind = kind_of(source)
     if kind is FrameKind.FILES and is_database(str(source)):
-        spooled = spooled_database(str(source), options.query)
+        spooled = spooled_database(str(source), options.query, spare)
         found = in_spool(spooled.path, spooled.name)
         return replace(found, impossible=spooled.impossible)
     name = str(source) if kind is FrameKind.FILES else type(source).__name__
@@ -41,14 +46,16 @@ def find_source(
     if kind is FrameKind.FILES:
         return find_files(source, access, skip_bad=skip_bad)
     if kind is not FrameKind.STREAM:
-        return FoundFiles(name, (FrameInMemory(frame_table(source), name),))
-    return in_spool(_spooled_stream(source, name), name)
+        frame = FrameInMemory(frame_table(source, spare), name)
+        refuse_nested(frame.table.schema, frame.label, spare)
+        return FoundFiles(name, (frame,))
+    return in_spool(_spooled_stream(source, name, spare), name)
 
 
-def _spooled_stream(source: Any, name: str) -> Path:
+def _spooled_stream(source: Any, name: str, spare: Spare) -> Path:
     try:
         reader = stream_reader(source)
-        refuse_nested(reader.schema, name)
+        refuse_nested(reader.schema, name, spare)
         return spooled_batches(reader.schema, reader, name)
     except InputError:
         raise

@@ -12,6 +12,7 @@ from pnml.readers.batches import MOST_BYTES, MOST_ROWS
 from pnml.readers.expected import PLAIN, Expected
 from pnml.readers.file_errors import refuse_repeated
 from pnml.readers.frame_in_memory import FrameInMemory
+from pnml.readers.pandas_columns import Spare, none_spare
 from pnml.readers.parquet_or_arrow_file import Piece, converted_piece
 
 _NESTED = (pt.is_nested, pt.is_binary, pt.is_large_binary, pt.is_fixed_size_binary, pt.is_interval)
@@ -33,7 +34,7 @@ class FramePart:
         refuse_repeated(names, file.label)
         self.names = tuple(names)
         self.columns = tuple(name for name in names if columns is None or name in columns)
-        self._table = plain_columns(file.table.select(list(self.columns)), file.label)
+        self._table = plain_columns(file.table.select(list(self.columns)))
         self.schema: pa.Schema = self._table.schema
 
     def has_rows(self) -> bool:
@@ -58,21 +59,19 @@ class FramePart:
         return converted_piece(piece, schema, expected)
 
 
-def plain_columns(table: pa.Table, label: str) -> pa.Table:
-    """The table without metadata and extension types; raises for cells that are no values."""
+def plain_columns(table: pa.Table) -> pa.Table:
+    """The table without metadata and extension types."""
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type
         if isinstance(kind, pa.BaseExtensionType):
             column = pa.chunked_array([c.storage for c in column.chunks], kind.storage_type)
         columns[name] = column
-    plain = pa.table(columns)
-    refuse_nested(plain.schema, label)
-    return plain
+    return pa.table(columns)
 
 
-def refuse_nested(schema: pa.Schema, label: str) -> None:
-    """Raise for columns of lists, structs or bytes.
+def refuse_nested(schema: pa.Schema, label: str, spare: Spare = none_spare) -> None:
+    """Raise for columns of lists, structs or bytes, unless they are spare.
 
     >>> refuse_nested(pa.schema([("x", pa.list_(pa.int8()))]), "Table")
     Traceback (most recent call last):
@@ -81,7 +80,11 @@ def refuse_nested(schema: pa.Schema, label: str) -> None:
 which is no single value; turn them into numbers or words, or leave the column out.
     """
     for field in schema:
-        kind = field.type.value_type if pt.is_dictionary(field.type) else field.type
+        if spare(field.name):
+            continue
+        kind = field.type
+        kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+        kind = kind.value_type if pt.is_dictionary(kind) else kind
         if any(test(kind) for test in _NESTED):
             raise InputError(
                 f"Column {shorten(field.name)!r} of {label} holds cells of type {shorten(kind)}, "

@@ -8,6 +8,9 @@ import numpy.typing as npt
 _CHUNK = 2**17  # bytes looked at together, so that they stay in the cache
 _MOST_DIGITS = 40
 _ZERO, _QUOTE, _NEWLINE, _RETURN = b'0"\n\r'
+_BLANKS_AND_SIGNS = b" \t+-"  # may stand before the digits of a number
+
+_Places = npt.NDArray[np.intp]
 
 
 def padded_columns(data: bytes, delimiter: str, columns: int) -> set[int] | None:
@@ -18,46 +21,68 @@ def padded_columns(data: bytes, delimiter: str, columns: int) -> set[int] | None
     """
     text = np.frombuffer(b"\n" + data + b"\n\n", np.uint8)
     mark = ord(delimiter)
-    starts = _starts(text, mark)
-    starts = starts[_whole_cell(text, starts, mark)]
-    if not len(starts):
+    zeros = _zeros(text, mark)
+    ends = _cells_before(text, zeros[_digits_to_the_end(text, zeros, mark)], mark)
+    if not len(ends):
         return set()
     if b'"' in data:
         return None
     if columns == 1:
         return {0}
-    before = np.searchsorted(np.flatnonzero(text == mark), starts)
-    place = before % (columns - 1)
-    first = (text[starts - 1] == _NEWLINE) | (text[starts - 1] == _RETURN)
+    place = np.searchsorted(np.flatnonzero(text == mark), ends, side="right") % (columns - 1)
+    first = text[ends] != mark
     place[~first & (place == 0)] = columns - 1
     place[first] = 0
     return set(np.unique(place).tolist())
 
 
-def _starts(text: npt.NDArray[np.uint8], mark: int) -> npt.NDArray[np.intp]:
-    """Where a cell begins with a zero and another digit."""
+def _zeros(text: npt.NDArray[np.uint8], mark: int) -> _Places:
+    """Where a zero and another digit follow on the beginning of a cell, a blank or a sign."""
+    plus, minus = b"+-"
     found = []
     for begin in range(0, len(text) - 2, _CHUNK):
         part = text[begin : begin + _CHUNK + 2]
         ours = part[1:-1] == _ZERO
         ours &= (part[2:] - np.uint8(_ZERO)) < 10
-        before = part[:-2]
-        ours &= (before == mark) | (before <= _RETURN) | (before == _QUOTE)
+        before = part[:-2]  # up to the quote: blanks, ends of rows, tabs
+        ours &= (before == mark) | (before <= _QUOTE) | (before == plus) | (before == minus)
         found.append(np.flatnonzero(ours) + (begin + 1))
     return np.concatenate(found)
 
 
-def _whole_cell(
-    text: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], mark: int
+def _digits_to_the_end(
+    text: npt.NDArray[np.uint8], zeros: _Places, mark: int
 ) -> npt.NDArray[np.bool_]:
-    """Which of these cells hold digits up to their end."""
-    whole = np.zeros(len(starts), dtype=bool)
-    alive = np.arange(len(starts))
+    """Which of these are followed by digits and blanks alone up to the end of the cell."""
+    whole = np.zeros(len(zeros), dtype=bool)
+    ends = _bytes_of(bytes([*range(_RETURN + 1), mark, _QUOTE]))
+    goes_on = _bytes_of(b"0123456789 ")
+    alive = np.arange(len(zeros))
     for step in range(2, _MOST_DIGITS):
         if not len(alive):
             break
-        now = text[np.minimum(starts[alive] + step, len(text) - 1)]
-        ended = (now == mark) | (now <= _RETURN) | (now == _QUOTE)
-        whole[alive[ended]] = True
-        alive = alive[~ended & ((now - np.uint8(_ZERO)) < 10)]
+        now = text[np.minimum(zeros[alive] + step, len(text) - 1)]
+        whole[alive[ends[now]]] = True
+        alive = alive[~ends[now] & goes_on[now]]
     return whole
+
+
+def _cells_before(text: npt.NDArray[np.uint8], zeros: _Places, mark: int) -> _Places:
+    """Where the cells before end, of those whose digits follow on blanks and signs alone."""
+    skipped = _bytes_of(_BLANKS_AND_SIGNS)
+    skipped[mark] = False
+    place = zeros - 1
+    moving = np.flatnonzero(skipped[text[place]])
+    while len(moving):
+        place[moving] -= 1
+        moving = moving[skipped[text[place[moving]]]]
+    begins = _bytes_of(bytes([mark, _NEWLINE, _RETURN, _QUOTE]))
+    ends: _Places = place[begins[text[place]]]
+    return ends
+
+
+def _bytes_of(some: bytes) -> npt.NDArray[np.bool_]:
+    """Which of the 256 bytes are among these."""
+    among = np.zeros(256, dtype=bool)
+    among[np.frombuffer(some, np.uint8)] = True
+    return among

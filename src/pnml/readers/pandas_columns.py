@@ -16,15 +16,32 @@ from pnml.errors import InputError, shorten
 from pnml.readers.file_errors import brief_reason, listed
 
 _NAME = "DataFrame"
+Spare = Callable[[str], bool]  # whether nobody asks for the cells of a column of this name
+
 _NO_VALUES = (list, tuple, dict, set, frozenset, bytes, bytearray)
 
 
-def pandas_table(frame: Any) -> pa.Table:
-    """A pandas frame as an arrow table; its index is no column, and it is not changed."""
+def none_spare(name: str) -> bool:
+    """Whether a column is spare, where none is."""
+    return False
+
+
+def pandas_table(frame: Any, spare: Spare = none_spare) -> pa.Table:
+    """A pandas frame as an arrow table; its index is no column, and it is not changed.
+
+    Spare columns that cannot be read, such as lists, have nulls in their place.
+    """
     names = pandas_names(frame)
     if not names:
         raise InputError(f"{_NAME} has no columns; give a table with columns and rows.")
-    columns = [_column(frame.iloc[:, place], name) for place, name in enumerate(names)]
+    columns = []
+    for place, name in enumerate(names):
+        try:
+            columns.append(_column(frame.iloc[:, place], name))
+        except InputError:
+            if not spare(name):
+                raise
+            columns.append(pa.nulls(len(frame)))
     return pa.table(columns, names=names)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pnml.errors import InputError, shorten
+from pnml.errors import InputError
 from pnml.readers.cell_formats import CellFormats
 from pnml.readers.database_address import DatabaseAddress
 from pnml.readers.file_errors import refuse_repeated
@@ -71,12 +71,6 @@ class SqliteDatabase:
             while rows := cursor.fetchmany(_ROWS):
                 for column, cells in zip(seen, zip(*rows, strict=True), strict=True):
                     column.look(cells)
-        for name, column in zip(names, seen, strict=True):
-            if bytes in column.kinds:
-                raise InputError(
-                    f"Column {shorten(name)!r} of {self._address.label} holds bytes; leave it out "
-                    "by a query that names the other columns."
-                )
         found = zip(names, seen, strict=True)
         self.impossible = tuple((name, c.impossible) for name, c in found if c.impossible)
         schema = pa.schema([(name, c.type()) for name, c in zip(names, seen, strict=True)])
@@ -116,6 +110,8 @@ class _Seen:
 
     def type(self) -> pa.DataType:
         """The type that holds all cells."""
+        if bytes in self.kinds:
+            return pa.binary()
         if str in self.kinds:
             if not self.dates or self.impossible:
                 return pa.string()
@@ -137,6 +133,8 @@ def quoted(name: str) -> str:
 def _array(cells: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pt.is_string(kind):
         return pa.array([None if cell is None else str(cell) for cell in cells], kind)
+    if pt.is_binary(kind):
+        cells = [c if isinstance(c, bytes | None) else str(c).encode() for c in cells]
     if pt.is_temporal(kind):
         return CellFormats().read(pa.array(cells, pa.string()), kind)
     return pa.array(cells, kind)

@@ -26,6 +26,7 @@ from pnml.readers.file_errors import impossible_date
 from pnml.readers.file_pass import START, Broken, Event, Mark, Read, Then, Wider, events
 from pnml.readers.find_files import FoundFiles
 from pnml.readers.find_source import find_source
+from pnml.readers.pandas_columns import Spare, none_spare
 from pnml.readers.table_files import TableFiles
 
 _MOST_WORKERS = 4
@@ -53,6 +54,7 @@ def open_table(
     columns: Collection[str] | None = None,
     skip_bad: bool = False,
     access: Mapping[str, Any] | None = None,
+    spare: Spare = none_spare,
 ) -> TableSource:
     r"""A source of a table's rows that can be read many times, in bounded memory.
 
@@ -72,6 +74,9 @@ def open_table(
         Leave out all rows of files that cannot be read to their end; ``bad`` lists these files.
     access : dict, optional
         Options of fsspec for an address, such as credentials.
+    spare : function of a name, optional
+        Whether nobody asks for the cells of a column, which may then hold lists or any objects;
+        those that cannot be read come as null.
 
     Examples
     --------
@@ -84,7 +89,11 @@ def open_table(
     (['age', 'name'], 2)
     """
     options = options or ReadOptions()
-    found = find_source(source, options, access, skip_bad=skip_bad)
+
+    def unread(name: str) -> bool:
+        return spare(name) or (columns is not None and name not in columns)
+
+    found = find_source(source, options, access, skip_bad=skip_bad, spare=unread)
     try:
         return TableSource(found, options, columns, skip_bad=skip_bad)
     except BaseException:

@@ -74,7 +74,8 @@ class Findings:
     reasons: tuple[Reason, ...] = ()  # why rows are not trusted, most rows first
     drift: tuple[DriftRow, ...] = ()
     quality: tuple[Quality, ...] = ()
-    verdict_on_model: str = ""  # one sentence where the model is of no use
+    of_use: bool | None = None  # whether the model beat a guess on training rows left out
+    verdict_on_model: str = ""  # a sentence where it did not, and one where it does not here
     expected_error: FloatArray | None = None  # (s,) of the sample
     calibration: tuple[tuple[float, float], ...] = ()  # (nominal, covered) shares of intervals
 
@@ -93,7 +94,7 @@ class Gatherer:
         self._worst: list[tuple[tuple[bool, float, int], Row]] = []  # a heap, best row first
         self._reader = RowReader(model)
         self._reasons = Reasons()
-        self._drift = Drift(model.encoder, model.profiles)
+        self._drift = Drift(model.encoder, model.profiles, model.rows)
         self._labels = LabelTally(model.target.task)
 
     def add(self, batch: pa.RecordBatch, scores: Scores) -> None:
@@ -157,7 +158,10 @@ class Gatherer:
             bad_cells=summary.bad_cells,
             reasons=self._reasons.listed(summary.rows),
             quality=self._labels.qualities(),
-            verdict_on_model=self._labels.verdict(),
+            of_use=model.is_of_use,
+            verdict_on_model=" ".join(
+                filter(None, [describe.warning_of_use(model), self._labels.verdict()])
+            ),
             expected_error=summary.sampled("expected_error") if summary.rows else None,
             calibration=summary.calibration,
             drift=self._drift.table(),

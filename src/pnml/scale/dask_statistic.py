@@ -68,7 +68,7 @@ def _of_labels(
     refuse_nonfinite(estimator, rows)
     refuse_extreme("X", rows)
     weights = check_weights(weights, rows)
-    return GramSum.of(Gram.of(rows, places, weights, seen=number << _PIECE_BITS))
+    return GramSum.of(Gram.of(rows, places, weights, block=number << _PIECE_BITS))
 
 
 def _of_targets(
@@ -89,7 +89,7 @@ def _of_targets(
                 _rows(values, part),
                 target[part],
                 None if weights is None else weights[part],
-                seen=number << _PIECE_BITS | piece,
+                block=number << _PIECE_BITS | piece,
                 below=1.0 if total is None else total.high.sample.threshold,
                 rounding=rounding,
             )

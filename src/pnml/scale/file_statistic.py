@@ -64,7 +64,7 @@ class FileStatistic:
                     X,
                     y,
                     weights,
-                    seen=place,
+                    block=place,
                     below=self._below,
                     rounding=self._columns.rounding,
                 )

@@ -27,8 +27,8 @@ def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
     Parameters
     ----------
     models : fitted estimators or models of tables, all of one kind, settings and columns
-        PNMLRegressor, LpNMLRegressor with penalty="l2", or what ``pnml fit`` has made with the
-        learners pnml, lpnml and ols; words may differ between tables.
+        PNMLRegressor, LpNMLRegressor with penalty="l2", or what ``pnml fit`` or `pnml.fit_table`
+        has made with the learners pnml, lpnml and ols; words may differ between tables.
     names : list of str, optional
         What messages call the models; by default their numbers.
 
@@ -50,7 +50,8 @@ def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
     if _is_table(models[0]) and all(map(_is_table, models)):
         from pnml.tables.merging import merge_tables
 
-        return merge_tables(models, names)
+        whole = merge_tables([getattr(model, "fitted", model) for model in models], names)
+        return whole if type(models[0]) is type(whole) else type(models[0])(whole)
     for model, name in zip(models, names, strict=True):
         if _is_table(models[0]) != _is_table(model):
             raise InputError(
@@ -65,7 +66,8 @@ def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
 
 
 def _is_table(model: Any) -> bool:
-    return type(model).__name__ == "FittedTable"
+    """Whether it is the model of a table, by itself or as `pnml.fit_table` gives it."""
+    return type(getattr(model, "fitted", model)).__name__ == "FittedTable"
 
 
 def _refuse_unlike(first: Any, other: Any, name: str, other_name: str) -> None:

@@ -17,7 +17,7 @@ from pnml.runtime.progress import FileProgress, watching
 from pnml.scale.checkpoint import Checkpoint
 from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
 from pnml.tables.fitted_table import FittedTable
-from pnml.tables.fitting import Job, first_look, peek
+from pnml.tables.fitting import Job, first_look
 from pnml.tables.roles import SURVEY, Request, check_request
 from pnml.tables.sampling import uniform_rows
 from pnml.tables.table_statistic import TableStatistic
@@ -77,7 +77,9 @@ def fit_mixed_files(
         weight_kind=weight_kind,
         skip_constant=skip_constant,
     )
-    with open_table(source, options, skip_bad=skip_bad, access=storage_options) as table:
+    with open_table(
+        source, options, skip_bad=skip_bad, access=storage_options, spare=request.drop.__contains__
+    ) as table:
         model = fit_mixed_table(table, request, learner, plan)
         warn_of_bad(table)
     if plan.checkpoint is not None:
@@ -142,13 +144,12 @@ def _first_pass(
             early.append(done)
 
     def begin(batches: Iterator[pa.RecordBatch]) -> tuple[Job, pa.Table, FittedTable | None]:
-        look = first_look(batches)
+        look, rest = first_look(batches)
         if look is None:
             raise InputError(
                 f"{shorten(table.name, MOST_PATH)} has no rows to learn from; give a table with "
                 "some."
             )
-        rest = peek(batches)
         job = Job.of(look, request, learner, table.name)
         if rest is not None and job.streams:
             return job, look, None

@@ -67,7 +67,7 @@ class SlidingWindow:
         """Add a batch; where the window is full, the oldest batch leaves."""
         X, y = check_training_rows(self._validator, X, y, reset=not self._pushed)
         weights = check_weights(sample_weight, X)
-        part = GramSum.of(Gram.of(X, y, weights, seen=self._pushed))
+        part = GramSum.of(Gram.of(X, y, weights, block=self._pushed))
         self._pushed += 1
         self._new.append(part)
         self._new_sum = added(self._new_sum, part)

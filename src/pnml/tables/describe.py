@@ -59,9 +59,8 @@ def use(model: FittedTable) -> str:
     """Description of how much a model knows, in plain words, beside a guess that knows nothing."""
     ours = next(score for score in model.comparison if score.name == model.learner)
     guess = model.comparison[-1]
-    if ours.log_loss >= guess.log_loss:
-        what = "mean" if model.target.task == "regression" else "most frequent class"
-        return f"none: on rows left out it is no better than always guessing the {what}"
+    if not model.is_of_use:
+        return f"none: on rows left out it is no better than {_guess(model)}"
     if model.target.task == "classification":
         right = "" if np.isnan(ours.error) else f"{1 - ours.error:.1%} of the rows left out right, "
         return f"{right}{1 - guess.error:.1%} by always guessing the most frequent class"
@@ -71,6 +70,21 @@ def use(model: FittedTable) -> str:
         f"error {unit}{ours.error:.4g} on rows left out (root mean square), {guess.error:.4g} by "
         f"always guessing the mean; R² {share:.2f}"
     )
+
+
+def warning_of_use(model: FittedTable) -> str:
+    """Description of a model that is of no use, in one sentence; "" where it is, or not known."""
+    if model.is_of_use is not False:
+        return ""
+    return (
+        "The model is of no use for predictions, since on training rows left out it was no better "
+        f"than {_guess(model)}; its verdicts still tell which rows are unlike those of training."
+    )
+
+
+def _guess(model: FittedTable) -> str:
+    what = "mean" if model.target.task == "regression" else "most frequent class"
+    return f"always guessing the {what}"
 
 
 def comparison(model: FittedTable) -> list[tuple[str, str, str, str]]:

@@ -10,10 +10,11 @@ from scipy.stats import betabinom, chi2_contingency, hypergeom
 
 from pnml.columns.phrases import known_text
 from pnml.core.arrays import FloatArray
-from pnml.tables.encoder import CategoryColumn, Encoded, Encoder, NumberColumn
+from pnml.tables.encoder import CategoryColumn, Encoded, Encoder, HashedColumn, NumberColumn
 from pnml.tables.main_reasons import gaps, training_text
 from pnml.tables.profile import ColumnProfile, binned
 from pnml.tables.reasons import phrase_kind
+from pnml.tables.word_times import RareWords
 
 _CHANGE = 0.1  # index of stability from which a change is called one, by the usual rule of thumb
 _LEVEL = 0.01  # of the test, over all columns together
@@ -56,6 +57,7 @@ class Drift:
 
     encoder: Encoder
     profiles: tuple[ColumnProfile, ...]  # () for a model of an older version
+    trained: int  # rows of training
     rows: int = 0
     _tallies: list[_Tally] = field(default_factory=list)
 
@@ -102,9 +104,14 @@ class Drift:
             remarks.append(f"{outside:.0%} outside the training range")
         if now - before > _SHARE and _chance_missing(profile, tally, self.rows) < level:
             remarks.append(f"{now:.0%} missing, {before:.0%} in training")
-        if tally.strange > _SHARE * self.rows:
+        rare = _rare_words(column, self.trained)
+        share, expected = tally.strange / self.rows, rare.expected if rare else 0.0
+        if share - expected > _SHARE and (
+            not rare or rare.chance(tally.strange, self.rows) < level
+        ):
             what = "unreadable" if isinstance(column, NumberColumn) else "never seen in training"
-            remarks.append(f"{tally.strange / self.rows:.0%} {what}")
+            told = f", {expected:.0%} expected" if expected >= 0.005 else ""
+            remarks.append(f"{share:.0%} {what}{told}")
         if psi > _CHANGE and p_value < _LEVEL:
             remarks.append("other shares of its values than in training")
         return DriftRow(
@@ -158,6 +165,14 @@ def _chance_missing(profile: ColumnProfile, tally: _Tally, rows: int) -> float:
     trained = sum(profile.counts) + profile.missing
     gaps_in_all = profile.missing + tally.missing
     return float(hypergeom.sf(tally.missing - 1, trained + rows, gaps_in_all, rows))
+
+
+def _rare_words(column: Any, rows: int) -> RareWords | None:
+    """Rare words of a column; None for a model of an older version, which has not counted them."""
+    times = getattr(column, "times", None)
+    if isinstance(column, CategoryColumn | HashedColumn) and (times is None or not len(times)):
+        return None
+    return RareWords.of(() if times is None else times, rows)
 
 
 def _kind(column: Any) -> str:

@@ -84,6 +84,8 @@ class CategoryColumn:
     levels: tuple[str, ...]
     level_places: tuple[int, ...]
     missing: int | None
+    # how often training saw each word, at most 3; () in files of older versions
+    times: tuple[int, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -127,6 +129,8 @@ class HashedColumn:
     known: Annotated[npt.NDArray[np.int64], "m"]  # sorted hashes of the words seen in training
     hash_places: tuple[int, ...]
     missing: int | None
+    # how often training saw each word, at most 3; None in files of older versions
+    times: Annotated[npt.NDArray[np.uint8], "m"] | None = None
 
     @property
     def kind(self) -> str:

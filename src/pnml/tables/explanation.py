@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.attribution import Groups, fractions
 from pnml.tables.encoder import NEVER_SEEN, BoolArray, ConstantColumn, Encoded, Encoder
+from pnml.tables.learner_answers import LearnerAnswers
 from pnml.tables.learners import ridge_in
 from pnml.tables.reasons import Reasons, Rows
 
@@ -34,9 +35,8 @@ class Drivers:
 class Explainer:
     """Explains rows of a table: splits an estimator's leverage among the columns."""
 
-    def __init__(self, estimator: Any, encoder: Encoder) -> None:
-        self._estimator = estimator
-        self._encoder = encoder
+    def __init__(self, estimator: Any, encoder: Encoder, answers: LearnerAnswers) -> None:
+        self._estimator, self._encoder, self._answers = estimator, encoder, answers
 
     @property
     def is_cheap(self) -> bool:
@@ -72,9 +72,12 @@ class Explainer:
             return None
         return Groups.of(ridge.geometry, ridge.alpha, self._members)
 
-    def drivers(self, encoded: Encoded, rows: FloatArray) -> Drivers:
-        """The three columns that matter most to each row; `rows` are as the learner takes them."""
-        parts = self._parts(encoded, rows)
+    def drivers(self, encoded: Encoded, rows: Any, at: npt.NDArray[np.intp]) -> Drivers:
+        """The three columns that matter most to rows: those `at` these places of all `rows` read.
+
+        `encoded` holds these rows alone.
+        """
+        parts = self._parts(encoded, rows, at)
         strange = np.flatnonzero(encoded.never_seen)
         split = parts[:, 1:]
         split[:, self._constant] = _LAST
@@ -93,13 +96,10 @@ class Explainer:
             split[every, best] = -1.0  # named; the next largest is wanted
         return Drivers(columns, np.where(sizes >= _FIRST, sizes - _FIRST, sizes))
 
-    def _parts(self, encoded: Encoded, rows: FloatArray) -> FloatArray:
+    def _parts(self, encoded: Encoded, rows: Any, at: npt.NDArray[np.intp]) -> FloatArray:
         if self._groups is not None:
             return self._groups.fractions(encoded.X)
-        split = self._estimator.explain(rows)
-        if rows is not encoded.X:  # one number for each column
-            return fractions(np.column_stack([encoded.X[:, NEVER_SEEN] ** 2, split]))
-        return fractions(np.column_stack([split[:, list(m)].sum(axis=1) for m in self._members]))
+        return self._answers.shares(encoded, rows, at)
 
     def texts(self, drivers: Drivers, encoded: Encoded, batch: pa.RecordBatch) -> pa.Array:
         """Such as ``age 648; training 19–79 (62%), bmi 31.2; training 18–42 (21%)``.

@@ -11,18 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pnml.core import softmax
 from pnml.core.arrays import FloatArray
-from pnml.core.trust import Evidence
+from pnml.core.trust import Evidence, Thresholds
 from pnml.errors import InputError
 from pnml.estimators.base import learner_of
-from pnml.learners.last_step import log_probabilities
 from pnml.learners.protocol import Learner
-from pnml.tables.coded_rows import coded_rows
 from pnml.tables.comparison import LearnerScore
-from pnml.tables.encoder import NEVER_SEEN, BoolArray, Encoded, Encoder
+from pnml.tables.encoder import BoolArray, Encoded, Encoder
 from pnml.tables.explanation import Drivers, Explainer
-from pnml.tables.learners import LEARNERS, ridge_in
+from pnml.tables.learner_answers import LearnerAnswers, answers_of
 from pnml.tables.main_reasons import main_reasons
 from pnml.tables.profile import ColumnProfile
 from pnml.tables.roles import Role, nearest
@@ -49,6 +46,7 @@ class FittedTable:
     # how those learners, and last a constant guess, do on rows left out; () in files of format 1
     comparison: tuple[LearnerScore, ...] = ()
     profiles: tuple[ColumnProfile, ...] = ()  # of the columns of the encoder; the same
+    mean_weight: float | None = None  # of weights of a survey before they were scaled; None: none
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -57,9 +55,19 @@ class FittedTable:
             return ()
         return tuple(map(str, self.estimator.classes_))
 
+    @property
+    def is_of_use(self) -> bool | None:
+        """Whether it beat a constant guess on rows left out; None where that is not known."""
+        ours = [score for score in self.comparison if score.name == self.learner]
+        return ours[0].log_loss < self.comparison[-1].log_loss if ours else None
+
     @cached_property
     def _explainer(self) -> Explainer:
-        return Explainer(self.estimator, self.encoder)
+        return Explainer(self.estimator, self.encoder, self._answers)
+
+    @cached_property
+    def _answers(self) -> LearnerAnswers:
+        return answers_of(self.learner, self.estimator, self.encoder)
 
     @property
     def numeric_columns(self) -> list[str]:
@@ -87,7 +95,17 @@ class FittedTable:
 
     def threshold(self, level: float) -> float:
         """Regret up to which a row is trusted."""
-        return float(self.estimator.reference_.thresholds(level).regret)
+        return self._limits(level).regret
+
+    @cached_property
+    def _known_limits(self) -> dict[float, Thresholds]:
+        return {}
+
+    def _limits(self, level: float) -> Thresholds:
+        """Thresholds of trust, found once for all batches."""
+        if level not in self._known_limits:
+            self._known_limits[level] = self.estimator.reference_.thresholds(level)
+        return self._known_limits[level]
 
     def usual_share(self, level: float) -> float | None:
         """Share of the training rows that are trusted, each left out; None where it is `level`."""
@@ -109,25 +127,18 @@ class FittedTable:
         what = "column" if len(lacking) == 1 else f"{len(lacking)} columns"
         raise InputError(f"{table} lacks the {what} {listed} that the model learnt from{hint}")
 
-    @property
-    def is_coded(self) -> bool:
-        """Whether the learner takes codes of words, as trees do, and not one-hot numbers."""
-        return LEARNERS[self.learner].make_coded is not None
-
     def rows_of(self, encoded: Encoded) -> FloatArray:
         """Encoded rows in the form that the learner takes."""
-        return coded_rows(self.encoder, encoded) if self.is_coded else encoded.X
+        return self._answers.rows(encoded)
 
     def score(self, batch: pa.RecordBatch, coverage: float, level: float) -> Scores:
         """Predictions, regrets and reasons; outcomes too where the batch has the target."""
         encoded = self.encoder.encode(batch)
-        rows = self.rows_of(encoded)
-        if self.is_coded:  # read once for all questions
-            rows = self.estimator.learner_.base.read(rows)
+        rows = self._answers.read(encoded)
         ask = self._classify if self.target.task == "classification" else self._regress
         answer = ask(batch, rows, encoded, coverage)
         evidence = self._evidence(answer, encoded, rows)
-        limits = self.estimator.reference_.thresholds(level)
+        limits = self._limits(level)
         trusted: BoolArray = limits.trusts(*evidence)
         drivers, because = self._reasons(batch, rows, encoded, answer, trusted)
         return Scores(
@@ -155,7 +166,7 @@ class FittedTable:
         that are not trusted, and the tenth of ordinary rows with the largest regrets, have reasons.
         """
         if self._explainer.is_cheap:
-            drivers = self._explainer.drivers(encoded, rows)
+            drivers = self._explainer.drivers(encoded, rows, np.arange(len(trusted)))
             return drivers, self._explainer.texts(drivers, encoded, batch)
         n = len(trusted)
         asked = ~trusted | (answer.regret > self._usual)
@@ -164,7 +175,7 @@ class FittedTable:
         if not len(at):
             return self._explainer.none(n), because
         some = encoded.at(at)
-        drivers = self._explainer.drivers(some, self.rows_of(some))
+        drivers = self._explainer.drivers(some, rows, at)
         texts = self._explainer.texts(drivers, some, batch.take(pa.array(at)))
         because = pc.replace_with_mask(because, pa.array(asked), texts)
         return self._explainer.spread(drivers, at, n), because
@@ -192,15 +203,7 @@ class FittedTable:
     def _regress(
         self, batch: pa.RecordBatch, rows: Any, encoded: Encoded, coverage: float
     ) -> Answer:
-        if self.is_coded:
-            learner = self.estimator.learner_
-            dist = learner.predictive(learner.errors, rows)
-            expected = dist.scale
-            regret = dist.regret + np.log1p(encoded.X[:, NEVER_SEEN] ** 2)
-        else:
-            dist = self.estimator.predict_dist(rows)
-            expected = dist.std * np.sqrt(2 / np.pi)
-            regret = self._raised(rows, dist.regret)
+        dist, expected, regret = self._answers.amounts(rows, encoded)
         interval = self.target.amounts(dist.interval(coverage))
         prediction = self.target.amounts(dist.mean)
         expected = self.target.error_in_amounts(dist.mean, expected)
@@ -222,46 +225,10 @@ class FittedTable:
             )
         return Answer(prediction, prediction, interval, None, expected, regret, outcome)
 
-    def _raised(self, X: FloatArray, regret: FloatArray) -> FloatArray:
-        """Regrets, those of rows with something never seen above what they would be without it.
-
-        pNML's own regret rises by itself. That of luckiness may fall where the prediction is far
-        from 0, so what pNML's would rise by is added to its regret without the novelty. Other
-        learners may not look at a direction without training rows at all; theirs rises by at
-        least what pNML's would at the penalty 1.
-        """
-        strange = np.flatnonzero(X[:, NEVER_SEEN])
-        if not len(strange):
-            return regret
-        ridge = ridge_in(self.estimator)
-        rows = X[strange]
-        novelty = rows[:, NEVER_SEEN] ** 2
-        rows[:, NEVER_SEEN] = 0.0
-        without = self.estimator.regret(rows)
-        if ridge is not None and ridge.alpha > 0:
-            leverage = ridge.geometry.leverage(rows, ridge.alpha)
-            without = without + np.log1p(novelty / ridge.alpha / (1 + leverage))
-        elif ridge is None:
-            without = without + np.log1p(novelty)
-        raised = regret.copy()
-        raised[strange] = np.maximum(regret[strange], without)
-        return raised
-
     def _classify(
         self, batch: pa.RecordBatch, rows: Any, encoded: Encoded, coverage: float
     ) -> Answer:
-        if self.is_coded:
-            learner = self.estimator.learner_
-            log_p = log_probabilities(learner.base.model, rows.X)
-            probabilities = np.exp(log_p)
-            novelty = encoded.X[:, NEVER_SEEN] ** 2
-            leverage = (1 + learner.base.leverage(rows)) * (1 + novelty) - 1
-            regret = softmax.regret(log_p, leverage)
-            expected = learner.wrong.at(log_p)
-        else:
-            dist = self.estimator.predict_dist(rows)
-            probabilities, regret = dist.prob, dist.regret
-            expected = 1 - probabilities.max(axis=1)
+        probabilities, expected, regret = self._answers.classes(rows, encoded)
         best = probabilities.argmax(axis=1)
         every = np.arange(len(best))
         outcome = None

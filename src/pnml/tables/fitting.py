@@ -25,6 +25,7 @@ from pnml.tables.comparison import (
 )
 from pnml.tables.encoder import Encoder
 from pnml.tables.encoder_builder import EncoderBuilder
+from pnml.tables.first_rows import FirstRows, first_rows
 from pnml.tables.fitted_table import FittedTable
 from pnml.tables.labelled_rows import LabelledRows
 from pnml.tables.learners import LEARNERS, MOST_ROWS, contenders, worth_trying
@@ -56,15 +57,13 @@ def fit_table(
     with penalty and trust from a sample of the rows; learners that need the rows themselves get a
     uniform sample.
     """
-    batches = iter(batches)
-    look = first_look(batches)
+    look, rest = first_look(iter(batches))
     if look is None:
         raise InputError(
             f"{shorten(table, MOST_PATH)} has no rows to learn from; give a table with some."
         )
     check_request(look.column_names, request, table)
     job = Job.of(look, request, learner, table)
-    rest = peek(batches)
     if rest is None or not job.streams:
         model = job.in_memory(look, rest)
     else:
@@ -150,7 +149,10 @@ class Job:
                 scores.append(left_out_score(name, fitted[name]))
         scores.append(self._baseline(y, weights))
         model = self._model(builder, encoder, fitted, scores, len(y), total)
-        return replace(model, profiles=profiles(encoder, X))
+        mean = None
+        if labelled.weights is not None and self.request.weight_kind == SURVEY:
+            mean = float(labelled.weights.mean())
+        return replace(model, profiles=profiles(encoder, X), mean_weight=mean)
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> FittedTable:
         """From moments of the rows and a sample of them, batch by batch."""
@@ -188,7 +190,8 @@ class Job:
         scores = [left_out_score(name, model) for name, model in fitted.items()]
         scores.append(baseline_of_values(mean, float(total.yy[0, 0]) / total.weight))
         model = self._model(builder, encoder, fitted, scores, gram.rows, gram.rows)
-        return replace(model, profiles=profiles(encoder, gram.sample.rows[:, : encoder.width]))
+        known = profiles(encoder, gram.sample.rows[:, : encoder.width])
+        return replace(model, profiles=known, mean_weight=statistic.mean_weight)
 
     def _baseline(self, y: Any, weights: FloatArray | None) -> LearnerScore:
         if self.target.task == "classification":
@@ -308,20 +311,6 @@ def _rows(n: int) -> str:
     return "1 row" if n == 1 else f"{n:,} rows"
 
 
-def first_look(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
-    """The first rows of a fit, up to 100,000 or 256 MiB of them."""
-    parts: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        parts.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= MOST_ROWS or size >= _LOOK_BYTES:
-            break
-    return pa.Table.from_batches(parts) if rows else None
-
-
-def peek(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
-    """The rest of a fit's batches, or None where they are exhausted."""
-    for first in batches:
-        return chain([first], batches)
-    return None
+def first_look(batches: Iterator[pa.RecordBatch]) -> FirstRows:
+    """The first rows of a fit, up to 100,000 or 256 MiB of them, and the others."""
+    return first_rows(batches, MOST_ROWS, _LOOK_BYTES)

@@ -10,7 +10,8 @@ from pnml.core.arrays import FloatArray
 from pnml.tables.encoder import CategoryColumn, ConstantColumn, HashedColumn, NumberColumn
 from pnml.tables.encoder_columns import AnyColumn
 from pnml.tables.roles import MOST_LEVELS
-from pnml.tables.word_hashes import PLACES, hash_signs, hash_slots, word_hashes
+from pnml.tables.word_hashes import PLACES, Hashes, hash_signs, hash_slots, word_hashes
+from pnml.tables.word_times import MOST, Times, none_seen, seen_again
 
 
 def kind_of(column: AnyColumn) -> str:
@@ -54,15 +55,40 @@ def _range(columns: Sequence[NumberColumn | ConstantColumn]) -> tuple[float | No
 def _words(same: Sequence[AnyColumn], place: int, gaps: bool) -> AnyColumn:
     name = same[0].name
     words = dict.fromkeys(word for column in same for word in _levels(column))
-    hashed = [c.known for c in same if isinstance(c, HashedColumn)]
+    hashed = [c for c in same if isinstance(c, HashedColumn)]
     if len(words) == 1 and not hashed and not gaps:
         return ConstantColumn(name, "word", word=next(iter(words)))
+    known, times = _joint_times(same)
     if not hashed and len(words) <= MOST_LEVELS:
         end = place + len(words)
-        return CategoryColumn(name, tuple(words), (*range(place, end),), end if gaps else None)
-    known = np.unique(np.concatenate([*hashed, word_hashes(words)]))
+        missing = end if gaps else None
+        order = np.searchsorted(known, word_hashes(words))
+        often = () if times is None else tuple(times[order].tolist())
+        return CategoryColumn(name, tuple(words), (*range(place, end),), missing, often)
     end = place + PLACES
-    return HashedColumn(name, known, tuple(range(place, end)), end if gaps else None)
+    return HashedColumn(name, known, tuple(range(place, end)), end if gaps else None, times)
+
+
+def _joint_times(same: Sequence[AnyColumn]) -> tuple[Hashes, Times | None]:
+    """Hashes of the words of all models, and how often all saw them; None where one forgot."""
+    known, times = np.zeros(0, dtype=np.int64), none_seen()
+    forgotten = False
+    for column in same:
+        if isinstance(column, HashedColumn):
+            hashes, seen = column.known, column.times
+        else:
+            hashes, seen = word_hashes(_levels(column)), _times(column)
+        forgotten |= seen is None
+        more = np.ones(len(hashes), dtype=int) if seen is None else seen
+        known, times = seen_again(known, times, hashes, more)
+    return known, None if forgotten else times
+
+
+def _times(column: AnyColumn) -> Times | None:
+    """How often a model saw the words that it has; a word that never changed, often."""
+    if isinstance(column, CategoryColumn):
+        return np.array(column.times, dtype=np.uint8) if column.times else None
+    return np.full(len(_levels(column)), MOST, dtype=np.uint8)
 
 
 def _levels(column: AnyColumn) -> tuple[str, ...]:

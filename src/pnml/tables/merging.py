@@ -12,6 +12,7 @@ from pnml.core.statistic.exact_sum import merged
 from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError, shorten
 from pnml.tables.column_roles import merged_roles
+from pnml.tables.comparison import baseline_of_values, left_out_score
 from pnml.tables.encoder import (
     NEVER_SEEN,
     BoolArray,
@@ -23,6 +24,7 @@ from pnml.tables.fitted_table import FittedTable
 from pnml.tables.learners import LEARNERS
 from pnml.tables.merged_columns import joined_column, kind_of, move
 from pnml.tables.profile import profiles
+from pnml.tables.targets import Target
 
 _MOST_PATTERNS = 100_000
 
@@ -32,33 +34,55 @@ def merge_tables(models: Sequence[FittedTable], names: Sequence[str]) -> FittedT
 
     Rows of every model are brought to common columns by a linear map of their sums, Eq. (B3):
     the words of all, the mean and the spread of all. Learners that any of them has tried are
-    tried anew. Weights of a survey count as each model has scaled them.
+    tried anew. Weights of a survey, which each model has scaled to sum to its number of rows, are
+    brought to their own unit again, and scaled to sum to the number of all rows.
     """
     for model, name in zip(models, names, strict=True):
         _refuse_unlike(models[0], model, names[0], name)
     shared = _shared([model.encoder for model in models])
-    grams = [_moved(_gram(m.estimator), m.encoder, shared) for m in models]
-    total = merged(grams).gram()
+    total, mean_weight = _all_rows(models, shared)
     total, encoder = _standardised(total, shared)
     tried = dict.fromkeys(name for model in models for name, _ in model.losses)
     fitted = {
         name: LEARNERS[name].make().fit_gram(total) for name in tried if LEARNERS[name].streams
     }
-    losses = {name: float(model.loo_.log_loss) for name, model in fitted.items()}
-    best = min(losses, key=lambda name: losses[name])
+    scores = [left_out_score(name, model) for name, model in fitted.items()]
+    best = min(scores, key=lambda score: score.log_loss).name
+    spread = float(total.yy[0, 0]) / total.weight
     remarks = dict.fromkeys(remark for model in models for remark in model.remarks)
     return replace(
         models[0],
         estimator=fitted[best],
         encoder=encoder,
+        target=_target([model.target for model in models]),
         learner=best,
-        losses=tuple(losses.items()),
-        comparison=(),
+        losses=tuple((score.name, score.log_loss) for score in scores),
+        comparison=(*scores, baseline_of_values(float(total.y_mean[0]), spread)),
         profiles=profiles(encoder, total.sample.rows[:, : encoder.width]),
         roles=merged_roles([model.roles for model in models], encoder),
         rows=total.rows,
         remarks=(*remarks, f"Put together from {len(models)} models."),
+        mean_weight=mean_weight,
     )
+
+
+def _all_rows(models: Sequence[FittedTable], shared: Encoder) -> tuple[Gram, float | None]:
+    """The Gram of the rows of all models, and the mean of their weights of a survey, if any."""
+    grams = [_moved(_gram(model.estimator), model.encoder, shared) for model in models]
+    means = [model.mean_weight for model in models if model.mean_weight is not None]
+    if not means:
+        return merged(grams).gram(), None
+    own = [gram.reweighted(mean, whole=False) for gram, mean in zip(grams, means, strict=True)]
+    total = merged(own).gram()
+    equal = all(gram.whole for gram in grams) and len(set(means)) == 1
+    mean = total.weight / total.rows
+    return total.reweighted(1 / mean, whole=equal), mean
+
+
+def _target(targets: Sequence[Target]) -> Target:
+    """The target of all models; predictions have a bound where all models have it."""
+    least = targets[0].least if len({target.least for target in targets}) == 1 else None
+    return replace(targets[0], least=least)
 
 
 def _gram(estimator: Any) -> Gram:
@@ -77,6 +101,18 @@ def _refuse_unlike(first: FittedTable, other: FittedTable, name: str, other_name
         raise InputError(
             f"{other_name} predicts {shorten(other.target.name)!r} but {name} "
             f"{shorten(first.target.name)!r}; put together models of one target."
+        )
+    if first.target.log != other.target.log:
+        raise InputError(
+            f"One of {name} and {other_name} has learnt the logarithm of "
+            f"{shorten(first.target.name)!r} and the other has not; fit both with --log-target, or "
+            "both without."
+        )
+    if (first.mean_weight is None) != (other.mean_weight is None):
+        raise InputError(
+            f"One of {name} and {other_name} has weights of a survey and the other has none, or "
+            "copies, so that their rows do not count alike; fit both with the same --weight and "
+            "--weight-kind."
         )
     ours, theirs = ({c.name: kind_of(c) for c in m.encoder.columns} for m in (first, other))
     for column in dict.fromkeys([*ours, *theirs]):

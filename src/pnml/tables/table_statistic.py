@@ -82,6 +82,12 @@ class TableStatistic:
                     X, labelled.y, labelled.weights
                 )
 
+    @property
+    def mean_weight(self) -> float | None:
+        """Mean of the weights of a survey, as they came; None without."""
+        total = self.total.high
+        return total.weight / total.rows if self._survey and self._weight is not None else None
+
     def finish(self) -> tuple[Gram, Encoder]:
         """The Gram of all rows as the finished encoder writes them, and that encoder.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +18,7 @@ from pnml.tables.column_builders import ColumnCells
 from pnml.tables.encoder import CategoryColumn, ConstantColumn, HashedColumn
 from pnml.tables.finished_rows import Terms
 from pnml.tables.word_hashes import PLACES, Hashes, hash_signs, hash_slots, word_hashes
+from pnml.tables.word_times import MOST, Times, none_seen, seen_again
 
 
 @dataclass
@@ -32,6 +34,8 @@ class CategoryBuilder:
     missing: int | None = None
     hash_places: tuple[int, ...] = ()
     known: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # hashed words
+    times: dict[str, int] = field(default_factory=dict)  # how often words with a place were seen
+    known_times: Times = field(default_factory=none_seen)  # the same of hashed words
 
     def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
         """Hash from the first row on where the first rows have too many words already."""
@@ -50,13 +54,17 @@ class CategoryBuilder:
         words = as_words(cells, self.name)
         codes = codes_of(words)
         levels = words.dictionary.to_pylist()
-        used = np.bincount(codes + 1, minlength=len(levels) + 1) > 0
-        for word, is_used in zip(levels, used[1:], strict=True):
-            if is_used and word not in self.places and len(self.places) < self.limit:
-                self.places[word] = next_place()
+        counts = np.bincount(codes + 1, minlength=len(levels) + 1)
+        used = counts > 0
+        for code in _in_order(codes, len(levels)):
+            if levels[code] not in self.places and len(self.places) < self.limit:
+                self.places[levels[code]] = next_place()
         if used[0] and self.missing is None:
             self.missing = next_place()
         place = np.array([self.places.get(word, -1) for word in levels] + [-1])
+        for code in np.flatnonzero(used[1:] & (place[:-1] >= 0)).tolist():
+            seen = self.times.get(levels[code], 0) + int(counts[code + 1])
+            self.times[levels[code]] = min(seen, MOST)
         signs = np.ones(len(levels) + 1)
         further = np.flatnonzero(used[1:] & (place[:-1] < 0))
         if len(further):
@@ -64,7 +72,9 @@ class CategoryBuilder:
             if not self.hash_places:
                 self.hash_places = tuple(next_place() for _ in range(PLACES))
             hashes = word_hashes(levels[code] for code in further)
-            self.known = np.union1d(self.known, hashes)
+            self.known, self.known_times = seen_again(
+                self.known, self.known_times, hashes, counts[1:][further]
+            )
             place[further] = np.array(self.hash_places)[hash_slots(hashes)]
             signs[further] = hash_signs(hashes)
         place[-1] = -1 if self.missing is None else self.missing  # code −1
@@ -89,13 +99,17 @@ class CategoryBuilder:
     def state(self) -> list[Any]:
         """State needed to resume."""
         known = base64.b64encode(self.known.astype("<i8").tobytes()).decode()
-        return [list(self.places.items()), self.missing, self.limit, self.hash_places, known]
+        times = [list(self.times.items()), base64.b64encode(self.known_times.tobytes()).decode()]
+        places = list(self.places.items())
+        return [places, self.missing, self.limit, self.hash_places, known, *times]
 
     def restore(self, state: list[Any]) -> None:
         """Resume from a state."""
-        places, self.missing, self.limit, hash_places, known = state
+        places, self.missing, self.limit, hash_places, known, times, known_times = state
         self.places, self.hash_places = dict(places), tuple(hash_places)
         self.known = np.frombuffer(base64.b64decode(known), dtype="<i8").astype(np.int64)
+        self.times = dict(times)
+        self.known_times = np.frombuffer(base64.b64decode(known_times), dtype=np.uint8)
 
     def constant(self) -> ConstantColumn:
         """The finished column where it is constant."""
@@ -107,11 +121,23 @@ class CategoryBuilder:
         if not self.hash_places:
             places = tuple(terms.keep(place) for place in self.places.values())
             missing = None if self.missing is None else terms.keep(self.missing)
-            return CategoryColumn(self.name, tuple(self.places), places, missing)
+            often = tuple(self.times[word] for word in self.places)
+            return CategoryColumn(self.name, tuple(self.places), places, missing, often)
         hashed = tuple(terms.keep(place) for place in self.hash_places)
         missing = None if self.missing is None else terms.keep(self.missing)
         own = word_hashes(self.places)
         slots, signs = hash_slots(own), hash_signs(own)
         for place, slot, sign in zip(self.places.values(), slots, signs, strict=True):
             terms.add(hashed[slot], place, float(sign))
-        return HashedColumn(self.name, np.union1d(self.known, own), hashed, missing)
+        more = [self.times[word] for word in self.places]
+        known, times = seen_again(self.known, self.known_times, own, more)
+        return HashedColumn(self.name, known, hashed, missing, times)
+
+
+def _in_order(codes: npt.NDArray[Any], count: int) -> list[int]:
+    """The codes that occur, in the order in which they come first, however rows are cut."""
+    first = np.full(count + 1, -1)  # the last place is that of code −1
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    order = np.argsort(first[:count], kind="stable")
+    found: list[int] = order[first[order] >= 0].tolist()
+    return found

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
 from pnml.core.arrays import EPS, FloatArray
-from pnml.core.statistic.row_sample import RowSample, sample_size
+from pnml.core.statistic.row_sample import RowSample, row_keys, sample_size
 from pnml.errors import InputError
 
 _BLOCK_ROWS = 1000  # centred copies of this many rows stay in cache
@@ -52,14 +51,15 @@ class Gram:
         keep: int | None = None,
         below: float = 1.0,
         seen: int = 0,
+        block: int = 0,
         rounding: float = 0.0,
     ) -> Gram:
         """Count rows X (n, d) with targets Y (n,) or (n, k) and weights (n,).
 
         `keep` bounds the sample; rows with sampling keys of `below` or more are excluded from it.
-        `seen` is the number of rows before these, or any number unique to this block, so that equal
-        blocks draw different keys. `rounding` is the relative round-off of rows that were
-        copied to float64 from something shorter.
+        `seen` is the number of rows before these in a stream, and `block` a number unique to rows
+        that are counted apart from others, so that equal blocks draw different keys. `rounding` is
+        the relative round-off of rows that were copied to float64 from something shorter.
         """
         X, Y, weights = counted_rows(X, Y, weights)
         w = np.ones(len(X)) if weights is None else weights
@@ -80,7 +80,7 @@ class Gram:
             xx += Xc.T @ Xc  # BLAS computes a symmetric product at half the cost
             xy += Xc.T @ Yc
             yy += Yc.T @ Yc
-        sample = sample_rows(X, Y, w, keep, below, seen)
+        sample = sample_rows(X, Y, w, keep, below, seen, block)
         rounding, whole = max(float(np.finfo(X.dtype).eps), rounding), bool(np.all(w >= 1))
         return cls(len(X), total, x_mean, y_mean, rounding, whole, xx, xy, yy, sample)
 
@@ -267,13 +267,12 @@ def sample_rows(
     keep: int | None = None,
     below: float = 1.0,
     seen: int = 0,
+    block: int = 0,
 ) -> RowSample:
     """Rows [X Y w] that a Gram samples; keys depend on the rows alone, so it is reproducible."""
-    ends = np.concatenate([X[:1].ravel(), X[-1:].ravel(), Y.sum(axis=0), [len(X), seen]])
-    seed = int.from_bytes(hashlib.blake2b(ends.tobytes(), digest_size=8).digest(), "little")
     size = sample_size(X.shape[1]) if keep is None else keep
     index = np.arange(len(X), dtype=float)[:, None]
-    keyed = RowSample.of(index, seed, size, below)
+    keyed = RowSample.of(index, row_keys(X, seen, block), size, below)
     picked = keyed.rows[:, 0].astype(int)
     rows = np.column_stack([X[picked], Y[picked], w[picked]]).astype(float, copy=False)
     return RowSample(keyed.keys, rows, size, keyed.bound)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pnml.core.arrays import FloatArray
 
 _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 256, 2**22
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ by the golden ratio
 
 
 def sample_size(width: int) -> int:
@@ -30,6 +31,34 @@ def smallest(keys: FloatArray, size: int) -> npt.NDArray[np.intp]:
     return np.sort(np.argpartition(keys, size - 1)[:size])
 
 
+def row_keys(X: FloatArray, seen: int = 0, block: int = 0) -> FloatArray:
+    """A key between 0 and 1 for each row, for a uniform sample of them. Eq. (G4).
+
+    It depends on the row's number (`seen` rows came before these) and its cells alone, so that the
+    sample of a stream does not depend on how it is cut into batches. `block` is a number
+    unique to rows that are counted apart from others, so that equal blocks draw different keys.
+
+    >>> X = np.arange(6.0).reshape(3, 2)
+    >>> bool(np.all(row_keys(X)[1:] == row_keys(X[1:], seen=1)))
+    True
+    """
+    number = np.arange(len(X), dtype=np.uint64) + np.uint64(seen % 2**64)
+    if block:
+        number += _mixed(np.array([block % 2**64], dtype=np.uint64))
+    exact = np.float32 if X.dtype == np.float32 else np.float64
+    bits = X.astype(exact, copy=False).view(np.uint32 if exact is np.float32 else np.uint64)
+    # a sum of bits: zeros add nothing, so that columns may be added or exchanged on the way
+    keys = _mixed(number * _GOLDEN + bits.sum(axis=1, dtype=np.uint64))
+    return np.asarray(keys >> np.uint64(11), dtype=np.float64) * 2.0**-53
+
+
+def _mixed(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Numbers whose every bit depends on all bits of z, as in the generator SplitMix64."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return z ^ (z >> np.uint64(31))
+
+
 @dataclass(frozen=True)
 class RowSample:
     """Sample of at most `size` rows, uniform over all rows that were seen. Eq. (G4).
@@ -38,7 +67,8 @@ class RowSample:
     union are among the smallest keys of its parts, so samples merge without loss.
 
     >>> rows = np.arange(6.0).reshape(3, 2)
-    >>> both = RowSample.of(rows, seed=1, size=2) + RowSample.of(rows, seed=2, size=2)
+    >>> one, two = (RowSample.of(rows, row_keys(rows, block=b), size=2) for b in (1, 2))
+    >>> both = one + two
     >>> both.rows.shape
     (2, 2)
     """
@@ -49,9 +79,8 @@ class RowSample:
     bound: float = 1.0  # smallest discarded key
 
     @classmethod
-    def of(cls, rows: FloatArray, seed: int, size: int, below: float = 1.0) -> RowSample:
-        """Sample rows; rows with keys of `below` or more cannot enter the sample."""
-        keys = np.random.default_rng(seed).random(len(rows))
+    def of(cls, rows: FloatArray, keys: FloatArray, size: int, below: float = 1.0) -> RowSample:
+        """Sample rows by their keys; those with keys of `below` or more cannot enter."""
         wanted = np.flatnonzero(keys < below)
         wanted = wanted[smallest(keys[wanted], size)]
         wanted = wanted[np.argsort(keys[wanted])]
