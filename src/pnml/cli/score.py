@@ -12,6 +12,7 @@ import typer
 
 from pnml.cli.options import (
     DEFAULT_LEVEL,
+    MOST_COLUMNS,
     Coverage,
     DateFormat,
     Decimal,
@@ -19,6 +20,7 @@ from pnml.cli.options import (
     Encoding,
     Json,
     Level,
+    MaxColumns,
     Missing,
     Model,
     New,
@@ -56,6 +58,7 @@ def score(
     thousands: Thousands = None,
     date_format: DateFormat = None,
     query: Query = None,
+    max_columns: MaxColumns = MOST_COLUMNS,
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table and say which not to trust, and why."""
@@ -68,7 +71,9 @@ def score(
             "--json and -o - both go to standard output; name a file with -o to get both."
         )
     gone = tuple(missing or ())
-    options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
+    options = ReadOptions(
+        delimiter, encoding, gone, decimal, thousands, date_format, query, max_columns
+    )
     start = time.perf_counter()
     findings = score_file(model, new, output, coverage, level, options, prefix, strict)
     seconds = time.perf_counter() - start

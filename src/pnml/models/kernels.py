@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sklearn.gaussian_process import kernels
 
-from pnml.models.codec import unfitted
+from pnml.learners.kernel_function import refuse_endless
+from pnml.models.codec import Codec, unfitted
+
+
+def _kernel(cls: type) -> Codec:
+    return replace(unfitted(cls), made=refuse_endless)
+
 
 KERNELS = [
-    unfitted(kernels.ConstantKernel),
-    unfitted(kernels.DotProduct),
-    unfitted(kernels.Exponentiation),
-    unfitted(kernels.ExpSineSquared),
-    unfitted(kernels.Matern),
-    unfitted(kernels.Product),
-    unfitted(kernels.RationalQuadratic),
-    unfitted(kernels.RBF),
-    unfitted(kernels.Sum),
-    unfitted(kernels.WhiteKernel),
+    _kernel(kernels.ConstantKernel),
+    _kernel(kernels.DotProduct),
+    _kernel(kernels.Exponentiation),
+    _kernel(kernels.ExpSineSquared),
+    _kernel(kernels.Matern),
+    _kernel(kernels.Product),
+    _kernel(kernels.RationalQuadratic),
+    _kernel(kernels.RBF),
+    _kernel(kernels.Sum),
+    _kernel(kernels.WhiteKernel),
 ]

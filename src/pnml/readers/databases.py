@@ -13,8 +13,15 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from pnml.errors import InputError, shorten
+from pnml.readers.csv_text import MOST_COLUMNS
 from pnml.readers.database_address import DatabaseAddress
-from pnml.readers.file_errors import listed, missing_file, reading, refuse_repeated
+from pnml.readers.file_errors import (
+    listed,
+    missing_file,
+    reading,
+    refuse_many_columns,
+    refuse_repeated,
+)
 from pnml.readers.frame_part import refuse_nested
 from pnml.readers.spooled import spooled_batches
 
@@ -50,7 +57,7 @@ class SpooledDatabase(NamedTuple):
     impossible: tuple[tuple[str, str], ...]  # columns with a date that never was, and that
 
 
-def spooled_database(source: str, query: str | None) -> SpooledDatabase:
+def spooled_database(source: str, query: str | None, most: int = MOST_COLUMNS) -> SpooledDatabase:
     """The rows of a table or query, kept in a temporary file; memory holds one batch."""
     address = DatabaseAddress.of(source)
     if query is not None:
@@ -62,6 +69,7 @@ def spooled_database(source: str, query: str | None) -> SpooledDatabase:
     with _opened(address) as database, address.asking():
         sql = query or f"SELECT * FROM {_table(address, database.tables())}"  # noqa: S608 - quoted
         schema, batches = database.batches(sql.strip().rstrip(";"))
+        refuse_many_columns(len(schema), address.label, most)
         refuse_repeated(schema.names, address.label)
         refuse_nested(schema, address.label)
         path = spooled_batches(schema, _not_empty(batches, address, query), address.name)

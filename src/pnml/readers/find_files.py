@@ -14,6 +14,7 @@ from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.file_errors import missing_file, reading
 from pnml.readers.file_kind import ENDINGS, Kind, ending, kind_of
 from pnml.readers.frame_in_memory import FrameInMemory
+from pnml.readers.patterns import matching
 from pnml.readers.remote import Place, is_remote, remote_files
 from pnml.readers.spooled import spooled_bytes
 
@@ -147,8 +148,7 @@ def _only_tables(entries: Sequence[Place], name: str) -> list[Place]:
 
 
 def _matches(path: Path, name: str) -> list[Path]:
-    matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207 - any path
-    files = [match for match in matches if match.is_file()]
+    files = [match for match in map(Path, matching(str(path))) if match.is_file()]
     if not files:
         raise _no_match(name)
     return files

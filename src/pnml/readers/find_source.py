@@ -9,10 +9,10 @@ from typing import Any
 
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.csv_text import ReadOptions
-from pnml.readers.data_frames import FrameKind, frame_table, kind_of, stream_reader
+from pnml.readers.data_frames import FrameKind, frame_table, kind_of, stream_reader, width
 from pnml.readers.database_address import is_database
 from pnml.readers.databases import spooled_database
-from pnml.readers.file_errors import brief_reason
+from pnml.readers.file_errors import brief_reason, refuse_many_columns
 from pnml.readers.find_files import FoundFiles, find_files, in_spool
 from pnml.readers.frame_in_memory import FrameInMemory
 from pnml.readers.frame_part import refuse_nested
@@ -29,7 +29,7 @@ def find_source(
     """Find the files of a source; those of a stream or database are temporary."""
     kind = kind_of(source)
     if kind is FrameKind.FILES and is_database(str(source)):
-        spooled = spooled_database(str(source), options.query)
+        spooled = spooled_database(str(source), options.query, options.max_columns)
         found = in_spool(spooled.path, spooled.name)
         return replace(found, impossible=spooled.impossible)
     name = str(source) if kind is FrameKind.FILES else type(source).__name__
@@ -41,13 +41,15 @@ def find_source(
     if kind is FrameKind.FILES:
         return find_files(source, access, skip_bad=skip_bad)
     if kind is not FrameKind.STREAM:
+        refuse_many_columns(width(source), name, options.max_columns)
         return FoundFiles(name, (FrameInMemory(frame_table(source), name),))
-    return in_spool(_spooled_stream(source, name), name)
+    return in_spool(_spooled_stream(source, name, options.max_columns), name)
 
 
-def _spooled_stream(source: Any, name: str) -> Path:
+def _spooled_stream(source: Any, name: str, most: int) -> Path:
     try:
         reader = stream_reader(source)
+        refuse_many_columns(len(reader.schema), name, most)
         refuse_nested(reader.schema, name)
         return spooled_batches(reader.schema, reader, name)
     except InputError:
