@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 
 # Errors of file systems that cannot sync a folder.
 _NOT_OFFERED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
@@ -44,7 +44,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
     path = Path(os.path.realpath(path))  # follow a link to the file itself
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is not a file; name a file to write to.")
+        raise InputError(f"{shorten(path, MOST_PATH)} is not a file; name a file to write to.")
     # In the same folder, since a file can replace another only within one file system.
     temporary = path.with_name(f".pnml-{secrets.token_hex(8)}.tmp")
     file = temporary.open("xb")
@@ -82,8 +82,8 @@ def check_path(path: Any) -> Path:
     """A path of a file to write atomically or read; anything else is refused."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise InputError(
-            f"path is {path!r}, but it must name a file; pass a text or a path such as "
-            '"model.pnml".'
+            f"path is {shorten(repr(path), MOST_PATH)}, but it must name a file; pass a text or a "
+            'path such as "model.pnml".'
         )
     return Path(path)
 
