@@ -10,8 +10,19 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+from pnml.core.conditions import ANY_NUMBER, FINITE, Condition
 from pnml.models.field_specs import Sums, field_hints, spec_of, sums_of
-from pnml.models.schema import Anything, Array, Count, Either, Names, OneOf, Spec, Texts
+from pnml.models.schema import (
+    Anything,
+    Array,
+    Count,
+    Either,
+    Names,
+    Number,
+    OneOf,
+    Spec,
+    Texts,
+)
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
 _SOMETIMES = frozenset({"feature_names_in_", "_sample", "_sklearn_output_config"})
@@ -177,15 +188,23 @@ def _dataclasses_in(hint: Any) -> list[type]:
     return [found for inner in get_args(hint) for found in _dataclasses_in(inner)]
 
 
-def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:
-    """An array with these axes."""
-    return Array(axes, dtype)
+def array(*axes: str, dtype: type[np.generic] = np.float64, holds: Condition = FINITE) -> Array:
+    """An array with these axes, whose numbers are finite unless another condition is given."""
+    return Array(axes, dtype, holds)
 
 
-def numbers(*axes: str) -> tuple[Array, ...]:
-    """Arrays of numbers in any of the dtypes that scikit-learn leaves."""
-    return tuple(Array(axes, dtype) for dtype in (np.float64, np.float32, np.int64, np.int32))
+def numbers(*axes: str, holds: Condition = ANY_NUMBER) -> tuple[Array, ...]:
+    """Arrays of numbers in any of the dtypes that scikit-learn leaves, which may be NaN."""
+    dtypes = (np.float64, np.float32, np.int64, np.int32)
+    return tuple(Array(axes, dtype, holds) for dtype in dtypes)
+
+
+def number(holds: Condition = FINITE) -> Number:
+    """A number, which is finite unless another condition is given."""
+    return Number((float, np.float64), holds)
 
 
 # Classes of a classifier, in the order of its probabilities.
-LABELS = Either((*numbers("c"), array("c", dtype=np.bool_), Names("c"), Texts("c")))
+LABELS = Either(
+    (*numbers("c"), array("c", dtype=np.bool_, holds=ANY_NUMBER), Names("c"), Texts("c"))
+)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pnml.core.conditions import ANY_NUMBER, COUNT, FINITE, Condition
 from pnml.errors import InputError
 
 Sizes = dict[str, int]  # letter → length of the axes it names
@@ -52,16 +53,22 @@ class Array:
 
     axes: tuple[str, ...]
     dtype: type[np.generic]
+    condition: Condition = ANY_NUMBER
 
     @property
     def text(self) -> str:
-        """The axes, and the dtype where it is not float64."""
-        return ", ".join(self.axes) + _DTYPE_WORDS[np.dtype(self.dtype).kind]
+        """The axes, the dtype where it is not float64, and the condition unless it is usual."""
+        axes = ", ".join(self.axes) + _DTYPE_WORDS[np.dtype(self.dtype).kind]
+        return axes + _condition_text(self.condition)
 
-    def accepts(self, value: Any) -> bool:
+    def fits(self, value: Any) -> bool:
         """Whether it is an array of this dtype and number of axes."""
         right = type(value) is np.ndarray and value.dtype == self.dtype
         return right and value.ndim == len(self.axes)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it fits and its numbers are as they must be."""
+        return self.fits(value) and self.condition.holds(value)
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
         """Every axis with its length."""
@@ -127,6 +134,25 @@ class Count:
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
         """The axis with the number."""
         return [(self.axis, value)]
+
+
+@dataclass(frozen=True)
+class Number(Sizeless):
+    """Spec: one number of these classes, with a condition."""
+
+    classes: tuple[type, ...]
+    condition: Condition
+
+    @property
+    def text(self) -> str:
+        """The kind of number, and the condition unless it is usual."""
+        kind = _WORDS[self.classes[0]]
+        words = _condition_text(self.condition).removeprefix("; ")
+        return words if words and kind == "number" else f"{kind}{words and '; ' + words}"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it is of one of the classes and as it must be."""
+        return type(value) in self.classes and self.condition.holds(value)
 
 
 @dataclass(frozen=True)
@@ -230,7 +256,10 @@ class Either:
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
         """The sizes that the first spec that takes it gives."""
-        return next(spec for spec in self.kinds if spec.accepts(value)).sizes(value)
+        for spec in self.kinds:
+            if getattr(spec, "fits", spec.accepts)(value):
+                return spec.sizes(value)
+        return ()
 
 
 class Anything(Sizeless):
@@ -244,6 +273,23 @@ class Anything(Sizeless):
     def accepts(self, value: Any) -> bool:
         """True for every value."""
         return True
+
+
+def _condition_text(condition: Condition) -> str:
+    """A condition in the documentation; finite numbers, and any at all, are not mentioned."""
+    return "" if condition in (ANY_NUMBER, FINITE, COUNT) else f"; {condition.words}"
+
+
+def conditions(spec: Spec) -> list[str]:
+    """Conditions on numbers anywhere in a spec, in words."""
+    inside: Iterable[Spec] = (
+        *getattr(spec, "kinds", ()),
+        *getattr(spec, "places", ()),
+        *([spec.item] if isinstance(spec, ManyOf) else []),
+    )
+    own = getattr(spec, "condition", ANY_NUMBER)
+    found = [] if own is ANY_NUMBER else [own.words]
+    return found + [words for part in inside for words in conditions(part)]
 
 
 def is_words(array: Any) -> bool:

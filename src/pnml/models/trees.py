@@ -19,6 +19,7 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
+from pnml.core.conditions import NOT_NAN, NOT_NEGATIVE
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.leaves.classes import ClassLeaves
 from pnml.core.leaves.partition import Partition
@@ -31,7 +32,7 @@ from pnml.learners.tree_classes import TreeClasses
 from pnml.learners.tree_rows import SeenRows
 from pnml.learners.tree_values import TreeValues
 from pnml.models.codec import LABELS, Conversion, array, estimator, unfitted, value
-from pnml.models.schema import OneOf, Spec
+from pnml.models.schema import Number, OneOf, Spec
 
 
 def _check_partition(values: Mapping[str, Any]) -> None:
@@ -66,7 +67,7 @@ _TREES: dict[str, Spec] = {
     "partition_": OneOf((Partition,)),
     "_takes_gaps": OneOf((bool,)),
     "_had_gaps": array("d", dtype=np.bool_),
-    "_usual": array("n"),
+    "_usual": array("n", holds=NOT_NAN),
 }
 _CLASSES: dict[str, Spec] = _TREES | {
     "leaves_": OneOf((ClassLeaves,)),
@@ -76,7 +77,7 @@ _CLASSES: dict[str, Spec] = _TREES | {
 _VALUES: dict[str, Spec] = _TREES | {
     "leaves_": OneOf((ValueLeaves,)),
     "_loo": OneOf((LeaveOneOut,)),
-    "noise_variance_": OneOf((float,)),
+    "noise_variance_": Number((float,), NOT_NEGATIVE),
 }
 
 # Trees of scikit-learn are never stored fitted: all that is asked of them is in the partition.

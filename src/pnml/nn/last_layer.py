@@ -25,6 +25,7 @@ from pnml.nn.last_layer_settings import Settings
 from pnml.nn.split_model import SplitModel
 from pnml.nn.statistic_buffers import StatisticBuffers
 from pnml.nn.tasks import REGRESSION, task_of
+from pnml.runtime.one_at_a_time import one_at_a_time
 from pnml.runtime.progress import tracked
 
 
@@ -139,14 +140,17 @@ class LastLayerPNML(nn.Module):
         """
         return self._sum_over(Processes.of(group), self._statistic)
 
+    @one_at_a_time
     def partial_fit(self, batch: Any) -> Self:
         """Learn from one more batch of training inputs."""
         return self._keep(self._statistic_of([batch], self._statistic()))
 
+    @one_at_a_time
     def fit_features(self, features: Any) -> Self:
         """Learn from training features (n, d) instead of inputs."""
         return self._add_features(features, None)
 
+    @one_at_a_time
     def partial_fit_features(self, features: Any) -> Self:
         """Learn from more training features (n, d)."""
         return self._add_features(features, self._statistic())

@@ -23,7 +23,7 @@ from pnml.readers.file_errors import (
     refuse_repeated,
 )
 from pnml.readers.frame_part import refuse_nested
-from pnml.readers.spooled import spooled_batches
+from pnml.readers.spooled import Spool, spooled_batches
 
 _READS = {"select", "with", "values", "table", "from"}
 _COMMENT = re.compile(r"\s+|--[^\n]*(\n|$)|/\*.*?\*/", re.DOTALL)
@@ -50,9 +50,9 @@ class Database(Protocol):
 
 
 class SpooledDatabase(NamedTuple):
-    """Path of a temporary Arrow file with the rows of a database, and what to say of them."""
+    """A temporary Arrow file with the rows of a database, and what to say of them."""
 
-    path: Path
+    spool: Spool
     name: str
     impossible: tuple[tuple[str, str], ...]  # columns with a date that never was, and that
 
@@ -72,8 +72,8 @@ def spooled_database(source: str, query: str | None, most: int = MOST_COLUMNS) -
         refuse_many_columns(len(schema), address.label, most)
         refuse_repeated(schema.names, address.label)
         refuse_nested(schema, address.label)
-        path = spooled_batches(schema, _not_empty(batches, address, query), address.name)
-    return SpooledDatabase(path, address.name, getattr(database, "impossible", ()))
+        spool = spooled_batches(schema, _not_empty(batches, address, query), address.name)
+    return SpooledDatabase(spool, address.name, getattr(database, "impossible", ()))
 
 
 def _opened(address: DatabaseAddress) -> AbstractContextManager[Database]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pnml.errors import MOST_PATH, InputError, shorten
@@ -16,7 +15,7 @@ from pnml.readers.file_errors import brief_reason, refuse_many_columns
 from pnml.readers.find_files import FoundFiles, find_files, in_spool
 from pnml.readers.frame_in_memory import FrameInMemory
 from pnml.readers.frame_part import refuse_nested
-from pnml.readers.spooled import spooled_batches
+from pnml.readers.spooled import Spool, spooled_batches
 
 
 def find_source(
@@ -30,7 +29,7 @@ def find_source(
     kind = kind_of(source)
     if kind is FrameKind.FILES and is_database(str(source)):
         spooled = spooled_database(str(source), options.query, options.max_columns)
-        found = in_spool(spooled.path, spooled.name)
+        found = in_spool(spooled.spool, spooled.name)
         return replace(found, impossible=spooled.impossible)
     name = str(source) if kind is FrameKind.FILES else type(source).__name__
     if options.query is not None:
@@ -46,7 +45,7 @@ def find_source(
     return in_spool(_spooled_stream(source, name, options.max_columns), name)
 
 
-def _spooled_stream(source: Any, name: str, most: int) -> Path:
+def _spooled_stream(source: Any, name: str, most: int) -> Spool:
     try:
         reader = stream_reader(source)
         refuse_many_columns(len(reader.schema), name, most)

@@ -144,11 +144,12 @@ def check_output(
     with _writing(name):
         if path.is_dir():
             raise InputError(f"{label} is a folder; name a file in it.")
-        if not path.parent.is_dir():
-            folder, file = shorten(path.parent, MOST_PATH), shorten(path.name, MOST_PATH)
+        real = Path(os.path.realpath(path))  # where a link leads
+        folder = shorten(real.parent if path.is_symlink() else path.parent, MOST_PATH)
+        if not real.parent.is_dir():
+            file = shorten(real.name, MOST_PATH)
             raise InputError(f"There is no folder {folder} to write {file} to; make it.")
-        if not os.access(Path(os.path.realpath(path)).parent, os.W_OK | os.X_OK):
-            folder = shorten(path.parent, MOST_PATH)
+        if not os.access(real.parent, os.W_OK | os.X_OK):
             raise InputError(
                 f"The folder {folder} may not be written to by this user; choose another."
             )

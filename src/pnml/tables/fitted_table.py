@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER
 from pnml.core.trust import Evidence
 from pnml.errors import InputError
 from pnml.estimators.base import learner_of
@@ -40,7 +41,9 @@ class FittedTable:
     encoder: Encoder
     target: Target
     learner: str
-    losses: tuple[tuple[str, float], ...]  # leave-one-out log-loss of the learners tried
+    losses: tuple[
+        tuple[str, Annotated[float, ANY_NUMBER]], ...
+    ]  # leave-one-out log-loss of the learners tried
     roles: tuple[Role, ...]
     types: tuple[tuple[str, str], ...]  # arrow types of the training columns
     id_columns: tuple[str, ...]
