@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property
+from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
@@ -20,6 +21,7 @@ from pnml.models.schema import (
     Names,
     Number,
     OneOf,
+    Setting,
     Spec,
     Texts,
 )
@@ -137,16 +139,34 @@ class Conversion:
     restore: Callable[[Any, Mapping[str, Any]], dict[str, Any]]  # → attributes
 
 
+# Kinds of the parameters that estimators of this library have in common, by name.
+_FLAG, _TEXT = OneOf((bool, np.bool_)), OneOf((str, np.str_))
+_NUMBER_OR_TEXT = Setting((str, np.str_, NoneType))
+_PARAMETERS: dict[str, Spec] = {
+    **dict.fromkeys(("alpha", "noise_variance", "radius", "gamma"), _NUMBER_OR_TEXT),
+    **dict.fromkeys(("degree", "coef0", "calibration_size", "tol", "prior"), Setting(())),
+    **dict.fromkeys(("fit_intercept", "normalize"), _FLAG),
+    **dict.fromkeys(("method", "penalty"), _TEXT),
+}
+
+
 def estimator(
     cls: type,
     state: dict[str, Spec],
     check: Callable[[Mapping[str, Any]], None] = no_check,
     convert: Conversion | None = None,
+    params: Mapping[str, Spec] | None = None,
 ) -> Codec:
-    """Codec of an estimator: any parameters, these attributes and scikit-learn's own."""
-    params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)
+    """Codec of an estimator: its parameters, these attributes and scikit-learn's own.
+
+    `params` gives the kinds of parameters that `_PARAMETERS` does not; others may be anything.
+    """
+    known = _PARAMETERS if cls.__module__.startswith("pnml.") else {}
+    kinds = {**known, **(params or {})}
+    names = inspect.signature(cls).parameters
+    specs: dict[str, Spec] = {name: kinds.get(name, ANYTHING) for name in names}
     columns: dict[str, Spec] = {"n_features_in_": Count("d"), "feature_names_in_": Names("d")}
-    codec = Codec(cls, params, columns | state, sums=(("w", "d+2"),), check=check)
+    codec = Codec(cls, specs, columns | state, sums=(("w", "d+2"),), check=check)
     if convert is None:
         return codec
     given = convert

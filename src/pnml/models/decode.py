@@ -14,7 +14,7 @@ from pnml.models.codec import OUTPUT, Codec
 from pnml.models.encode import SCALARS, Tensors, fits_texts, is_fitted
 from pnml.models.pipelines import last_of
 from pnml.models.registry import CODEC_OF, CODECS, MODEL_CLASSES, SHARED_SIZES, add_registered
-from pnml.models.schema import Sizes, Spec, agree, check_sum, conditions, is_words
+from pnml.models.schema import Sizes, Spec, agree, check_sum, is_words, objection
 from pnml.models.values import NAMED
 from pnml.models.wrapped import Fingerprint
 
@@ -90,9 +90,8 @@ class _Reader:
                 raise InputError(f"a {codec.name} has no field {shorten(name)!r} here")
             values[name] = self.value(field)
             if not specs[name].accepts(values[name]):
-                needed = conditions(specs[name])
-                or_not = f", or not {' or '.join(needed)}" if needed else ""
-                raise InputError(f"{name} of a {codec.name} is of another kind or shape{or_not}")
+                wrong = objection(specs[name], values[name])
+                raise InputError(f"{name} of a {codec.name} {wrong}")
         return values
 
     def _agreed(self, codec: Codec, values: dict[str, Any]) -> Sizes:

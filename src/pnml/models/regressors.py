@@ -30,6 +30,7 @@ from pnml.learners.least_squares import LeastSquares
 from pnml.learners.norm_ball import NormBall
 from pnml.learners.union import Union
 from pnml.models.codec import Conversion, array, estimator, number
+from pnml.models.kernels import KERNEL_PARAMS
 from pnml.models.schema import Either, Fitted, ManyOf, Number, OneOf, Row, Spec
 
 _FLOAT, _NOT_NEGATIVE = number(), number(NOT_NEGATIVE)
@@ -83,6 +84,14 @@ def _stream_state(model: Any) -> dict[str, Any]:
     names = ("_asked", "_statistic", "_sample")
     state = {name: held[name] for name in names if name in held}
     return state | {"_solution": held["_learner"]}
+
+
+def _check_stream(values: Mapping[str, Any]) -> None:
+    statistic = values.get("_statistic")
+    if isinstance(statistic, Factor) and values.get("_solution") is None:
+        raise InputError("what it has learnt of rows in memory is not solved")
+    if isinstance(statistic, Gram) and (statistic.xy.shape[1] != 1 or not statistic.rows):
+        raise InputError("what it has learnt is of no rows, or of other than one target")
 
 
 def _stream(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,10 +177,15 @@ _UNION = Conversion(_VALUE | {"estimators_", "named_estimators_"}, _union_state,
 
 
 REGRESSORS = [
-    estimator(PNMLRegressor, _LEAST_SQUARES, convert=_STREAM),
-    estimator(LpNMLRegressor, _LEAST_SQUARES, convert=_STREAM),
+    estimator(PNMLRegressor, _LEAST_SQUARES, _check_stream, _STREAM),
+    estimator(LpNMLRegressor, _LEAST_SQUARES, _check_stream, _STREAM),
     estimator(NormBallRegressor, _NORM_BALL, convert=Conversion(_VALUE, _ball_state, _ball)),
-    estimator(KernelPNMLRegressor, _KERNEL, convert=Conversion(_VALUE, _kernel_state, _kernel)),
+    estimator(
+        KernelPNMLRegressor,
+        _KERNEL,
+        convert=Conversion(_VALUE, _kernel_state, _kernel),
+        params=KERNEL_PARAMS,
+    ),
     estimator(UniversalRegressor, _UNIVERSAL, convert=_UNION),
     estimator(ConformalRegressor, _CONFORMAL),
     estimator(RegretDifficulty, {"estimator_": Fitted()}),

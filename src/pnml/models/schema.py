@@ -11,6 +11,7 @@ import numpy as np
 
 from pnml.core.conditions import ANY_NUMBER, COUNT, FINITE, Condition
 from pnml.errors import InputError
+from pnml.runtime.checks import is_number
 
 Sizes = dict[str, int]  # letter → length of the axes it names
 
@@ -150,9 +151,45 @@ class Number(Sizeless):
         words = _condition_text(self.condition).removeprefix("; ")
         return words if words and kind == "number" else f"{kind}{words and '; ' + words}"
 
+    def fits(self, value: Any) -> bool:
+        """Whether it is of one of the classes."""
+        return type(value) in self.classes
+
     def accepts(self, value: Any) -> bool:
-        """Whether it is of one of the classes and as it must be."""
-        return type(value) in self.classes and self.condition.holds(value)
+        """Whether it fits and is as it must be."""
+        return self.fits(value) and self.condition.holds(value)
+
+
+@dataclass(frozen=True)
+class Setting(Sizeless):
+    """Spec: a parameter of an estimator, a finite number or a value of another class."""
+
+    others: tuple[type, ...]
+
+    @property
+    def text(self) -> str:
+        """Nothing is said about it, since the estimator says it."""
+        return ""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it is a number that is no truth value, or of one of the classes."""
+        return type(value) in self.others or is_number(value)
+
+
+@dataclass(frozen=True)
+class Word(Sizeless):
+    """Spec: one of these texts."""
+
+    known: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """The kind of value."""
+        return "text"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it is one of them."""
+        return isinstance(value, str) and value in self.known
 
 
 @dataclass(frozen=True)
@@ -280,16 +317,11 @@ def _condition_text(condition: Condition) -> str:
     return "" if condition in (ANY_NUMBER, FINITE, COUNT) else f"; {condition.words}"
 
 
-def conditions(spec: Spec) -> list[str]:
-    """Conditions on numbers anywhere in a spec, in words."""
-    inside: Iterable[Spec] = (
-        *getattr(spec, "kinds", ()),
-        *getattr(spec, "places", ()),
-        *([spec.item] if isinstance(spec, ManyOf) else []),
-    )
-    own = getattr(spec, "condition", ANY_NUMBER)
-    found = [] if own is ANY_NUMBER else [own.words]
-    return found + [words for part in inside for words in conditions(part)]
+def objection(spec: Spec, value: Any) -> str:
+    """What is wrong with a value that a spec does not accept, in words."""
+    parts: Iterable[Any] = getattr(spec, "kinds", (spec,))
+    unmet = [p.condition for p in parts if hasattr(p, "condition") and p.fits(value)]
+    return f"must be {unmet[0].words}" if unmet else "is of another kind or shape"
 
 
 def is_words(array: Any) -> bool:

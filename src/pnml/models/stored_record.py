@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pnml.errors import InputError
 from pnml.models.field_specs import Sums, field_hints, spec_of, sums_of
-from pnml.models.schema import Sizes, Spec, agree, check_sum, conditions
+from pnml.models.schema import Sizes, Spec, agree, check_sum, objection
 
 T = TypeVar("T")
 
@@ -46,10 +46,7 @@ def _sizes(value: Any) -> Sizes:
     for name, spec in specs.items():
         held, where = getattr(value, name), f"{name} of a {type(value).__name__}"
         if not spec.accepts(held):
-            needed = " or ".join(conditions(spec))
-            raise InputError(
-                f"{where} is of another kind or shape{needed and f', or not {needed}'}"
-            )
+            raise InputError(f"{where} {objection(spec, held)}")
         inside = _sizes(held) if is_dataclass(held) else {}
         shared = [(axis, size) for axis, size in inside.items() if axis in _SHARED]
         lengths += [(where, axis, size) for axis, size in (*spec.sizes(held), *shared)]

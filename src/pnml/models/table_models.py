@@ -94,7 +94,12 @@ def _check_model(values: Mapping[str, Any]) -> None:
         raise InputError(f"what it holds is not the learner {learner!r}")
     if learner not in dict(values["losses"]):
         raise InputError(f"it has no log-loss of its learner {learner!r}")
+    compared = [score.name for score in values.get("comparison", ())]
+    if compared and learner not in compared:
+        raise InputError(f"its comparison is without its learner {learner!r}")
     encoder = values["encoder"]
+    if not set(encoder.numbers()) <= set(dict(values["types"])):
+        raise InputError("it lacks the types of its columns of numbers")
     known = values.get("profiles", ())
     if known and len(known) != len(encoder.columns):
         raise InputError("its profiles are not those of its columns")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,7 @@ GROWN_BY = (
     RandomForestRegressor,
     ExtraTreesRegressor,
 )
+_PARAMS: dict[str, Spec] = {"estimator": OneOf((NoneType, *GROWN_BY))}
 TREE_PARTS = [
     value(Partition, check=_check_partition),
     value(ClassLeaves),
@@ -147,11 +149,13 @@ TREES = [
         _CLASSES,
         _check_classes,
         Conversion(frozenset({"learner_", "classes_"}), _classes_state, _tree_classes),
+        _PARAMS,
     ),
     estimator(
         PNMLTreeRegressor,
         _VALUES,
         _check_trees,
         Conversion(frozenset({"learner_"}), _values_state, _tree_values),
+        _PARAMS,
     ),
 ]

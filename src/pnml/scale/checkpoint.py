@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from pnml.runtime.atomic import write_whole
 _KEY = "counted"
 
 _ANEW = "delete it to begin anew"
+_LARGEST = float(np.finfo(np.float64).max)
 # What a state raises that is made otherwise than the statistic writes it.
 _ODD = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
 
@@ -88,8 +88,10 @@ def _is_like(fresh: Any, stored: Any) -> bool:
         return not same or all(map(_is_like, fresh, stored))
     if isinstance(fresh, bool) or isinstance(stored, bool):
         return type(fresh) is type(stored)
-    if fresh is None or isinstance(fresh, int | float):  # None: a number that is not known yet
-        return stored is None or (isinstance(stored, int | float) and math.isfinite(stored))
+    if fresh is None and stored is None:  # a number that is not known yet
+        return True
+    if fresh is None or isinstance(fresh, int | float):
+        return isinstance(stored, int | float) and abs(stored) < _LARGEST
     return isinstance(stored, type(fresh))
 
 
@@ -199,8 +201,12 @@ def _first_difference(theirs: Any, ours: Any) -> str:
     """The name of the first entry that differs, in brackets."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-        return f" ({names[0]})"
+        return f" ({shorten(names[0])})"
     if isinstance(theirs, list) and isinstance(ours, list):
-        differing = [item[0] for item in [*theirs, *ours] if item not in theirs or item not in ours]
-        return f" ({differing[0]})" if differing else ""
+        other = [item for item in [*theirs, *ours] if item not in theirs or item not in ours]
+        return (
+            f" ({shorten(other[0][0])})"
+            if other and isinstance(other[0], list) and other[0]
+            else ""
+        )
     return ""
