@@ -16,11 +16,35 @@ class ConditionWarning(UserWarning):
 def shorten(name: object, most: int = 60) -> str:
     """A name for an error: its head and its tail where it has more than `most` characters.
 
+    Control characters are shown as `printable` shows them.
+
     >>> shorten("age"), shorten("a" * 500 + "z", most=9)
     ('age', 'aaaaa…aaz')
     """
     text = str(name)
-    if len(text) <= most:
+    if len(text) > most:
+        tail = most // 3
+        text = f"{text[: most - 1 - tail]}…{text[-tail:]}"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    r"""Text for a message or a terminal, with a picture in place of each control character.
+
+    A name in a file may hold codes that colour a terminal, move its cursor or turn the direction
+    of writing.
+
+    >>> printable("age"), printable("\x1b[31mred")
+    ('age', '␛[31mred')
+    """
+    if text.isprintable():
         return text
-    tail = most // 3
-    return f"{text[: most - 1 - tail]}…{text[-tail:]}"
+    return "".join(c if c.isprintable() or c == "\u00a0" else _picture(c) for c in text)
+
+
+def _picture(character: str) -> str:
+    """The picture of a control character, or a mark for what has none."""
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else "\N{REPLACEMENT CHARACTER}"

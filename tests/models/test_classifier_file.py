@@ -196,11 +196,11 @@ REFIT_CHANGES = {
     "a negative label": (overwritten("labels", 3, -1), "not of its 3 classes"),
     "one class": (param("TrainingRows", "n_classes", 1), "not of its 1 classes"),
     "more classes": (param("TrainingRows", "n_classes", 4), "slopes of a model"),
-    "a negative penalty": (overwritten("penalty", 0, -1.0), "penalties"),
-    "no number": (overwritten("values", 0, np.nan), "NaN or infinite"),
-    "a negative weight": (overwritten("weights", 0, -1.0), "no weights"),
+    "a negative penalty": (overwritten("penalty", 0, -1.0), "penalty of a TrainingRows must"),
+    "no number": (overwritten("values", 0, np.nan), "values of a TrainingRows must"),
+    "a negative weight": (overwritten("weights", 0, -1.0), "weights of a TrainingRows must"),
     "a row less": (overwritten("weights", 0, 0.0), "not its training rows"),
-    "no tolerance": (param("Refitted", "tol", 0.0), "tolerance"),
+    "no tolerance": (param("Refitted", "tol", 0.0), "tol of a Refitted must"),
     "the other method": (param("PNMLClassifier", "method", "analytic"), "not that of its method"),
 }
 UNION_CHANGES = {

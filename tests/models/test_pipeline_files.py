@@ -515,7 +515,7 @@ CHANGES = {
     "labels in no order": (
         "function of the label",
         field("LabelRange", "params", "low", {"float": "nan"}),
-        "reaches are none",
+        "low of a LabelRange must be other than NaN",
     ),
     "quantiles in no order": ("chain for the label", number("quantiles_", 1e9), "in order"),
 }

@@ -32,6 +32,9 @@ from pnml import (
     save,
 )
 
+# Small models of ConformalRegressor say so.
+pytestmark = pytest.mark.filterwarnings("ignore:The intervals are infinite")
+
 EVERY_KERNEL = (
     RBF([1.0, 2.0, 3.0]) + ConstantKernel(2.0) * Matern(np.array([1.0, 2.0, 3.0]), nu=np.inf)
 ) ** 2 + ExpSineSquared() * (DotProduct() + RationalQuadratic()) * WhiteKernel(1e-3)

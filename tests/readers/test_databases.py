@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 import socket
 import sqlite3
@@ -193,13 +194,18 @@ def test_a_query_to_duckdb_reaches_no_other_file(here):
     assert "fails (" in refused("duckdb:///my.duckdb", query="SELECT * FROM 'secret.csv'")
 
 
-def test_no_copy_of_a_table_is_left_behind(here, monkeypatch):
+@pytest.mark.parametrize("unnamed", [True, False])
+def test_no_copy_of_a_table_is_left_behind(unnamed, here, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(here / "spool"))
     (here / "spool").mkdir()
     write_sqlite(SALES, rows=ROWS)
+    if not unnamed:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     with open_table("sqlite:///my.db") as table:
         assert table.is_temporary
-        assert len(list((here / "spool").iterdir())) == 1
+        named = list((here / "spool").iterdir())
+        assert len(named) == (0 if unnamed and hasattr(os, "O_TMPFILE") else 1)
+        assert table.read(lambda batches: sum(batch.num_rows for batch in batches)) == len(ROWS)
     refused("sqlite:///my.db", query="SELECT * FROM sales WHERE n < 0")
     assert not list((here / "spool").iterdir())
 

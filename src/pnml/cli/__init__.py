@@ -4,63 +4,86 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
-from io import TextIOWrapper
 from typing import Any
 
+from pnml.cli import streams
 from pnml.errors import InputError
 
 # What `pip install "pnml[cli]"` brings.
 _EXTRA = {"typer", "rich", "pyarrow", "safetensors", "jinja2"}
 
+_DEBUG = "--debug"
+_BAD_INPUT = 2
 _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line: exit code 2 and one sentence on bad input, 130 on Ctrl-C."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # the encoding of a pipe may lack Greek letters
+    """Run the command line: exit code 2 and one sentence on any error, 130 on Ctrl-C.
+
+    With ``--debug`` anywhere among the arguments, the traceback comes before the sentence.
+    """
+    streams.prepare()
     # Batches are small, and several threads read and write: more BLAS threads would only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    warnings.showwarning = _show_warning
+    notes = _Notes()
+    warnings.showwarning = notes.show
+    arguments = sys.argv[1:]
+    debug = _DEBUG in arguments
     try:
-        _run()
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing in ("", "pnml"):
-            raise
-        _stop(_lacking(missing, str(error)), 2)
-    except InputError as error:
-        _stop(str(error), 2)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone
-        sys.exit(2)
-    except OSError as error:
-        _stop(f"Stopped by the system: {error.strerror or error}; check disk and files.", 2)
-    except MemoryError:
-        _stop("The memory does not suffice; drop columns with --drop, or give fewer rows.", 2)
-    except KeyboardInterrupt:
-        _stop("Stopped.", _INTERRUPTED)
+        streams.check_output()
+        code = _run([word for word in arguments if word != _DEBUG])
+        streams.flush_output()
+    except (Exception, KeyboardInterrupt) as error:
+        code = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else _BAD_INPUT
+        if debug:
+            streams.say(traceback.format_exc().rstrip())
+        if not isinstance(error, BrokenPipeError):  # the reader of our output has gone
+            streams.say(_sentence(error))
+    streams.silence()
+    sys.exit(_BAD_INPUT if notes.lost and not code else code)
 
 
-def _run() -> None:
+def _run(arguments: list[str]) -> int:
+    """The exit code of a command."""
     import typer
 
     from pnml.cli.app import app
 
     usage_error = typer.BadParameter.__mro__[1]
     try:
-        code = app(standalone_mode=False)
+        code = app(arguments, standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except usage_error as error:  # type: ignore[misc]
         text = getattr(error, "format_message", error.__str__)().replace("Value error, ", "")
         text = text.replace(". Did you mean", "; did you mean").rstrip(".")
-        _stop(text if text.endswith("?") else f"{text}; see pnml --help.", 2)
+        raise InputError(text if text.endswith("?") else f"{text}; see pnml --help.") from error
     if code == _INTERRUPTED:  # Typer has turned Ctrl-C into an exit code
         raise KeyboardInterrupt
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
+
+
+def _sentence(error: BaseException) -> str:
+    """What is said of an error, whatever it is."""
+    if isinstance(error, KeyboardInterrupt):
+        return "Stopped."
+    if isinstance(error, ModuleNotFoundError):
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("", "pnml"):
+            return streams.sentence(_lacking(missing, str(error)))
+    if isinstance(error, MemoryError):
+        return "The memory does not suffice; drop columns with --drop, or give fewer rows."
+    if isinstance(error, InputError):
+        words = streams.sentence(error)
+        # other first words may be names of files, which keep their case
+        return "S" + words[1:] if words.startswith("standard ") else words
+    if isinstance(error, OSError):
+        why = streams.sentence(error.strerror or error)
+        return f"Stopped by the system: {why}; check disk and files."
+    first = streams.sentence(f"{type(error).__name__}: {error}"[:200]).rstrip(".: ")
+    return f"Stopped by an error that was not foreseen ({first}); {_DEBUG} shows where it arose."
 
 
 def _lacking(package: str, message: str) -> str:
@@ -75,15 +98,10 @@ def _lacking(package: str, message: str) -> str:
     return f"This needs {package}, which is not installed: run pip install {package}."
 
 
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    sys.stderr.write(f"Note: {message}\n")
+class _Notes:
+    """Warnings on standard error; remembers whether one could not be written."""
 
+    lost = False
 
-def _stop(sentence: str, code: int) -> None:
-    words = " ".join(sentence.split())
-    if words.startswith(
-        "standard "
-    ):  # other first words may be names of files, which keep their case
-        words = "S" + words[1:]
-    sys.stderr.write(words + "\n")
-    sys.exit(code)
+    def show(self, message: Any, *_: Any, **__: Any) -> None:
+        self.lost |= not streams.say(f"Note: {streams.sentence(message)}")

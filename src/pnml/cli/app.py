@@ -40,6 +40,9 @@ def _options(
             "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
+    _debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error arose; with any command.")
+    ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -7,7 +7,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from pnml.errors import InputError
+from pnml.errors import InputError, printable
 from pnml.runtime.checks import is_share
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def print_words(*lines: Any) -> None:
     console = Console(highlight=False)
     for line in lines:
         if isinstance(line, str):  # indented lines are for copying, so they are not wrapped
-            console.print(Text(line), soft_wrap=line.startswith(" "))
+            console.print(Text(_shown(line)), soft_wrap=line.startswith(" "))
         else:
             console.print(line)
 
@@ -51,8 +51,13 @@ def pairs(rows: list[tuple[str, str]]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(Text(name), Text(value))
+        table.add_row(Text(_shown(name)), Text(_shown(value)))
     return table
+
+
+def _shown(text: str) -> str:
+    """Text for a terminal: names of columns and words may hold codes that it would obey."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def grid(headings: list[str], rows: list[list[str]], right: frozenset[int] = frozenset()) -> Table:
@@ -64,9 +69,9 @@ def grid(headings: list[str], rows: list[list[str]], right: frozenset[int] = fro
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for j, heading in enumerate(headings):
         justify = "right" if j in right else "left"
-        table.add_column(Text(heading), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        table.add_column(Text(_shown(heading)), justify=justify, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(_shown(cell)) for cell in row))
     return table
 
 

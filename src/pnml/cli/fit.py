@@ -10,11 +10,13 @@ import typer
 
 from pnml.cli.options import (
     DEFAULT_LEVEL,
+    MOST_COLUMNS,
     DateFormat,
     Decimal,
     Delimiter,
     Encoding,
     Json,
+    MaxColumns,
     Missing,
     Query,
     Thousands,
@@ -105,6 +107,7 @@ def fit(
     thousands: Thousands = None,
     date_format: DateFormat = None,
     query: Query = None,
+    max_columns: MaxColumns = MOST_COLUMNS,
     as_json: Json = False,
 ) -> None:
     """Learn from a table and write a model file.
@@ -128,7 +131,9 @@ def fit(
         log_target=log_target,
     )
     gone = tuple(missing or ())
-    options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
+    options = ReadOptions(
+        delimiter, encoding, gone, decimal, thousands, date_format, query, max_columns
+    )
     start = time.perf_counter()
     model = fit_file(train, request, learner.value, output, options, skip_bad=skip_bad)
     seconds = time.perf_counter() - start

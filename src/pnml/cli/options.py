@@ -8,6 +8,8 @@ import typer
 
 # That of pnml.core.trust, which is not imported here: numpy would slow every --help.
 DEFAULT_LEVEL = 0.99
+# That of pnml.readers.csv_text, which would bring pyarrow.
+MOST_COLUMNS = 20_000
 
 Coverage = Annotated[
     float,
@@ -38,6 +40,9 @@ DateFormat = Annotated[
 ]
 Query = Annotated[
     str | None, typer.Option(help="SQL that gives the table, where a database is read.")
+]
+MaxColumns = Annotated[
+    int, typer.Option(help="Columns that a table may have; one with more is refused.", min=1)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 Model = Annotated[str, typer.Argument(help="Model file that `pnml fit` has written.")]

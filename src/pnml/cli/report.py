@@ -10,6 +10,7 @@ import typer
 
 from pnml.cli.options import (
     DEFAULT_LEVEL,
+    MOST_COLUMNS,
     Coverage,
     DateFormat,
     Decimal,
@@ -17,6 +18,7 @@ from pnml.cli.options import (
     Encoding,
     Json,
     Level,
+    MaxColumns,
     Missing,
     Model,
     New,
@@ -42,6 +44,7 @@ def report(
     thousands: Thousands = None,
     date_format: DateFormat = None,
     query: Query = None,
+    max_columns: MaxColumns = MOST_COLUMNS,
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page that shows which rows not to trust, and why."""
@@ -49,7 +52,9 @@ def report(
     from pnml.readers import ReadOptions
 
     gone = tuple(missing or ())
-    options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
+    options = ReadOptions(
+        delimiter, encoding, gone, decimal, thousands, date_format, query, max_columns
+    )
     start = time.perf_counter()
     findings = report_file(model, new, output, coverage, level, options)
     seconds = time.perf_counter() - start

@@ -12,6 +12,7 @@ import typer
 
 from pnml.cli.options import (
     DEFAULT_LEVEL,
+    MOST_COLUMNS,
     Coverage,
     DateFormat,
     Decimal,
@@ -19,6 +20,7 @@ from pnml.cli.options import (
     Encoding,
     Json,
     Level,
+    MaxColumns,
     Missing,
     Model,
     New,
@@ -49,6 +51,13 @@ def score(
     level: Level = DEFAULT_LEVEL,
     prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
     strict: Strict = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="Put ' before cells of CSV that a spreadsheet would run: those that begin = + - @",
+        ),
+    ] = False,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: Missing = None,
@@ -56,6 +65,7 @@ def score(
     thousands: Thousands = None,
     date_format: DateFormat = None,
     query: Query = None,
+    max_columns: MaxColumns = MOST_COLUMNS,
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table and say which not to trust, and why."""
@@ -68,9 +78,13 @@ def score(
             "--json and -o - both go to standard output; name a file with -o to get both."
         )
     gone = tuple(missing or ())
-    options = ReadOptions(delimiter, encoding, gone, decimal, thousands, date_format, query)
+    options = ReadOptions(
+        delimiter, encoding, gone, decimal, thousands, date_format, query, max_columns
+    )
     start = time.perf_counter()
-    findings = score_file(model, new, output, coverage, level, options, prefix, strict)
+    findings = score_file(
+        model, new, output, coverage, level, options, prefix, strict, escape_formulas
+    )
     seconds = time.perf_counter() - start
     if as_json:
         print_json(document(findings) | timing(findings, seconds) | {"output": output})
@@ -87,21 +101,25 @@ def score_file(
     options: Any,
     prefix: str = "",
     strict: bool = False,
+    escape_formulas: bool = False,
 ) -> Findings:
     """Read a table once, and write it with the scores beside it."""
     from pnml.cli.console import check_share
     from pnml.job.score_pass import ScorePass
     from pnml.readers import TableSource, check_output, table_writer
+    from pnml.readers.sinks import refuse_no_text
 
     check_share("--coverage", coverage, or_one=False)
     check_share("--level", level, or_one=True)
+    if escape_formulas:
+        refuse_no_text(output)
 
     def check(table: TableSource) -> None:
         check_output(output, [*table.files, Path(model_path)])
 
     @contextmanager
     def sink() -> Iterator[Callable[[pa.RecordBatch], None]]:
-        with table_writer(output) as writer:
+        with table_writer(output, escape_formulas=escape_formulas) as writer:
             yield writer.write
 
     job = ScorePass(table_model(model_path, new), coverage, level, prefix, strict)

@@ -16,24 +16,26 @@ _REASONS = 8  # reasons, and columns, that are printed
 
 def table_model(path: str, new: str) -> FittedTable:
     """The model of a table to be scored, in the file `path`; `new` detects swapped arguments."""
-    from pnml.errors import InputError
+    from pnml.errors import MOST_PATH, InputError, shorten
     from pnml.models.model_file import read
     from pnml.readers.file_kind import is_model_file
     from pnml.tables.fitted_table import FittedTable
 
     is_model = [Path(name).is_file() and is_model_file(Path(name)) for name in (path, new)]
+    label = shorten(path, MOST_PATH)
     if is_model == [False, True]:
-        raise InputError(f"{new} is a model and {path} is not; give the model first.")
+        other = shorten(new, MOST_PATH)
+        raise InputError(f"{other} is a model and {label} is not; give the model first.")
     file = read(path)
     if file.last_layer is not None:
         raise InputError(
-            f"{path} holds the last layer of a network, which takes tensors and not tables; use "
+            f"{label} holds the last layer of a network, which takes tensors and not tables; use "
             "it from Python with pnml.load, or make a model of a table with pnml fit."
         )
     model = file.model()
     if not isinstance(model, FittedTable):
         raise InputError(
-            f"{path} holds a {type(model).__name__} that knows nothing of columns; "
+            f"{label} holds a {type(model).__name__} that knows nothing of columns; "
             "use it from Python with pnml.load, or make a model of a table with pnml fit."
         )
     return model

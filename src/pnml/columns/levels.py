@@ -10,6 +10,7 @@ import numpy as np
 
 from pnml.columns.words import IntArray, Words
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import COUNT
 
 MOST_FEATURES = 30  # words with a feature of their own; rarer ones share another one
 
@@ -21,7 +22,7 @@ class Levels:
     words: tuple[str, ...]  # sorted
     gaps: bool
     features: Annotated[IntArray, "m"]  # the feature of each word, and of the gap if there are any
-    width: int  # number of features; 0 where all cells are equal
+    width: Annotated[int, COUNT]  # number of features; 0 where all cells are equal
 
     @classmethod
     def of(cls, column: Words, weights: FloatArray) -> Levels:

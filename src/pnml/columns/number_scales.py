@@ -10,6 +10,7 @@ import numpy as np
 
 from pnml.columns.words import BoolArray, IntArray
 from pnml.core.arrays import EPS, FloatArray
+from pnml.core.conditions import ANY_NUMBER, NOT_NEGATIVE
 
 # Numbers from here on count as infinite: their squares, or those of multiples, overflow.
 LARGEST = 1e100
@@ -26,9 +27,11 @@ class NumberScales:
     """
 
     mean: Annotated[FloatArray, "q"]  # 0 where training had no number
-    spread: Annotated[FloatArray, "q"]  # 0 where all numbers are equal up to round-off
-    low: Annotated[FloatArray, "q"]  # NaN where training had no number
-    high: Annotated[FloatArray, "q"]
+    spread: Annotated[
+        FloatArray, "q", NOT_NEGATIVE
+    ]  # 0 where all numbers are equal up to round-off
+    low: Annotated[FloatArray, "q", ANY_NUMBER]  # NaN where training had no number
+    high: Annotated[FloatArray, "q", ANY_NUMBER]
     gaps: Annotated[BoolArray, "q"]  # whether some training row had none
 
     @classmethod

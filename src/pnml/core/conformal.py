@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import ALONE
@@ -37,15 +38,27 @@ def _rank(n: int, coverage: float) -> int:
     return int(np.ceil((n + 1) * coverage - 1e-9))
 
 
+def rows_needed(coverage: float) -> int:
+    """Least number of conformal scores with which an interval of this coverage ends. Eq. (C1).
+
+    >>> rows_needed(0.9), rows_needed(0.99)
+    (9, 99)
+    """
+    n = max(int(coverage / (1 - coverage)) - 1, 1)
+    while _rank(n, coverage) > n:
+        n += 1
+    return n
+
+
 @dataclass(frozen=True)
 class RidgeFolds:
     """Leave-one-out fits of ridge for conformal intervals, from the fit to all rows. Eq. (C2)."""
 
     spectrum: Spectrum
-    alpha: float
+    alpha: Annotated[float, NOT_NEGATIVE]
     U: Annotated[FloatArray, "n r"]  # training rows in whitened coordinates, xV/√(h²+α)
     residuals: Annotated[FloatArray, "n"]  # of the fit to all rows
-    slack: Annotated[FloatArray, "n"]  # 1 − hat
+    slack: Annotated[FloatArray, "n", NOT_NEGATIVE]  # 1 − hat
 
     @classmethod
     def of(cls, spectrum: Spectrum, X: FloatArray, y: FloatArray, alpha: float) -> RidgeFolds:

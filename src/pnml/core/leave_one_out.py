@@ -13,6 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER, MAY_BE_INFINITE, NOT_NAN, NOT_NEGATIVE
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.trust import DEFAULT_LEVEL, Reference
 
@@ -201,9 +202,9 @@ LUCKINESS = Learner(_luckiness_residual, _luckiness_square, _luckiness_log_ratio
 class Path:
     """Pooled leave-one-out log-loss along a path of penalties, and the noise best at each."""
 
-    alphas: Annotated[FloatArray, "p"]
-    noise_variance: Annotated[FloatArray, "p"]
-    log_loss: Annotated[FloatArray, "p"]  # mean over rows, nats
+    alphas: Annotated[FloatArray, "p", MAY_BE_INFINITE]
+    noise_variance: Annotated[FloatArray, "p", ANY_NUMBER]
+    log_loss: Annotated[FloatArray, "p", ANY_NUMBER]  # mean over rows, nats
 
     def best(self) -> int:
         """Index of the smallest pooled loss."""
@@ -238,11 +239,11 @@ def pooled(
 class LeaveOneOut:
     """Leave-one-out results of the training rows. All per-row arrays are (n,)."""
 
-    residuals: Annotated[FloatArray, "n"]  # y − prediction without the row
-    sds: Annotated[FloatArray, "n"]  # standard deviation of that prediction
-    regrets: Annotated[FloatArray, "n"]  # nats
-    log_losses: Annotated[FloatArray, "n"]  # nats
-    weights: Annotated[FloatArray, "n"]
+    residuals: Annotated[FloatArray, "n", ANY_NUMBER]  # y − prediction without the row
+    sds: Annotated[FloatArray, "n", ANY_NUMBER]  # standard deviation of that prediction
+    regrets: Annotated[FloatArray, "n", NOT_NAN]  # nats
+    log_losses: Annotated[FloatArray, "n", ANY_NUMBER]  # nats
+    weights: Annotated[FloatArray, "n", NOT_NEGATIVE]
     path: Path | None = None  # where the penalty was chosen
 
     @property

@@ -8,14 +8,15 @@ from typing import Annotated
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NAN
 
 
 @dataclass(frozen=True)
 class Ranges:
     """Ranges of columns: the two smallest and largest training values. They add. Eq. (T17)."""
 
-    lowest: Annotated[FloatArray, "two q"]  # +inf where there are fewer values
-    highest: Annotated[FloatArray, "two q"]  # −inf where there are fewer values
+    lowest: Annotated[FloatArray, "two q", NOT_NAN]  # +inf where there are fewer values
+    highest: Annotated[FloatArray, "two q", NOT_NAN]  # −inf where there are fewer values
 
     @classmethod
     def of(cls, X: FloatArray) -> Ranges:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import EPS, FloatArray
+from pnml.core.conditions import MAY_BE_INFINITE, NOT_NEGATIVE
 from pnml.core.geometry.span import SAFETY
 
 BoolArray = npt.NDArray[np.bool_]
@@ -34,10 +35,12 @@ class ExactRelations:
 
     basis: Annotated[FloatArray, "q m"]  # orthonormal: the relations, or what the rows span
     of_rows: bool  # whether the basis is that of the rows, the smaller one where columns abound
-    root: Annotated[FloatArray, "q"]  # √Pⱼⱼ, which bounds the round-off of |Pz|ⱼ
-    absent: Annotated[FloatArray, "q"]  # largest |Pz|ⱼ of training rows: their round-off
+    root: Annotated[FloatArray, "q", NOT_NEGATIVE]  # √Pⱼⱼ, which bounds the round-off of |Pz|ⱼ
+    absent: Annotated[
+        FloatArray, "q", NOT_NEGATIVE
+    ]  # largest |Pz|ⱼ of training rows: their round-off
     # Share of the training rows that break, each left out, the relations of a column; inf: none.
-    shares: Annotated[FloatArray, "q"]
+    shares: Annotated[FloatArray, "q", MAY_BE_INFINITE]
 
     def outside(self, z: FloatArray) -> FloatArray:
         """The part (n, q) of standardised rows outside the span of the training rows."""
@@ -50,8 +53,12 @@ class NoisyRelations:
     """Relations that hold up to noise: directions of small variance in standardised columns."""
 
     directions: Annotated[FloatArray, "q s"]  # orthonormal
-    limits: Annotated[FloatArray, "s"]  # largest part of an ordinary row along each direction
-    shares: Annotated[FloatArray, "s"]  # of the training rows that pass it, each left out
+    limits: Annotated[
+        FloatArray, "s", NOT_NEGATIVE
+    ]  # largest part of an ordinary row along each direction
+    shares: Annotated[
+        FloatArray, "s", MAY_BE_INFINITE
+    ]  # of the training rows that pass it, each left out
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,13 @@ class Relations:
     """
 
     center: Annotated[FloatArray, "p"]  # means; the values of constant columns
-    scale: Annotated[FloatArray, "p"]  # spreads; 0 for a constant column
-    rounding: float  # relative round-off of the values that training rows had
-    tolerance: float  # round-off of a standardised row, relative to its norm
+    scale: Annotated[FloatArray, "p", NOT_NEGATIVE]  # spreads; 0 for a constant column
+    rounding: Annotated[
+        float, NOT_NEGATIVE
+    ]  # relative round-off of the values that training rows had
+    tolerance: Annotated[
+        float, NOT_NEGATIVE
+    ]  # round-off of a standardised row, relative to its norm
     places: Annotated[IntArray, "q"]  # columns that have a part in the relations below
     exact: ExactRelations | None = None
     noisy: NoisyRelations | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from pnml.core import leave_one_out
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.leave_one_out import FoldBlocks, Learner, LeaveOneOut, Path
 
 FoldsAt = Callable[[FloatArray], FoldBlocks]  # the folds of a target at some penalties
@@ -21,8 +23,8 @@ _PENALTIES = 100
 class Choice:
     """The selected penalty and noise, and the leave-one-out results at them."""
 
-    alpha: float
-    noise_variance: float
+    alpha: Annotated[float, NOT_NEGATIVE]
+    noise_variance: Annotated[float, NOT_NEGATIVE]
     loo: LeaveOneOut
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER, MAY_BE_INFINITE, NOT_NAN, NOT_NEGATIVE, SHARE
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import Folds
 from pnml.core.trust import DEFAULT_LEVEL, Reference
@@ -20,12 +21,14 @@ class LabelsLeftOut:
     """Leave-one-out of a softmax classifier: rows scored by the others, (n,). Eq. (F6)."""
 
     # Without a penalty, infinite for a row that alone determines a direction.
-    leverages: Annotated[FloatArray, "n"]
-    regrets: Annotated[FloatArray, "n"]  # nats
-    log_losses: Annotated[FloatArray, "n"]  # nats; of the pNML probability of the row's own label
-    weights: Annotated[FloatArray, "n"]
+    leverages: Annotated[FloatArray, "n", MAY_BE_INFINITE]
+    regrets: Annotated[FloatArray, "n", NOT_NAN]  # nats
+    log_losses: Annotated[
+        FloatArray, "n", ANY_NUMBER
+    ]  # nats; of the pNML probability of the row's own label
+    weights: Annotated[FloatArray, "n", NOT_NEGATIVE]
     # 1 where the most probable label is another than the row's own; None where that is not known.
-    wrong: Annotated[FloatArray, "n"] | None = field(default=None, kw_only=True)
+    wrong: Annotated[FloatArray, "n", SHARE] | None = field(default=None, kw_only=True)
 
     @property
     def error_rate(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import check_coverage
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.trust import DEFAULT_LEVEL, Reference
-from pnml.errors import InputError
+from pnml.errors import ConditionWarning, InputError
 from pnml.estimators.registry import register
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import (
@@ -167,11 +168,29 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """Interval (n, 2) for each label, valid at the rate `coverage` (see `method`)."""
         coverage = check_coverage(coverage)
         X = self._checked(X)
+        self._warn_of_few(coverage)
         if isinstance(self._calibration, conformal.RidgeFolds):
             interval = self._calibration.interval(X, coverage)
         else:
             interval = self.predict_dist(X).interval(coverage)
         return like_input(interval, X)
+
+    def _warn_of_few(self, coverage: float) -> None:
+        """Warn where too few rows were held back for intervals of this coverage to end."""
+        folds = isinstance(self._calibration, conformal.RidgeFolds)
+        scores = self._calibration.residuals if folds else self._calibration  # type: ignore[union-attr]
+        have, needed = len(cast(FloatArray, scores)), conformal.rows_needed(coverage)
+        if have >= needed:
+            return
+        part = "" if folds else " held back for calibration"
+        share = 1.0 if folds else float(self.calibration_size)
+        warnings.warn(
+            f"The intervals are infinite, since {coverage:g} coverage needs at least {needed} rows"
+            f"{part} and there are {have}; fit with {int(np.ceil(needed / share))} rows or more, "
+            "or ask for less coverage.",
+            ConditionWarning,
+            stacklevel=3,
+        )
 
     def regret(self, X: Any) -> Any:
         """Regret of each row in nats, by the fitted estimator."""

@@ -20,7 +20,7 @@ from pnml.estimators.validation import (
     refuse_too_little,
 )
 from pnml.learners.kernel import KernelRidge, solve_kernel
-from pnml.learners.kernel_function import KernelFunction
+from pnml.learners.kernel_function import KernelFunction, refuse_endless
 
 
 class KernelPNMLRegressor(RegressorBase):
@@ -84,10 +84,10 @@ class KernelPNMLRegressor(RegressorBase):
         alpha = check_number_or_loo("alpha", self.alpha, positive=True)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
         intercept = check_flag("fit_intercept", self.fit_intercept)
+        self._check_kernel()
         X, y = check_training_rows(self, X, y)
         refuse_too_little(y, {"noise_variance": noise, "alpha": alpha})
         X = np.asarray(X, dtype=float)
-        self._check_kernel()
         kernel = self.kernel_function(self._width(X))
         self.learner_ = solve_kernel(kernel, X, y, alpha, noise, intercept=intercept)
         return self
@@ -121,6 +121,7 @@ class KernelPNMLRegressor(RegressorBase):
         return KernelFunction(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
 
     def _check_kernel(self) -> None:
+        refuse_endless(self.kernel)
         known = sorted(name for name in PAIRWISE_KERNEL_FUNCTIONS)
         if isinstance(self.kernel, str) and self.kernel not in known:
             raise InputError(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NAN
 from pnml.estimators.label_slopes import log_slope, one_column
 
 _CLOSE = 1e-6  # of the spread: how near a label must come back, and which gaps are looked at
@@ -24,10 +25,10 @@ class LabelRange:
     """Direction of a transform, and the labels that it reaches."""
 
     increasing: bool
-    low: float  # smallest label; −inf where there is none
-    high: float
-    z_low: float  # smallest transformed label that has a label
-    z_high: float
+    low: Annotated[float, NOT_NAN]  # smallest label; −inf where there is none
+    high: Annotated[float, NOT_NAN]
+    z_low: Annotated[float, NOT_NAN]  # smallest transformed label that has a label
+    z_high: Annotated[float, NOT_NAN]
 
     @classmethod
     def of(cls, transformer: Any, y: FloatArray) -> LabelRange | None:

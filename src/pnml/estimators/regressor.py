@@ -25,6 +25,7 @@ from pnml.estimators.validation import (
 )
 from pnml.learners.lasso import Lasso
 from pnml.learners.least_squares import ORDINARY, LeastSquares, Method, Rows, solve
+from pnml.runtime.one_at_a_time import one_at_a_time
 
 
 class StreamingRegressor(RegressorBase):
@@ -42,6 +43,7 @@ class StreamingRegressor(RegressorBase):
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
         return alpha, noise, check_flag("fit_intercept", self.fit_intercept)
 
+    @one_at_a_time
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         alpha, noise, intercept = self._asked = self._settings()
         X, y = check_training_rows(self, X, y)
@@ -56,6 +58,7 @@ class StreamingRegressor(RegressorBase):
         )
         return self
 
+    @one_at_a_time
     def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._asked = self._settings()
         first = not hasattr(self, "_statistic")
@@ -71,6 +74,7 @@ class StreamingRegressor(RegressorBase):
         statistic = self._statistic
         return statistic.gram(self._sample) if isinstance(statistic, Factor) else statistic
 
+    @one_at_a_time
     def _forget_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_is_fitted(self)
         X, y = check_training_rows(self, X, y, reset=False)
@@ -87,6 +91,7 @@ class StreamingRegressor(RegressorBase):
         self._learner = None
         return self
 
+    @one_at_a_time
     def fit_gram(self, gram: Gram) -> Self:
         """Learn from the rows of a `Gram` with one target.
 
@@ -112,8 +117,15 @@ class StreamingRegressor(RegressorBase):
         learner: LeastSquares | Lasso | None = getattr(self, "_learner", None)
         if learner is None:
             check_is_fitted(self)
-            learner = self._learner = self._solved_stream()
+            learner = self._solved()
         return learner
+
+    @one_at_a_time
+    def _solved(self) -> LeastSquares | Lasso:
+        """The learner of all rows counted; rows that come meanwhile wait until it is kept."""
+        if self._learner is None:
+            self._learner = self._solved_stream()
+        return self._learner
 
     def _solved_stream(self) -> LeastSquares:
         gram = cast(Gram, self._statistic)  # rows in memory are solved as they come

@@ -17,7 +17,10 @@ _ARGUMENTS = {"id": "id_columns"} | {
         *("log-target", "skip-bad", "prefix", "strict", "coverage", "level"),
     )
 }
-_OF_READING = ("delimiter", "encoding", "missing", "decimal", "thousands", "date-format", "query")
+_OF_READING = (
+    *("delimiter", "encoding", "missing", "decimal", "thousands", "date-format", "query"),
+    "max-columns",
+)
 _ARGUMENTS |= {option: f"ReadOptions.{option.replace('-', '_')}" for option in _OF_READING}
 _LISTS = ("categorical", "drop", "id")  # options that are given several times
 _OPTION = re.compile(

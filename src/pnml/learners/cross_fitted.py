@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NAN, NOT_NEGATIVE, POSITIVE
 from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.leave_one_out import NOISE_FLOOR
 from pnml.learners.expected_error import standardised
@@ -19,9 +20,11 @@ _TABLES = 5  # parts of the rows, each scored by the table of the others
 class CrossFitted:
     """Cross-fitted errors and log-losses of the training rows."""
 
-    absolute_errors: Annotated[FloatArray, "n"]  # absolute errors, or 1 where the class is wrong
-    log_losses: Annotated[FloatArray, "n"]  # nats
-    weights: Annotated[FloatArray, "n"]
+    absolute_errors: Annotated[
+        FloatArray, "n", NOT_NEGATIVE
+    ]  # absolute errors, or 1 where the class is wrong
+    log_losses: Annotated[FloatArray, "n", NOT_NAN]  # nats
+    weights: Annotated[FloatArray, "n", POSITIVE]
 
     @property
     def log_loss(self) -> float:

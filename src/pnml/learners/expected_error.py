@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import IN_ORDER, NOT_NEGATIVE
 from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.leaves.cells import IntArray
 from pnml.core.leaves.local_noise import LeafParts, LocalNoise
@@ -22,8 +23,10 @@ class ExpectedError:
     """Expected absolute error of a row, by its leaves and its leverage. Eq. (T21)."""
 
     noise: LocalNoise
-    factor: float  # so that the mean over left-out training rows is the mean error
-    scores: Annotated[FloatArray, "n"]  # sorted |error| / expected error of left-out rows
+    factor: Annotated[
+        float, NOT_NEGATIVE
+    ]  # so that the mean over left-out training rows is the mean error
+    scores: Annotated[FloatArray, "n", IN_ORDER]  # sorted |error| / expected error of left-out rows
 
     @classmethod
     def of(

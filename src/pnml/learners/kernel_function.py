@@ -11,6 +11,9 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from pnml.core.arrays import FloatArray
+from pnml.errors import InputError
+
+MOST_KERNELS = 200  # in one sum or product; each is computed, and printed, as often as it is used
 
 
 @dataclass(frozen=True)
@@ -61,3 +64,22 @@ class KernelFunction:
             "sigmoid": np.tanh(inner),
         }
         return values.get(self.kernel, np.ones(len(squares)))  # rbf, laplacian and chi2
+
+
+def refuse_endless(kernel: Any) -> None:
+    """Refuse a kernel of more than `MOST_KERNELS` parts, shared ones counted at each use.
+
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> refuse_endless(RBF() + RBF())
+    """
+    pending, count = [kernel], 0
+    while pending:
+        part, count = pending.pop(), count + 1
+        if count > MOST_KERNELS:
+            raise InputError(
+                f"The kernel is made of more than {MOST_KERNELS} kernels, those used twice counted "
+                "twice; pass a smaller sum or product."
+            )
+        held = vars(part) if isinstance(part, Kernel) else {}
+        inside = [*held.values(), *held.get("kernels", ())]
+        pending += [inner for inner in inside if isinstance(inner, Kernel)]

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NAN
 from pnml.core.logistic import LogisticModel, Refits, refit, refit_left_out
 from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
@@ -33,8 +34,10 @@ class LogisticPNML(LabelsLeftOut):
     """
 
     index: Annotated[npt.NDArray[np.int64], "n"]  # indices of the training rows
-    log_prob: Annotated[FloatArray, "n c"]  # pNML probabilities of all labels
-    errors: Annotated[FloatArray, "n"]  # largest errors of the regrets, as their certificates say
+    log_prob: Annotated[FloatArray, "n c", NOT_NAN]  # pNML probabilities of all labels
+    errors: Annotated[
+        FloatArray, "n", NOT_NAN
+    ]  # largest errors of the regrets, as their certificates say
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import POSITIVE
 
 # Log-odds beyond this are cut: models in float32 give probabilities of exactly 0 and 1.
 _MOST_DOUBT = 100.0
@@ -20,7 +22,9 @@ class WrongProbability:
     """Probability of being wrong, from the largest probability by Platt's method. Eq. (T23)."""
 
     offset: float
-    slope: float  # > 0, so that rows keep the order of their largest probabilities
+    slope: Annotated[
+        float, POSITIVE
+    ]  # > 0, so that rows keep the order of their largest probabilities
 
     @classmethod
     def of(

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import FINITE, MAY_BE_INFINITE, NOT_NAN, NOT_NEGATIVE, POSITIVE
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.logistic.model import LogisticModel
 from pnml.core.logistic.training import Objective, TrainingRows
@@ -24,7 +25,7 @@ from pnml.learners.logistic_refit import LogisticPNML, LogisticRefit
 from pnml.learners.one_step import OneStep, sampled_rows
 from pnml.models.codec import LABELS, Conversion, array, estimator, numbers, value
 from pnml.models.relations import RELATIONS, relations_in
-from pnml.models.schema import Either, ManyOf, OneOf, Spec
+from pnml.models.schema import Either, ManyOf, Number, OneOf, Spec
 
 
 def _objective(training: TrainingRows, weight: Annotated[FloatArray, "c q"]) -> Objective:
@@ -37,7 +38,7 @@ class StoredOneStep:
     """What a file holds of a OneStep beside its geometry and classifier."""
 
     loo: LabelsLeftOut
-    log_prob: Annotated[FloatArray, "s c"]
+    log_prob: Annotated[FloatArray, "s c", NOT_NAN]
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class StoredRefit:
     """What a file holds of a LogisticRefit beside its geometry and classifier."""
 
     model: LogisticModel
-    leverages: Annotated[FloatArray, "s"]
-    tol: float
+    leverages: Annotated[FloatArray, "s", MAY_BE_INFINITE]
+    tol: Annotated[float, POSITIVE]
     loo: LogisticPNML
 
 
@@ -128,13 +129,11 @@ def _check_training(values: Mapping[str, Any]) -> None:
     classes, labels = values["n_classes"], values["labels"]
     if classes < 2 or not len(labels) or not np.all((labels >= 0) & (labels < classes)):
         raise InputError(f"the training rows of a model are not of its {classes} classes")
-    penalty, weights, columns = values["penalty"], values["weights"], len(values["center"])
-    if len(penalty) not in (columns, columns + 1) or not np.all(penalty >= 0):
+    columns = len(values["center"])
+    if len(values["penalty"]) not in (columns, columns + 1):
         raise InputError("the penalties of a model are not those of its columns")
-    if not np.all(weights >= 0) or not np.any(weights > 0):
+    if not np.any(values["weights"] > 0):
         raise InputError("the training rows of a model have no weights")
-    if not np.all(np.isfinite(values["values"])):
-        raise InputError("the training rows of a model hold NaN or infinite values")
 
 
 def _check_objective(values: Mapping[str, Any]) -> None:
@@ -147,8 +146,6 @@ def _check_refitted(values: Mapping[str, Any]) -> None:
     right = (len(sampled_rows(training.weights)), training.n_classes)
     if loo.log_prob.shape != right or len(values["leverages"]) != right[0]:
         raise InputError("the rows that were left out of a model are not its training rows")
-    if not values["tol"] > 0:
-        raise InputError("the tolerance of a model is not above 0")
 
 
 def _check_one_step(values: Mapping[str, Any]) -> None:
@@ -205,21 +202,21 @@ def _check_universal(values: Mapping[str, Any]) -> None:
 _CLASSIFIER: dict[str, Spec] = {
     "estimator_": OneOf((LogisticRegression,)),
     "spectrum_": OneOf((Spectrum,)),
-    "alpha_": OneOf((float,)),
+    "alpha_": Number((float,), NOT_NEGATIVE),
     "_genie": OneOf((StoredOneStep, StoredRefit)),
     "_relations": RELATIONS,
 }
 _LOGISTIC: dict[str, Spec] = {
     "classes_": LABELS,
-    "coef_": Either(numbers("m", "d")),
-    "intercept_": Either(numbers("m")),
+    "coef_": Either(numbers("m", "d", holds=FINITE)),
+    "intercept_": Either(numbers("m", holds=FINITE)),
     "n_iter_": Either(numbers("i")),
 }
 _UNIVERSAL: dict[str, Spec] = {
     "estimators_": ManyOf(list, OneOf((PNMLClassifier,))),
     "named_estimators_": ManyOf(dict, OneOf((PNMLClassifier,))),
     "_labels": array("s", dtype=np.int64),
-    "_weights": array("s"),
+    "_weights": array("s", holds=NOT_NEGATIVE),
 }
 
 CLASSIFIER_PARTS = [

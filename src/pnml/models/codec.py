@@ -6,12 +6,25 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property
+from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+from pnml.core.conditions import ANY_NUMBER, FINITE, Condition
 from pnml.models.field_specs import Sums, field_hints, spec_of, sums_of
-from pnml.models.schema import Anything, Array, Count, Either, Names, OneOf, Spec, Texts
+from pnml.models.schema import (
+    Anything,
+    Array,
+    Count,
+    Either,
+    Names,
+    Number,
+    OneOf,
+    Setting,
+    Spec,
+    Texts,
+)
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
 # Files of older versions lack the relations of columns.
@@ -127,16 +140,34 @@ class Conversion:
     restore: Callable[[Any, Mapping[str, Any]], dict[str, Any]]  # → attributes
 
 
+# Kinds of the parameters that estimators of this library have in common, by name.
+_FLAG, _TEXT = OneOf((bool, np.bool_)), OneOf((str, np.str_))
+_NUMBER_OR_TEXT = Setting((str, np.str_, NoneType))
+_PARAMETERS: dict[str, Spec] = {
+    **dict.fromkeys(("alpha", "noise_variance", "radius", "gamma"), _NUMBER_OR_TEXT),
+    **dict.fromkeys(("degree", "coef0", "calibration_size", "tol", "prior"), Setting(())),
+    **dict.fromkeys(("fit_intercept", "normalize"), _FLAG),
+    **dict.fromkeys(("method", "penalty"), _TEXT),
+}
+
+
 def estimator(
     cls: type,
     state: dict[str, Spec],
     check: Callable[[Mapping[str, Any]], None] = no_check,
     convert: Conversion | None = None,
+    params: Mapping[str, Spec] | None = None,
 ) -> Codec:
-    """Codec of an estimator: any parameters, these attributes and scikit-learn's own."""
-    params: dict[str, Spec] = dict.fromkeys(inspect.signature(cls).parameters, ANYTHING)
+    """Codec of an estimator: its parameters, these attributes and scikit-learn's own.
+
+    `params` gives the kinds of parameters that `_PARAMETERS` does not; others may be anything.
+    """
+    known = _PARAMETERS if cls.__module__.startswith("pnml.") else {}
+    kinds = {**known, **(params or {})}
+    names = inspect.signature(cls).parameters
+    specs: dict[str, Spec] = {name: kinds.get(name, ANYTHING) for name in names}
     columns: dict[str, Spec] = {"n_features_in_": Count("d"), "feature_names_in_": Names("d")}
-    codec = Codec(cls, params, columns | state, sums=(("w", "d+2"),), check=check)
+    codec = Codec(cls, specs, columns | state, sums=(("w", "d+2"),), check=check)
     if convert is None:
         return codec
     given = convert
@@ -178,15 +209,23 @@ def _dataclasses_in(hint: Any) -> list[type]:
     return [found for inner in get_args(hint) for found in _dataclasses_in(inner)]
 
 
-def array(*axes: str, dtype: type[np.generic] = np.float64) -> Array:
-    """An array with these axes."""
-    return Array(axes, dtype)
+def array(*axes: str, dtype: type[np.generic] = np.float64, holds: Condition = FINITE) -> Array:
+    """An array with these axes, whose numbers are finite unless another condition is given."""
+    return Array(axes, dtype, holds)
 
 
-def numbers(*axes: str) -> tuple[Array, ...]:
-    """Arrays of numbers in any of the dtypes that scikit-learn leaves."""
-    return tuple(Array(axes, dtype) for dtype in (np.float64, np.float32, np.int64, np.int32))
+def numbers(*axes: str, holds: Condition = ANY_NUMBER) -> tuple[Array, ...]:
+    """Arrays of numbers in any of the dtypes that scikit-learn leaves, which may be NaN."""
+    dtypes = (np.float64, np.float32, np.int64, np.int32)
+    return tuple(Array(axes, dtype, holds) for dtype in dtypes)
+
+
+def number(holds: Condition = FINITE) -> Number:
+    """A number, which is finite unless another condition is given."""
+    return Number((float, np.float64), holds)
 
 
 # Classes of a classifier, in the order of its probabilities.
-LABELS = Either((*numbers("c"), array("c", dtype=np.bool_), Names("c"), Texts("c")))
+LABELS = Either(
+    (*numbers("c"), array("c", dtype=np.bool_, holds=ANY_NUMBER), Names("c"), Texts("c"))
+)

@@ -7,28 +7,29 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
-import numpy as np
 import numpy.typing as npt
 
 from pnml.errors import InputError, shorten
+from pnml.models.stored_arrays import DAMAGED, Places, places_of, read_arrays
 from pnml.version import __version__
 
 FORMAT = 1
 KEY = "pnml"  # the only entry of the metadata
 MOST_HEADER_BYTES = 64 * 2**20
+# Lists and objects, and values, in a header: what JSON makes of three bytes takes sixty in memory.
+MOST_CONTAINERS = 2_000_000
+MOST_VALUES = 6_000_000
 _PREFIX = 8  # bytes that give the length of the header
 _DIGITS = 64  # of SHA-256 in hexadecimal
-_DTYPES = ("F64", "F32", "I64", "I32", "U8", "BOOL")
+_BLOCK = 2**20
 _FOREIGN = (
     "so it is not a model file, or not a whole one; pass one that pnml fit or pnml.save has "
     "written."
 )
-_DAMAGED = "so it was cut short or changed after it was written; copy or save it again."
 
 
 def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> list[memoryview]:
@@ -38,34 +39,52 @@ def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> lis
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     data: bytes = _library().numpy.save(tensors, metadata={KEY: text})
     end = _PREFIX + int.from_bytes(data[:_PREFIX], "little")
-    if end > MOST_HEADER_BYTES:
+    if end > MOST_HEADER_BYTES or _is_bloated(data[_PREFIX:end]):
         raise InputError(
             f"The description of this model takes {end:,} bytes, but a model file allows "
-            f"{MOST_HEADER_BYTES:,}; use fewer or shorter column names."
+            f"{MOST_HEADER_BYTES:,} and {MOST_VALUES:,} values; use fewer or shorter column names."
         )
-    before, after = _around(data, data.index(mark.encode(), 0, end))
-    return [before, memoryview(_digest(before, after).encode()), after]
+    at = data.index(mark.encode(), 0, end)
+    before, after = memoryview(data)[:at], memoryview(data)[at + _DIGITS :]
+    digest = hashlib.sha256(before)
+    digest.update(b"0" * _DIGITS)
+    digest.update(after)
+    return [before, memoryview(digest.hexdigest().encode()), after]
 
 
 def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Unpack a container: document and arrays of a file; raises on a wrong checksum."""
+    """Unpack a container: document and arrays of a file; raises on a wrong checksum.
+
+    Sizes are compared with that of the file first, then the checksum is computed in blocks; only
+    then is memory taken for the arrays.
+    """
     _library()
     if not stat.S_ISREG(path.stat().st_mode):
         raise InputError(
             "it is not a regular file; pass one that pnml fit or pnml.save has written."
         )
     with path.open("rb") as file:
+        state = _state(file)
         header = _header(file)
-        document = _document(header)
-        file.seek(0)
-        data = file.read()
-    digest = document.get("sha256")
-    digits = digest.encode(errors="replace") if type(digest) is str else b""
-    if len(digits) != _DIGITS or header.count(digits) != 1:
-        raise InputError(f"it gives no checksum, {_FOREIGN}")
-    if _digest(*_around(data, _PREFIX + header.index(digits))) != digest:
-        raise InputError(f"its content does not match its checksum, {_DAMAGED}")
-    return document, dict(_tensors(data))
+        document, entries = _document(header)
+        places = places_of(entries, state[0] - _PREFIX - len(header))
+        digest = document.get("sha256")
+        digits = digest.encode(errors="replace") if type(digest) is str else b""
+        if len(digits) != _DIGITS or header.count(digits) != 1:
+            raise InputError(f"it gives no checksum, {_FOREIGN}")
+        if _digest(file, _PREFIX + header.index(digits)) != digest:
+            raise InputError(f"its content does not match its checksum, {DAMAGED}")
+        file.seek(_PREFIX + len(header))
+        arrays = read_arrays(file, places)
+        if _state(file) != state:
+            raise InputError("it was changed while it was being read; try again when it is whole.")
+    return document, arrays
+
+
+def _state(file: BinaryIO) -> tuple[int, int]:
+    """Size and time of a file, to tell whether it changes."""
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
 
 
 def _header(file: BinaryIO) -> bytes:
@@ -74,11 +93,23 @@ def _header(file: BinaryIO) -> bytes:
     length = int.from_bytes(file.read(_PREFIX), "little")
     if size < _PREFIX or length > min(size, MOST_HEADER_BYTES) - _PREFIX:
         raise InputError(f"it does not begin with a safetensors header, {_FOREIGN}")
-    return file.read(length)
+    header = file.read(length)
+    if _is_bloated(header):
+        raise InputError(
+            f"its header describes more than {MOST_CONTAINERS:,} lists or {MOST_VALUES:,} values, "
+            f"which no model needs, {_FOREIGN}"
+        )
+    return header
 
 
-def _document(header: bytes) -> dict[str, Any]:
-    """The JSON document; raises where its format is newer than this library."""
+def _is_bloated(header: bytes) -> bool:
+    """Whether parsing a header would take many times its bytes."""
+    containers = header.count(b"[") + header.count(b"{")
+    return containers > MOST_CONTAINERS or containers + header.count(b",") > MOST_VALUES
+
+
+def _document(header: bytes) -> tuple[dict[str, Any], Places]:
+    """The JSON document and the entries of the arrays; raises where the format is too new."""
     try:
         parsed = _parsed(header.decode())
     except UnicodeDecodeError as error:
@@ -97,12 +128,7 @@ def _document(header: bytes) -> dict[str, Any]:
             f"it is of format {shorten(version)}, written by pnml {writer}, but pnml "
             f"{__version__} reads formats up to {FORMAT}; upgrade pnml."
         )
-    for name, info in parsed.items():
-        if type(info) is not dict or info.get("dtype") not in _DTYPES:
-            raise InputError(
-                f"its array {shorten(name)!r} is of no type that models use, {_FOREIGN}"
-            )
-    return document
+    return document, parsed
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -115,30 +141,22 @@ def _parsed(text: str) -> dict[str, Any]:
     return parsed
 
 
-def _around(data: bytes, at: int) -> tuple[memoryview, memoryview]:
-    """The bytes of a file before and after the digits of its checksum."""
-    whole = memoryview(data)
-    return whole[:at], whole[at + _DIGITS :]
-
-
-def _digest(before: memoryview, after: memoryview) -> str:
-    """SHA-256 of the file with zeros in the place of its checksum."""
-    digest = hashlib.sha256(before)
+def _digest(file: BinaryIO, at: int) -> str:
+    """SHA-256 of a file with zeros in the place of its checksum, in the memory of one block."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    left = at
+    while left:
+        block = file.read(min(left, _BLOCK))
+        if not block:
+            return ""
+        digest.update(block)
+        left -= len(block)
     digest.update(b"0" * _DIGITS)
-    digest.update(after)
+    file.seek(at + _DIGITS)
+    while block := file.read(_BLOCK):
+        digest.update(block)
     return digest.hexdigest()
-
-
-def _tensors(data: bytes) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    library = _library()
-    try:
-        tensors = library.numpy.load(data)
-    except (library.SafetensorError, ValueError, KeyError, OverflowError) as error:
-        raise InputError(f"its arrays are not where its header says, {_DAMAGED}") from error
-    for name, tensor in tensors.items():
-        if tensor.dtype == np.bool_ and np.any(tensor.view(np.uint8) > 1):
-            raise InputError(f"its array {shorten(name)!r} holds more than 0 and 1, {_DAMAGED}")
-        yield name, np.require(tensor, requirements=["C", "A", "W"])
 
 
 def _library() -> ModuleType:

@@ -14,9 +14,12 @@ from pnml.models.codec import OUTPUT, Codec
 from pnml.models.encode import SCALARS, Tensors, fits_texts, is_fitted
 from pnml.models.pipelines import last_of
 from pnml.models.registry import CODEC_OF, CODECS, MODEL_CLASSES, SHARED_SIZES, add_registered
-from pnml.models.schema import Sizes, Spec, agree, check_sum, is_words
+from pnml.models.schema import Sizes, Spec, agree, check_sum, is_words, objection
 from pnml.models.values import NAMED
 from pnml.models.wrapped import Fingerprint
+
+# Parts that printing, cloning and predicting walk through: 20 times those of 20,000 columns.
+MOST_EXPANDED = 2_000_000
 
 
 def decode(described: Mapping[str, Any], tensors: Tensors, given: Any = None) -> Any:
@@ -47,6 +50,8 @@ class _Reader:
         self.arrays: Tensors = {}
         self._tensors, self._layouts, self._given = tensors, layouts, given
         self._objects: list[Any] = []
+        self._expanded: list[int] = []  # objects in each one if none were shared
+        self._parts = 0  # the same, of the one under way
         self._sizes: dict[int, Sizes] = {}  # id of an object → the sizes it shares
 
     def add(self, item: Any) -> None:
@@ -56,9 +61,15 @@ class _Reader:
         name, params, state = item["class"], item["params"], item.get("state", {})
         if type(name) is not str or name not in CODECS:
             raise InputError(f"it holds an object of class {_shown(name)}, which is not known here")
-        codec = CODECS[name]
+        codec, self._parts = CODECS[name], 1
         params = self._fields(codec, "params", params, codec.params)
         state = self._fields(codec, "state", state, codec.state)
+        if self._parts > MOST_EXPANDED:
+            raise InputError(
+                f"a {codec.name} in it is made of more than {MOST_EXPANDED:,} parts once those "
+                "that are shared are counted as often as they are used"
+            )
+        self._expanded.append(self._parts)
         _refuse_missing(codec, params, state)
         sizes = self._agreed(codec, params | state)
         new = _made(codec, params, state)
@@ -79,7 +90,8 @@ class _Reader:
                 raise InputError(f"a {codec.name} has no field {shorten(name)!r} here")
             values[name] = self.value(field)
             if not specs[name].accepts(values[name]):
-                raise InputError(f"{name} of a {codec.name} is of another kind or shape")
+                wrong = objection(specs[name], values[name])
+                raise InputError(f"{name} of a {codec.name} {wrong}")
         return values
 
     def _agreed(self, codec: Codec, values: dict[str, Any]) -> Sizes:
@@ -114,6 +126,7 @@ class _Reader:
     def _object(self, content: Any) -> Any:
         if type(content) is not int or not 0 <= content < len(self._objects):
             raise InputError(f"it refers to object {_shown(content)}, which does not come before")
+        self._parts += self._expanded[content]
         return self._objects[content]
 
     def _tuple(self, content: Any) -> tuple[Any, ...]:

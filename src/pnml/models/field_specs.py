@@ -9,7 +9,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from pnml.models.schema import Array, Either, ManyOf, OneOf, Row, Spec
+from pnml.core.conditions import ANY_NUMBER, FINITE, Condition
+from pnml.models.schema import Anything, Array, Either, ManyOf, Number, OneOf, Row, Spec
 
 Sums = tuple[tuple[str, str], ...]  # such as (("w", "d+k+1"),)
 
@@ -32,25 +33,42 @@ def spec_of(hint: Any) -> Spec:
     """
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        inner, axes = args
-        return Array(tuple(axes.split()), _dtype(inner)) if _is_array(inner) else spec_of(inner)
+        return _annotated(*args)
     if origin in _UNIONS:
         return _union(args)
     if origin is list:
         return ManyOf(list, spec_of(args[0]))
+    if origin is dict:
+        return ManyOf(dict, spec_of(args[1]))
+    if hint is Any:
+        return Anything()
     if origin is tuple:
         if args[-1] is Ellipsis:
             return ManyOf(tuple, spec_of(args[0]))
         return Row(tuple(map(spec_of, args)))
     if isinstance(hint, type) and origin is None:
-        return OneOf((float, np.float64) if hint is float else (hint,))
+        return Number((float, np.float64), FINITE) if hint is float else OneOf((hint,))
     raise TypeError(f"no field of a model file can be declared as {hint}")
 
 
 def sums_of(hints: dict[str, Any]) -> Sums:
     """Sizes in the hints of fields that are sums of other sizes, as in ``"w=d+k+1"``."""
-    notes = [get_args(hint)[1] for hint in hints.values() if get_origin(hint) is Annotated]
-    return tuple(tuple(note.split("=")) for note in notes if "=" in note)
+    annotated = [get_args(hint) for hint in hints.values() if get_origin(hint) is Annotated]
+    notes = [note for _, *rest in annotated for note in rest if isinstance(note, str)]
+    return tuple((left, right) for left, mark, right in (n.partition("=") for n in notes) if mark)
+
+
+def _annotated(inner: Any, *notes: Any) -> Spec:
+    """Spec of a hint with axes, a sum of sizes or a condition."""
+    given = [note for note in notes if isinstance(note, Condition)]
+    if _is_array(inner):
+        dtype = _dtype(inner)
+        usual = FINITE if issubclass(dtype, np.floating) else ANY_NUMBER
+        axes = next(note for note in notes if isinstance(note, str))
+        return Array(tuple(axes.split()), dtype, *(given or [usual]))
+    if given and inner in (float, int):
+        return Number((float, np.float64) if inner is float else (int,), given[0])
+    return spec_of(inner)
 
 
 def _union(members: tuple[Any, ...]) -> Spec:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
-import numpy as np
-
+from pnml.core.conditions import IN_ORDER, NOT_NEGATIVE, POSITIVE
 from pnml.core.conformal import RidgeFolds
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.kernel import KernelMatrix
@@ -30,13 +29,16 @@ from pnml.learners.lasso import Lasso
 from pnml.learners.least_squares import LeastSquares
 from pnml.learners.norm_ball import NormBall
 from pnml.learners.union import Union
-from pnml.models.codec import Conversion, array, estimator
+from pnml.models.codec import Conversion, array, estimator, number
+from pnml.models.kernels import KERNEL_PARAMS
 from pnml.models.relations import RELATIONS, relations_in
-from pnml.models.schema import Either, Fitted, ManyOf, OneOf, Row, Spec
+from pnml.models.schema import Either, Fitted, ManyOf, Number, OneOf, Row, Spec
 
-_FLOAT = OneOf((float, np.float64))
+_FLOAT, _NOT_NEGATIVE = number(), number(NOT_NEGATIVE)
 _BOOL = OneOf((bool,))
-_CHOSEN = OneOf((float, NoneType))  # None where leave-one-out is to choose
+_CHOSEN = Either(
+    (Number((float,), NOT_NEGATIVE), OneOf((NoneType,)))
+)  # null: leave-one-out chooses
 
 _LOO: dict[str, Spec] = {"_loo": OneOf((LeaveOneOut,))}
 _LEAST_SQUARES: dict[str, Spec] = {
@@ -48,24 +50,24 @@ _LEAST_SQUARES: dict[str, Spec] = {
 _NORM_BALL: dict[str, Spec] = _LOO | {
     "spectrum_": OneOf((Spectrum,)),
     "_ball": OneOf((Ball,)),
-    "radius_": _FLOAT,
+    "radius_": _NOT_NEGATIVE,
     "coef_": array("d"),
     "intercept_": _FLOAT,
-    "noise_variance_": _FLOAT,
+    "noise_variance_": _NOT_NEGATIVE,
     "_relations": RELATIONS,
 }
 _KERNEL: dict[str, Spec] = _LOO | {
     "X_fit_": array("n", "d"),
-    "gamma_": _FLOAT,
-    "alpha_": _FLOAT,
-    "noise_variance_": _FLOAT,
-    "_h2": array("r"),
+    "gamma_": number(POSITIVE),
+    "alpha_": number(POSITIVE),
+    "noise_variance_": _NOT_NEGATIVE,
+    "_h2": array("r", holds=NOT_NEGATIVE),
     "_U": array("n", "r"),
     "_z": array("r"),
     "_column_means": array("n"),
     "_grand_mean": _FLOAT,
     "_y_mean": _FLOAT,
-    "_intercept_share": _FLOAT,
+    "_intercept_share": _NOT_NEGATIVE,
     "_relations": RELATIONS,
 }
 _UNIVERSAL: dict[str, Spec] = _LOO | {
@@ -74,7 +76,7 @@ _UNIVERSAL: dict[str, Spec] = _LOO | {
 }
 _CONFORMAL: dict[str, Spec] = {
     "estimator_": Fitted(),
-    "_calibration": Either((array("n"), OneOf((RidgeFolds,)))),
+    "_calibration": Either((array("n", holds=IN_ORDER), OneOf((RidgeFolds,)))),
 }
 
 _VALUE = frozenset({"learner_"})
@@ -85,6 +87,14 @@ def _stream_state(model: Any) -> dict[str, Any]:
     names = ("_asked", "_statistic", "_sample")
     state = {name: held[name] for name in names if name in held}
     return state | {"_solution": held["_learner"]}
+
+
+def _check_stream(values: Mapping[str, Any]) -> None:
+    statistic = values.get("_statistic")
+    if isinstance(statistic, Factor) and values.get("_solution") is None:
+        raise InputError("what it has learnt of rows in memory is not solved")
+    if isinstance(statistic, Gram) and (statistic.xy.shape[1] != 1 or not statistic.rows):
+        raise InputError("what it has learnt is of no rows, or of other than one target")
 
 
 def _stream(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,10 +183,15 @@ _UNION = Conversion(_VALUE | {"estimators_", "named_estimators_"}, _union_state,
 
 
 REGRESSORS = [
-    estimator(PNMLRegressor, _LEAST_SQUARES, convert=_STREAM),
-    estimator(LpNMLRegressor, _LEAST_SQUARES, convert=_STREAM),
+    estimator(PNMLRegressor, _LEAST_SQUARES, _check_stream, _STREAM),
+    estimator(LpNMLRegressor, _LEAST_SQUARES, _check_stream, _STREAM),
     estimator(NormBallRegressor, _NORM_BALL, convert=Conversion(_VALUE, _ball_state, _ball)),
-    estimator(KernelPNMLRegressor, _KERNEL, convert=Conversion(_VALUE, _kernel_state, _kernel)),
+    estimator(
+        KernelPNMLRegressor,
+        _KERNEL,
+        convert=Conversion(_VALUE, _kernel_state, _kernel),
+        params=KERNEL_PARAMS,
+    ),
     estimator(UniversalRegressor, _UNIVERSAL, convert=_UNION),
     estimator(ConformalRegressor, _CONFORMAL),
     estimator(RegretDifficulty, {"estimator_": Fitted()}),

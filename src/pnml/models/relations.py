@@ -19,7 +19,7 @@ RELATIONS = OneOf((Relations, NoneType))
 def check_relations(values: Mapping[str, Any]) -> None:
     """Raise where relations are not those of their own columns."""
     places, width = values["places"], len(values["center"])
-    if not np.all((places >= 0) & (places < width)) or not np.all(values["scale"] >= 0):
+    if not np.all((places >= 0) & (places < width)):
         raise InputError("the relations of a model are not those of its columns")
     if not np.all(values["scale"][places] > 0):
         raise InputError("the relations of a model have constant columns")

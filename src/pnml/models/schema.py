@@ -9,7 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pnml.core.conditions import ANY_NUMBER, COUNT, FINITE, Condition
 from pnml.errors import InputError
+from pnml.runtime.checks import is_number
 
 Sizes = dict[str, int]  # letter → length of the axes it names
 
@@ -52,16 +54,22 @@ class Array:
 
     axes: tuple[str, ...]
     dtype: type[np.generic]
+    condition: Condition = ANY_NUMBER
 
     @property
     def text(self) -> str:
-        """The axes, and the dtype where it is not float64."""
-        return ", ".join(self.axes) + _DTYPE_WORDS[np.dtype(self.dtype).kind]
+        """The axes, the dtype where it is not float64, and the condition unless it is usual."""
+        axes = ", ".join(self.axes) + _DTYPE_WORDS[np.dtype(self.dtype).kind]
+        return axes + _condition_text(self.condition)
 
-    def accepts(self, value: Any) -> bool:
+    def fits(self, value: Any) -> bool:
         """Whether it is an array of this dtype and number of axes."""
         right = type(value) is np.ndarray and value.dtype == self.dtype
         return right and value.ndim == len(self.axes)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it fits and its numbers are as they must be."""
+        return self.fits(value) and self.condition.holds(value)
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
         """Every axis with its length."""
@@ -127,6 +135,61 @@ class Count:
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
         """The axis with the number."""
         return [(self.axis, value)]
+
+
+@dataclass(frozen=True)
+class Number(Sizeless):
+    """Spec: one number of these classes, with a condition."""
+
+    classes: tuple[type, ...]
+    condition: Condition
+
+    @property
+    def text(self) -> str:
+        """The kind of number, and the condition unless it is usual."""
+        kind = _WORDS[self.classes[0]]
+        words = _condition_text(self.condition).removeprefix("; ")
+        return words if words and kind == "number" else f"{kind}{words and '; ' + words}"
+
+    def fits(self, value: Any) -> bool:
+        """Whether it is of one of the classes."""
+        return type(value) in self.classes
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it fits and is as it must be."""
+        return self.fits(value) and self.condition.holds(value)
+
+
+@dataclass(frozen=True)
+class Setting(Sizeless):
+    """Spec: a parameter of an estimator, a finite number or a value of another class."""
+
+    others: tuple[type, ...]
+
+    @property
+    def text(self) -> str:
+        """Nothing is said about it, since the estimator says it."""
+        return ""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it is a number that is no truth value, or of one of the classes."""
+        return type(value) in self.others or is_number(value)
+
+
+@dataclass(frozen=True)
+class Word(Sizeless):
+    """Spec: one of these texts."""
+
+    known: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """The kind of value."""
+        return "text"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether it is one of them."""
+        return isinstance(value, str) and value in self.known
 
 
 @dataclass(frozen=True)
@@ -230,7 +293,10 @@ class Either:
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
         """The sizes that the first spec that takes it gives."""
-        return next(spec for spec in self.kinds if spec.accepts(value)).sizes(value)
+        for spec in self.kinds:
+            if getattr(spec, "fits", spec.accepts)(value):
+                return spec.sizes(value)
+        return ()
 
 
 class Anything(Sizeless):
@@ -244,6 +310,18 @@ class Anything(Sizeless):
     def accepts(self, value: Any) -> bool:
         """True for every value."""
         return True
+
+
+def _condition_text(condition: Condition) -> str:
+    """A condition in the documentation; finite numbers, and any at all, are not mentioned."""
+    return "" if condition in (ANY_NUMBER, FINITE, COUNT) else f"; {condition.words}"
+
+
+def objection(spec: Spec, value: Any) -> str:
+    """What is wrong with a value that a spec does not accept, in words."""
+    parts: Iterable[Any] = getattr(spec, "kinds", (spec,))
+    unmet = [p.condition for p in parts if hasattr(p, "condition") and p.fits(value)]
+    return f"must be {unmet[0].words}" if unmet else "is of another kind or shape"
 
 
 def is_words(array: Any) -> bool:

@@ -28,18 +28,12 @@ from pnml.tables.word_hashes import PLACES
 from pnml.tables.word_times import MOST
 
 
-def _check_number(values: Mapping[str, Any]) -> None:
-    if not (np.isfinite(values["fill"]) and 0 < values["scale"] < np.inf):
-        raise InputError(f"its column {shorten(values['name'])!r} has no mean or no spread")
-    _check_range(values)
-
-
 def _check_range(values: Mapping[str, Any]) -> None:
     """Both ends of a range are there, in order, or neither."""
     low, high = values.get("low"), values.get("high")
     if low is None and high is None:
         return
-    if low is None or high is None or not -np.inf < low <= high < np.inf:
+    if low is None or high is None or not low <= high:
         raise InputError(f"its column {shorten(values['name'])!r} has no range from low to high")
 
 
@@ -98,7 +92,7 @@ def _check_profile(values: Mapping[str, Any]) -> None:
     right = len(counts) == len(edges) + 1 if edges else len(counts) == len(words) or len(counts) < 2
     if not right or any(count < 0 for count in (*counts, values["missing"])):
         raise InputError("the counts of a column do not belong to its bins or words")
-    if not np.all(np.isfinite(edges)) or any(np.diff(edges) <= 0) or any(w < -1 for w in words):
+    if any(np.diff(edges) <= 0) or any(w < -1 for w in words):
         raise InputError("the bins of a column are not in order")
 
 
@@ -116,7 +110,12 @@ def _check_model(values: Mapping[str, Any]) -> None:
     mean = values.get("mean_weight")
     if mean is not None and not 0 < mean < np.inf:
         raise InputError("the mean of its weights is no positive number")
+    compared = [score.name for score in values.get("comparison", ())]
+    if compared and learner not in compared:
+        raise InputError(f"its comparison is without its learner {learner!r}")
     encoder = values["encoder"]
+    if not set(encoder.numbers()) <= set(dict(values["types"])):
+        raise InputError("it lacks the types of its columns of numbers")
     known = values.get("profiles", ())
     if known and len(known) != len(encoder.columns):
         raise InputError("its profiles are not those of its columns")
@@ -131,7 +130,7 @@ def _check_model(values: Mapping[str, Any]) -> None:
 
 
 TABLE_PARTS = [
-    value(NumberColumn, check=_check_number),
+    value(NumberColumn, check=_check_range),
     value(CategoryColumn, check=_check_category),
     value(HashedColumn, check=_check_hashed),
     value(ConstantColumn, check=_check_constant),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
+from pnml.core.conditions import NOT_NAN, NOT_NEGATIVE
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.leaves.classes import ClassLeaves
 from pnml.core.leaves.partition import Partition
@@ -32,7 +34,7 @@ from pnml.learners.tree_rows import SeenRows
 from pnml.learners.tree_values import TreeValues
 from pnml.models.codec import LABELS, Conversion, array, estimator, unfitted, value
 from pnml.models.relations import RELATIONS, relations_in
-from pnml.models.schema import OneOf, Spec
+from pnml.models.schema import Number, OneOf, Spec
 
 
 def _check_partition(values: Mapping[str, Any]) -> None:
@@ -67,7 +69,7 @@ _TREES: dict[str, Spec] = {
     "partition_": OneOf((Partition,)),
     "_takes_gaps": OneOf((bool,)),
     "_had_gaps": array("d", dtype=np.bool_),
-    "_usual": array("n"),
+    "_usual": array("n", holds=NOT_NAN),
     "_relations": RELATIONS,
 }
 _CLASSES: dict[str, Spec] = _TREES | {
@@ -78,7 +80,7 @@ _CLASSES: dict[str, Spec] = _TREES | {
 _VALUES: dict[str, Spec] = _TREES | {
     "leaves_": OneOf((ValueLeaves,)),
     "_loo": OneOf((LeaveOneOut,)),
-    "noise_variance_": OneOf((float,)),
+    "noise_variance_": Number((float,), NOT_NEGATIVE),
 }
 
 # Trees of scikit-learn are never stored fitted: all that is asked of them is in the partition.
@@ -92,6 +94,7 @@ GROWN_BY = (
     RandomForestRegressor,
     ExtraTreesRegressor,
 )
+_PARAMS: dict[str, Spec] = {"estimator": OneOf((NoneType, *GROWN_BY))}
 TREE_PARTS = [
     value(Partition, check=_check_partition),
     value(ClassLeaves),
@@ -150,11 +153,13 @@ TREES = [
         _CLASSES,
         _check_classes,
         Conversion(frozenset({"learner_", "classes_"}), _classes_state, _tree_classes),
+        _PARAMS,
     ),
     estimator(
         PNMLTreeRegressor,
         _VALUES,
         _check_trees,
         Conversion(frozenset({"learner_"}), _values_state, _tree_values),
+        _PARAMS,
     ),
 ]

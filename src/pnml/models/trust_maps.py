@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from pnml.columns.encoder import ColumnEncoder
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leaves.cells import Cells, IntArray
 from pnml.core.leaves.leaf_leverage import LeafGeometry
@@ -39,8 +40,8 @@ class StoredLeaves:
     nodes: Annotated[IntArray, "D"]  # the node that stands for each merged leaf
     kept: Annotated[IntArray, "t"]  # trees whose leaves are in the inverse
     cells: Cells
-    alpha: float
-    weight: float
+    alpha: Annotated[float, NOT_NEGATIVE]
+    weight: Annotated[float, NOT_NEGATIVE]
     inverse: Annotated[FloatArray, "h"]  # its lower triangle, column after column
     pulled: Annotated[FloatArray, "s"]
     offset: float
@@ -51,7 +52,7 @@ class StoredFeatures:
     """What a file holds of features that predictions are linear in."""
 
     spectrum: Spectrum
-    alpha: float
+    alpha: Annotated[float, NOT_NEGATIVE]
     fourier: FourierFeatures | None  # None: the features are the columns at the last step
     typical: Any  # cells of a training row; None where columns are the features
     partition: Any  # the forest in whose leaves errors are averaged; None: one region

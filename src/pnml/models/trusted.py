@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.columns.encoder import ColumnEncoder
+from pnml.core.conditions import MAY_BE_INFINITE, NOT_NAN, POSITIVE
 from pnml.core.leaves.local_noise import LocalNoise
 from pnml.core.ranges import Ranges
 from pnml.errors import InputError
@@ -121,12 +122,8 @@ def _check_columns(state: Mapping[str, Any]) -> None:
         raise InputError("the columns of a model have other names than its features")
     if state["_ranges"].lowest.shape[1] != len(encoder.numbers):
         raise InputError("the ranges of a model are not those of its columns")
-    weights = state["_weights"]
-    if not len(weights) or not np.all((weights > 0) & np.isfinite(weights)):
+    if not len(state["_weights"]):
         raise InputError("the training rows of a model have no weights")
-    for name in ("_leverages", "_excesses", "_regrets"):
-        if np.any(np.isnan(state.get(name, 0.0))):
-            raise InputError(f"{name[1:]} of training rows are NaN")
 
 
 def _check_model(model: Any, columns: int) -> None:
@@ -165,31 +162,9 @@ def _classes(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     return attributes | {"classes_": classes, "learner_": learner}
 
 
-def _check_noise(values: Mapping[str, Any]) -> None:
-    parts = values["errors"], values["weight"], np.array([values["mean"]])
-    if not all(np.all((part >= 0) & np.isfinite(part)) for part in parts):
-        raise InputError("the errors in its leaves are not finite and 0 or more")
-
-
 def _check_errors(values: Mapping[str, Any]) -> None:
-    scores = values["scores"]
-    if not 0 <= values["factor"] < np.inf or not len(scores):
-        raise InputError("the factor of its errors is not finite and 0 or more")
-    if np.isnan(scores).any() or scores[0] < 0 or np.any(scores[1:] < scores[:-1]):
-        raise InputError("the scores of its errors are not in order")
-
-
-def _check_cross_fitted(values: Mapping[str, Any]) -> None:
-    errors, weights = values["absolute_errors"], values["weights"]
-    if not np.all((errors >= 0) & np.isfinite(errors)) or np.isnan(values["log_losses"]).any():
-        raise InputError("the cross-fitted errors are not finite and 0 or more")
-    if not np.all((weights > 0) & np.isfinite(weights)):
-        raise InputError("the cross-fitted rows have no weights")
-
-
-def _check_wrong(values: Mapping[str, Any]) -> None:
-    if not np.isfinite(values["offset"]) or not 0 < values["slope"] < np.inf:
-        raise InputError("its probability of being wrong is not one of a finite slope above 0")
+    if not len(values["scores"]):
+        raise InputError("its errors have no scores")
 
 
 _BASE: dict[str, Spec] = {
@@ -198,16 +173,16 @@ _BASE: dict[str, Spec] = {
     "_encoder": OneOf((ColumnEncoder,)),
     "_trust_map": OneOf((StoredLeaves, StoredFeatures)),
     "_ranges": OneOf((Ranges,)),
-    "_leverages": array("n"),
-    "_excesses": array("n"),
-    "_weights": array("n"),
+    "_leverages": array("n", holds=MAY_BE_INFINITE),
+    "_excesses": array("n", holds=NOT_NAN),
+    "_weights": array("n", holds=POSITIVE),
     "_relations": RELATIONS,
     "_cross_fitted": OneOf((CrossFitted, NoneType)),
 }
 _VALUES: dict[str, Spec] = _BASE | {"_errors": OneOf((ExpectedError, NoneType))}
 _CLASSES: dict[str, Spec] = _BASE | {
     "classes_": LABELS,
-    "_regrets": array("n"),
+    "_regrets": array("n", holds=NOT_NAN),
     "_wrong": OneOf((WrongProbability, NoneType)),
 }
 _KEPT = frozenset({"estimator_", "learner_", "_probe"})
@@ -226,10 +201,10 @@ def _trusted(
 
 TRUSTED_PARTS = [
     *TRUST_MAP_PARTS,
-    value(LocalNoise, check=_check_noise),
+    value(LocalNoise),
     value(ExpectedError, check=_check_errors),
-    value(CrossFitted, check=_check_cross_fitted),
-    value(WrongProbability, check=_check_wrong),
+    value(CrossFitted),
+    value(WrongProbability),
     *map(unfitted, (KFold, StratifiedKFold, GroupKFold)),
 ]
 TRUSTED = [

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.conformal import RidgeFolds
 from pnml.core.elementwise import ELEMENTWISE
 from pnml.core.geometry.span import Span
@@ -32,13 +33,13 @@ from pnml.models.schema import Same
 
 def _active_set(
     gram: Annotated[FloatArray, "d d"],
-    magnitude: Annotated[FloatArray, "d"],
+    magnitude: Annotated[FloatArray, "d", NOT_NEGATIVE],
     index: Annotated[npt.NDArray[np.int64], "a"],
     inverse: Annotated[FloatArray, "a a"],
 ) -> ActiveSet:
     """The active set with the stored inverse; computing it again would change the last bits."""
     columns = index.astype(np.intp)
-    if not np.all((columns >= 0) & (columns < len(gram))) or not np.all(magnitude >= 0):
+    if not np.all((columns >= 0) & (columns < len(gram))):
         raise InputError(f"the columns in use are not among the {len(gram)} of the model")
     active = ActiveSet(gram, magnitude)
     active.index, active.inverse, active.rows = columns, inverse, gram[columns]

@@ -26,6 +26,7 @@ from pnml.nn.network_verdicts import NetworkVerdicts
 from pnml.nn.split_model import SplitModel
 from pnml.nn.statistic_buffers import StatisticBuffers
 from pnml.nn.tasks import REGRESSION, task_of
+from pnml.runtime.one_at_a_time import one_at_a_time
 from pnml.runtime.progress import tracked
 
 
@@ -168,16 +169,19 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         """
         return self._sum_over(Processes.of(group), self._statistic)
 
+    @one_at_a_time
     def partial_fit(self, batch: Any, *, mask: Mask = None) -> Self:
         """Learn from one more batch of training inputs, where a mask says so of each position."""
         if self.statistic.fitted:
             self.fingerprint.check(self._split)
         return self._keep(self._statistic_of([batch], self._statistic(), mask))
 
+    @one_at_a_time
     def fit_features(self, features: Any) -> Self:
         """Learn from training features (n, d) instead of inputs."""
         return self._add_features(features, None)
 
+    @one_at_a_time
     def partial_fit_features(self, features: Any) -> Self:
         """Learn from more training features (n, d)."""
         return self._add_features(features, self._statistic())

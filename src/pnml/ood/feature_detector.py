@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from pnml.core.arrays import Array, FloatArray
-from pnml.core.statistic.row_sample import RowSample
+from pnml.core.statistic.row_sample import RowSample, row_keys
 from pnml.core.trust import Reference
 from pnml.errors import InputError
 from pnml.ood.detector import Detector, required_scores
@@ -140,11 +140,14 @@ class _Sampled:
         self._sample: RowSample | None = None
 
     def __iter__(self) -> Iterator[Rows]:
+        seen = 0
         for number, part in enumerate(self._rows):
             if not len(part.features):
                 continue
             below = 1.0 if self._sample is None else self._sample.threshold
-            more = RowSample.of(part.features, number, _SAMPLE, below)
+            keys = row_keys(part.features, seen)
+            more = RowSample.of(part.features, keys, _SAMPLE, below)
+            seen += len(keys)
             if self._sample is not None and self._sample.rows.shape[1] != more.rows.shape[1]:
                 raise InputError(
                     f"The features of batch {number} have {more.rows.shape[1]} columns, those "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pnml.core.arrays import FloatArray
-from pnml.core.statistic.row_sample import RowSample
+from pnml.core.statistic.row_sample import RowSample, row_keys
 from pnml.errors import InputError
 from pnml.ood.feature_detector import FeatureDetector
 from pnml.ood.network_features import Rows
@@ -50,9 +50,12 @@ class KNN(FeatureDetector):
             bank = np.concatenate([unit_rows(part.features) for part in rows])
         else:
             sample: RowSample | None = None
-            for number, part in enumerate(rows):
-                more = RowSample.of(unit_rows(part.features), number + 1, self.max_rows)
+            seen = 0
+            for part in rows:
+                units = unit_rows(part.features)
+                more = RowSample.of(units, row_keys(units, seen), self.max_rows)
                 sample = more if sample is None else sample + more
+                seen += len(units)
             bank = np.zeros((0, 0)) if sample is None else sample.rows
         if self.k >= len(bank):
             raise InputError(

@@ -16,11 +16,17 @@ from pnml.readers.batches import one_array
 from pnml.readers.cell_formats import CellFormats
 from pnml.readers.column_type import is_number
 from pnml.readers.csv_columns import CsvColumns, Look
-from pnml.readers.csv_text import Block, ReadOptions, blocks, read_text, row_ends
+from pnml.readers.csv_text import Block, ReadOptions, blocks, count_cells, read_text, row_ends
 from pnml.readers.delimiters import refuse_other_delimiter, sniffed
 from pnml.readers.encoding_and_compression import pieces as text_pieces
 from pnml.readers.expected import PLAIN, UNREADABLE, Expected, read_or_null
-from pnml.readers.file_errors import impossible_date, reading, refuse_repeated, shown_cell
+from pnml.readers.file_errors import (
+    impossible_date,
+    reading,
+    refuse_many_columns,
+    refuse_repeated,
+    shown_cell,
+)
 from pnml.readers.file_kind import delimiter_of
 from pnml.readers.find_files import TableFile
 
@@ -206,6 +212,8 @@ class CsvFile:
         name = self.file.label
         if not header.strip():
             raise InputError(f"{self.file.label} is empty; give a table with a header and rows.")
+        cells = count_cells(header, self._delimiter)
+        refuse_many_columns(cells, name, self._options.max_columns)
         with reading(name):
             texts = read_text(header + b"\n", self._delimiter, None, None, ()).schema.names
         names = [text.strip() or f"unnamed {n}" for n, text in enumerate(texts, start=1)]

@@ -13,7 +13,9 @@ import pyarrow.csv
 from pnml.errors import InputError, shorten
 from pnml.readers.cell_formats import CellFormats
 from pnml.readers.encoding_and_compression import check_encoding
+from pnml.runtime.checks import is_whole
 
+MOST_COLUMNS = 20_000
 MOST_ROW_BYTES = 64 * 2**20
 _QUOTE = ord('"')
 
@@ -82,6 +84,20 @@ def row_ends(data: bytes, delimiter: str) -> Positions:
     return np.asarray(ends[outside], dtype=np.intp)
 
 
+def count_cells(row: bytes, delimiter: str) -> int:
+    r"""Number of cells in one row of CSV text, without making any of them.
+
+    >>> count_cells(b'a,"b,c",d\n', ",")
+    3
+    """
+    mark = delimiter.encode()
+    if b'"' not in row:
+        return row.count(mark) + 1
+    marks = np.flatnonzero(_characters(row) == ord(mark))
+    outside = np.searchsorted(_quotes(row, delimiter), marks) % 2 == 0
+    return int(np.count_nonzero(outside)) + 1
+
+
 def _newline(data: bytes) -> bytes:
     return b"\n" if b"\n" in data else b"\r"
 
@@ -116,7 +132,7 @@ def _without_letters(quotes: Positions, begins: npt.NDArray[np.bool_]) -> Positi
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options for reading CSV text, and the query to a database.
+    """Options for reading CSV text, the query to a database, and how wide a table may be.
 
     >>> ReadOptions(delimiter=";").encoding
     'utf-8'
@@ -129,8 +145,14 @@ class ReadOptions:
     thousands: str | None = None  # what groups the digits of long numbers
     date_format: str | None = None  # as of strptime, beside ISO 8601
     query: str | None = None  # SQL for a database
+    max_columns: int = MOST_COLUMNS  # a table with more is refused before their names are read
 
     def __post_init__(self) -> None:
+        if not is_whole(self.max_columns, 1):
+            raise InputError(
+                f"max_columns is {self.max_columns!r}, but it is a number of columns; pass 1 or "
+                "more."
+            )
         mark = self.delimiter
         if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n\0'):
             raise InputError(

@@ -86,6 +86,18 @@ def frame_table(source: Any, spare: Spare = none_spare) -> pa.Table:
     return source if isinstance(source, pa.Table) else pa.Table.from_batches([source])
 
 
+def width(source: Any) -> int:
+    """Number of columns of a pandas, polars or pyarrow data frame.
+
+    >>> width(pa.table({"x": [1], "y": [2]}))
+    2
+    """
+    if hasattr(source, "collect_schema"):  # a lazy frame of polars warns where it is asked directly
+        with _converting(source):
+            return len(source.collect_schema())
+    return int(source.num_columns) if hasattr(source, "num_columns") else len(source.columns)
+
+
 def stream_reader(source: Any) -> pa.RecordBatchReader:
     """The rows of an object with an Arrow stream, such as a DuckDB relation, in batches.
 

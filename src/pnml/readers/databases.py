@@ -13,11 +13,18 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from pnml.errors import InputError, shorten
+from pnml.readers.csv_text import MOST_COLUMNS
 from pnml.readers.database_address import DatabaseAddress
-from pnml.readers.file_errors import listed, missing_file, reading, refuse_repeated
+from pnml.readers.file_errors import (
+    listed,
+    missing_file,
+    reading,
+    refuse_many_columns,
+    refuse_repeated,
+)
 from pnml.readers.frame_part import refuse_nested
 from pnml.readers.pandas_columns import Spare, none_spare
-from pnml.readers.spooled import spooled_batches
+from pnml.readers.spooled import Spool, spooled_batches
 
 _READS = {"select", "with", "values", "table", "from"}
 _COMMENT = re.compile(r"\s+|--[^\n]*(\n|$)|/\*.*?\*/", re.DOTALL)
@@ -44,14 +51,16 @@ class Database(Protocol):
 
 
 class SpooledDatabase(NamedTuple):
-    """Path of a temporary Arrow file with the rows of a database, and what to say of them."""
+    """A temporary Arrow file with the rows of a database, and what to say of them."""
 
-    path: Path
+    spool: Spool
     name: str
     impossible: tuple[tuple[str, str], ...]  # columns with a date that never was, and that
 
 
-def spooled_database(source: str, query: str | None, spare: Spare = none_spare) -> SpooledDatabase:
+def spooled_database(
+    source: str, query: str | None, most: int = MOST_COLUMNS, spare: Spare = none_spare
+) -> SpooledDatabase:
     """The rows of a table or query, kept in a temporary file; memory holds one batch."""
     address = DatabaseAddress.of(source)
     if query is not None:
@@ -63,10 +72,11 @@ def spooled_database(source: str, query: str | None, spare: Spare = none_spare) 
     with _opened(address) as database, address.asking():
         sql = query or f"SELECT * FROM {_table(address, database.tables())}"  # noqa: S608 - quoted
         schema, batches = database.batches(sql.strip().rstrip(";"))
+        refuse_many_columns(len(schema), address.label, most)
         refuse_repeated(schema.names, address.label)
         refuse_nested(schema, address.label, spare)
-        path = spooled_batches(schema, _not_empty(batches, address, query), address.name)
-    return SpooledDatabase(path, address.name, getattr(database, "impossible", ()))
+        spool = spooled_batches(schema, _not_empty(batches, address, query), address.name)
+    return SpooledDatabase(spool, address.name, getattr(database, "impossible", ()))
 
 
 def _opened(address: DatabaseAddress) -> AbstractContextManager[Database]:

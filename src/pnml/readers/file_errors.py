@@ -80,6 +80,18 @@ def refuse_repeated(columns: Sequence[str], name: str) -> None:
         )
 
 
+def refuse_many_columns(count: int, name: str, most: int) -> None:
+    """Raise an error about a table with more columns than may be read.
+
+    >>> refuse_many_columns(3, "new.csv", 20_000)
+    """
+    if count > most:
+        raise InputError(
+            f"{shorten(name, MOST_PATH)} has {count:,} columns, but at most {most:,} are read; "
+            "check what separates its cells, leave columns out, or raise --max-columns."
+        )
+
+
 def impossible_date(
     column: str,
     name: str,

@@ -91,6 +91,7 @@ def events(
             batch = part.converted(task.piece, schema, expected)
         except InputError as error:
             if not skip_bad:
+                part.file.check_unchanged()
                 raise
             return Broken(task.mark.file, error)
         if isinstance(batch, pa.Schema):
@@ -125,6 +126,7 @@ def _tasks(
                 part.file.check_unchanged()
             except InputError as error:
                 if not skip_bad:
+                    part.file.check_unchanged()  # what was read may be odd because it changed
                     raise
                 yield Broken(file, error)
             else:

@@ -14,8 +14,9 @@ from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.file_errors import missing_file, reading
 from pnml.readers.file_kind import ENDINGS, Kind, ending, kind_of
 from pnml.readers.frame_in_memory import FrameInMemory
+from pnml.readers.patterns import matching
 from pnml.readers.remote import Place, is_remote, remote_files
-from pnml.readers.spooled import spooled_bytes
+from pnml.readers.spooled import Spool, spooled_bytes
 
 STANDARD_INPUT = "standard input"
 
@@ -59,7 +60,7 @@ class FoundFiles:
 
     name: str
     files: tuple[TableFile | FrameInMemory, ...]
-    temporary: Path | None = None
+    temporary: Spool | None = None
     bad: tuple[tuple[str, str], ...] = ()  # names of files that cannot be read, and why
     impossible: tuple[tuple[str, str], ...] = ()  # columns with a date that never was, and that
 
@@ -147,8 +148,7 @@ def _only_tables(entries: Sequence[Place], name: str) -> list[Place]:
 
 
 def _matches(path: Path, name: str) -> list[Path]:
-    matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207 - any path
-    files = [match for match in matches if match.is_file()]
+    files = [match for match in map(Path, matching(str(path))) if match.is_file()]
     if not files:
         raise _no_match(name)
     return files
@@ -169,12 +169,12 @@ def _spooled(stream: IO[bytes], name: str) -> FoundFiles:
     return in_spool(spooled_bytes(stream, name), name)
 
 
-def in_spool(path: Path, name: str) -> FoundFiles:
+def in_spool(spool: Spool, name: str) -> FoundFiles:
     """The temporary file of a stream that a table is read from."""
     try:
-        return FoundFiles(name, (TableFile.at(path, name),), temporary=path)
+        return FoundFiles(name, (TableFile.at(spool.path, name),), temporary=spool)
     except BaseException:
-        path.unlink(missing_ok=True)
+        spool.remove()
         raise
 
 

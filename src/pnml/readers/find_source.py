@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.csv_text import ReadOptions
-from pnml.readers.data_frames import FrameKind, frame_table, kind_of, stream_reader
+from pnml.readers.data_frames import FrameKind, frame_table, kind_of, stream_reader, width
 from pnml.readers.database_address import is_database
 from pnml.readers.databases import spooled_database
-from pnml.readers.file_errors import brief_reason
+from pnml.readers.file_errors import brief_reason, refuse_many_columns
 from pnml.readers.find_files import FoundFiles, find_files, in_spool
 from pnml.readers.frame_in_memory import FrameInMemory
 from pnml.readers.frame_part import refuse_nested
 from pnml.readers.pandas_columns import Spare, none_spare
-from pnml.readers.spooled import spooled_batches
+from pnml.readers.spooled import Spool, spooled_batches
 
 
 def find_source(
@@ -34,8 +33,8 @@ def find_source(
     """
     kind = kind_of(source)
     if kind is FrameKind.FILES and is_database(str(source)):
-        spooled = spooled_database(str(source), options.query, spare)
-        found = in_spool(spooled.path, spooled.name)
+        spooled = spooled_database(str(source), options.query, options.max_columns, spare)
+        found = in_spool(spooled.spool, spooled.name)
         return replace(found, impossible=spooled.impossible)
     name = str(source) if kind is FrameKind.FILES else type(source).__name__
     if options.query is not None:
@@ -46,15 +45,17 @@ def find_source(
     if kind is FrameKind.FILES:
         return find_files(source, access, skip_bad=skip_bad)
     if kind is not FrameKind.STREAM:
+        refuse_many_columns(width(source), name, options.max_columns)
         frame = FrameInMemory(frame_table(source, spare), name)
         refuse_nested(frame.table.schema, frame.label, spare)
         return FoundFiles(name, (frame,))
-    return in_spool(_spooled_stream(source, name, spare), name)
+    return in_spool(_spooled_stream(source, name, options.max_columns, spare), name)
 
 
-def _spooled_stream(source: Any, name: str, spare: Spare) -> Path:
+def _spooled_stream(source: Any, name: str, most: int, spare: Spare) -> Spool:
     try:
         reader = stream_reader(source)
+        refuse_many_columns(len(reader.schema), name, most)
         refuse_nested(reader.schema, name, spare)
         return spooled_batches(reader.schema, reader, name)
     except InputError:

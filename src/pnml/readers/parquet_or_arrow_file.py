@@ -14,8 +14,9 @@ import pyarrow.parquet
 from pnml.errors import InputError
 from pnml.readers.batches import MOST_ROWS, cast_batch
 from pnml.readers.cell_formats import CellFormats
+from pnml.readers.csv_text import MOST_COLUMNS
 from pnml.readers.expected import PLAIN, Expected, is_text, read_or_null, with_unreadable
-from pnml.readers.file_errors import reading, refuse_repeated
+from pnml.readers.file_errors import reading, refuse_many_columns, refuse_repeated
 from pnml.readers.file_kind import Kind
 from pnml.readers.find_files import TableFile
 from pnml.readers.remote import Place
@@ -45,9 +46,15 @@ class _Opened(Protocol):
 class TypedFile:
     """A Parquet or Arrow file; the constructor reads the schema only."""
 
-    def __init__(self, file: TableFile, columns: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        file: TableFile,
+        columns: Collection[str] | None = None,
+        most: int = MOST_COLUMNS,
+    ) -> None:
         self.file = file
         with reading(file.label), _opened(file) as opened:
+            refuse_many_columns(len(opened.schema), file.label, most)
             schema = opened.schema.remove_metadata()
             schema = pa.schema([field.remove_metadata().with_nullable(True) for field in schema])
             names = schema.names
@@ -65,7 +72,7 @@ class TypedFile:
 
     def pieces(self, skip: int = 0) -> Generator[Piece, None, None]:
         """The rows in pieces, from piece `skip` on."""
-        with reading(self.file.label), _opened(self.file) as opened:
+        with reading(self.file.label), _opened(self.file, self.columns) as opened:
             yield from opened.pieces(self.file.size, list(self.columns), skip)
 
     def converted(
@@ -107,7 +114,8 @@ def converted_piece(piece: Piece, schema: pa.Schema, expected: Expected) -> pa.R
 
 
 @contextmanager
-def _opened(file: TableFile) -> Iterator[_Opened]:
+def _opened(file: TableFile, columns: Collection[str] | None = None) -> Iterator[_Opened]:
+    """An open file; of an Arrow file only these columns are then read from the disk."""
     if file.kind is Kind.PARQUET:
         # With pre_buffer and without a buffer size, pyarrow keeps a whole row group in memory.
         path = file.path
@@ -119,13 +127,14 @@ def _opened(file: TableFile) -> Iterator[_Opened]:
         ) as parquet:
             yield _Parquet(parquet)
     else:
-        with _bytes(file.path) as memory:
-            yield _arrow(memory)
+        with _bytes(file.path) as stream:
+            yield _arrow(stream, columns)
 
 
 def _bytes(path: Place) -> Any:
+    """The bytes of a file, read; a map of one that somebody cuts short would end the process."""
     if isinstance(path, Path):
-        return pa.memory_map(str(path))
+        return pa.OSFile(str(path))
     return pa.PythonFile(path.open("rb"), mode="r")
 
 
@@ -165,12 +174,17 @@ class _Parquet:
             yield groups, count
 
 
-def _arrow(memory: Any) -> _Opened:
-    start = memory.read(6)
-    memory.seek(0)
-    if start == b"ARROW1":
-        return _ArrowFile(pa.ipc.open_file(memory))
-    return _ArrowStream(pa.ipc.open_stream(memory), memory)
+def _arrow(stream: Any, columns: Collection[str] | None) -> _Opened:
+    is_file = stream.read(6) == b"ARROW1"
+    stream.seek(0)
+    open_ipc = pa.ipc.open_file if is_file else pa.ipc.open_stream
+    reader = open_ipc(stream)
+    names = reader.schema.names
+    if columns is not None and len(set(columns)) < len(names):
+        wanted = [names.index(name) for name in columns]
+        stream.seek(0)
+        reader = open_ipc(stream, options=pa.ipc.IpcReadOptions(included_fields=wanted))
+    return _ArrowFile(reader) if is_file else _ArrowStream(reader, stream)
 
 
 class _ArrowFile:
@@ -189,8 +203,8 @@ class _ArrowFile:
 
 
 class _ArrowStream:
-    def __init__(self, reader: pa.RecordBatchStreamReader, memory: Any) -> None:
-        self._reader, self._memory = reader, memory
+    def __init__(self, reader: pa.RecordBatchStreamReader, stream: Any) -> None:
+        self._reader, self._stream = reader, stream
         self.schema = reader.schema
 
     def pieces(self, size: int, columns: list[str], skip: int) -> Iterator[Piece]:
@@ -198,7 +212,7 @@ class _ArrowStream:
 
     def _all(self, size: int, columns: list[str]) -> Iterator[Piece]:
         for batch in self._reader:
-            yield from _sliced(batch.select(columns), min(self._memory.tell(), size))
+            yield from _sliced(batch.select(columns), min(self._stream.tell(), size))
 
 
 def _sliced(batch: pa.RecordBatch, position: int) -> Iterator[Piece]:

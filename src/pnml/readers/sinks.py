@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.batches import cast_batch
+from pnml.readers.formulas import escaped, escaped_names
 
 _GROUP_ROWS = 131_072
 _GROUP_BYTES = 64 * 2**20
@@ -60,10 +61,24 @@ def decoded_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, _plain(field.type)) for field in schema])
 
 
-def open_sink(file: BinaryIO, ending: str, schema: pa.Schema, name: str) -> Sink:
+def refuse_no_text(path: str | Path) -> None:
+    """Raise where formulas are to be escaped in a sink that is no text.
+
+    >>> refuse_no_text("scored.csv")
+    """
+    if not sink_ending(path).startswith((".csv", ".tsv")):
+        raise InputError(
+            f"{shorten(path, MOST_PATH)} keeps texts apart from formulas, so --escape-formulas is "
+            "for .csv and .tsv files; leave it out."
+        )
+
+
+def open_sink(
+    file: BinaryIO, ending: str, schema: pa.Schema, name: str, *, escape_formulas: bool = False
+) -> Sink:
     """The sink for batches of a schema; raises where the format cannot hold a column."""
     schema = decoded_schema(schema)
-    make = SINKS[ending]
+    make = partial(SINKS[ending], escape=True) if escape_formulas else SINKS[ending]
     first_of_type = {field.type: field for field in reversed(list(schema))}
     for field in first_of_type.values():
         column = pa.schema([field])
@@ -82,15 +97,21 @@ def open_sink(file: BinaryIO, ending: str, schema: pa.Schema, name: str) -> Sink
 
 
 class _CsvSink:
-    def __init__(self, file: BinaryIO, schema: pa.Schema, delimiter: str) -> None:
+    def __init__(
+        self, file: BinaryIO, schema: pa.Schema, delimiter: str, escape: bool = False
+    ) -> None:
         if any(map(_is_binary, schema.types)):
             raise pa.ArrowInvalid("Bytes are no text.")
-        self.schema = schema
+        self.schema, self._escape = schema, escape
+        if escape:
+            types = zip(escaped_names(schema), schema.types, strict=True)
+            schema = pa.schema(list(types))
         options = pyarrow.csv.WriteOptions(delimiter=delimiter)
         self._writer = pyarrow.csv.CSVWriter(file, schema, write_options=options)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(cast_batch(batch, self.schema))
+        batch = cast_batch(batch, self.schema)
+        self._writer.write_batch(escaped(batch) if self._escape else batch)
 
     def close(self) -> None:
         self._writer.close()
@@ -99,10 +120,12 @@ class _CsvSink:
 class _GzipSink:
     """CSV through gzip; the same rows give the same bytes."""
 
-    def __init__(self, file: BinaryIO, schema: pa.Schema, delimiter: str) -> None:
+    def __init__(
+        self, file: BinaryIO, schema: pa.Schema, delimiter: str, escape: bool = False
+    ) -> None:
         self.schema = schema
         self._stream = gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
-        self._csv = _CsvSink(cast(BinaryIO, self._stream), schema, delimiter)
+        self._csv = _CsvSink(cast(BinaryIO, self._stream), schema, delimiter, escape)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._csv.write(batch)
@@ -154,7 +177,7 @@ class _ArrowSink:
         self._writer.close()
 
 
-SINKS: dict[str, Callable[[BinaryIO, pa.Schema], Sink]] = {
+SINKS: dict[str, Callable[..., Sink]] = {
     ".csv": partial(_CsvSink, delimiter=","),
     ".tsv": partial(_CsvSink, delimiter="\t"),
     ".csv.gz": partial(_GzipSink, delimiter=","),

@@ -5,48 +5,76 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 import pyarrow as pa
 
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.runtime.temporary import path_of, sweep, temporary_name, unnamed_file
+
+_OWN = 0o600  # what is read may not be for other users
 
 
-def spooled_bytes(stream: IO[bytes], name: str) -> Path:
-    """Path of a temporary file with the bytes of a stream."""
-    with _temporary(name) as path, path.open("wb") as file:
-        shutil.copyfileobj(stream, file, 2**20)
-    return path
+@dataclass(frozen=True)
+class Spool:
+    """A temporary file; without a name where the system has such files."""
+
+    path: Path
+    handle: int | None
+
+    @classmethod
+    def new(cls) -> Spool:
+        """An empty one, in the folder for temporary files."""
+        folder = Path(tempfile.gettempdir())
+        sweep(folder)
+        handle = unnamed_file(folder, _OWN)
+        if handle is not None:
+            return cls(path_of(handle), handle)
+        path = temporary_name(folder, "", "table")
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWN))
+        return cls(path, None)
+
+    def remove(self) -> None:
+        """Give its room on the disk back; to be called once."""
+        if self.handle is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            os.close(self.handle)
 
 
-def spooled_batches(schema: pa.Schema, batches: Iterable[pa.RecordBatch], name: str) -> Path:
-    """Path of a temporary Arrow file with the rows of a stream, in the memory of one batch."""
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with (
-        _temporary(name) as path,
-        path.open("wb") as file,
-        pa.ipc.new_stream(file, schema, options=options) as writer,
-    ):
-        for batch in batches:
-            writer.write_batch(batch)
-    return path
+def spooled_bytes(stream: IO[bytes], name: str) -> Spool:
+    """A temporary file with the bytes of a stream."""
+    return _spooled(name, lambda file: shutil.copyfileobj(stream, file, 2**20))
 
 
-@contextmanager
-def _temporary(name: str) -> Iterator[Path]:
-    handle, place = tempfile.mkstemp(prefix="pnml-", suffix=".table")
-    os.close(handle)
-    path = Path(place)
+def spooled_batches(schema: pa.Schema, batches: Iterable[pa.RecordBatch], name: str) -> Spool:
+    """A temporary Arrow file with the rows of a stream, in the memory of one batch."""
+
+    def write(file: BinaryIO) -> None:
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.ipc.new_stream(file, schema, options=options) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
+    return _spooled(name, write)
+
+
+def _spooled(name: str, write: Callable[[BinaryIO], object]) -> Spool:
+    spool: Spool | None = None
     try:
-        yield path
+        spool = Spool.new()
+        with spool.path.open("wb") as file:
+            write(file)
     except BaseException as error:
-        path.unlink(missing_ok=True)
+        if spool is not None:
+            spool.remove()
         if isinstance(error, OSError) and error.errno is not None:
             raise InputError(
-                f"{shorten(name, MOST_PATH)} cannot be kept in {path.parent} ({error.strerror}); "
-                "make room there or set TMPDIR to another folder."
+                f"{shorten(name, MOST_PATH)} cannot be kept in {tempfile.gettempdir()} "
+                f"({error.strerror}); make room there or set TMPDIR to another folder."
             ) from error
         raise
+    return spool

@@ -51,7 +51,7 @@ class TableFiles:
         try:
             if file.kind is Kind.TEXT:
                 return CsvFile(file, options, columns)
-            return TypedFile(file, columns)
+            return TypedFile(file, columns, options.max_columns)
         except InputError as error:
             if not self.skip_bad:
                 raise

@@ -98,7 +98,7 @@ def open_table(
         return TableSource(found, options, columns, skip_bad=skip_bad)
     except BaseException:
         if found.temporary is not None:
-            found.temporary.unlink(missing_ok=True)
+            found.temporary.remove()
         raise
 
 
@@ -132,7 +132,7 @@ class TableSource:
         self._impossible = found.impossible
         self._remove = None
         if found.temporary is not None:
-            self._remove = weakref.finalize(self, found.temporary.unlink, missing_ok=True)
+            self._remove = weakref.finalize(self, found.temporary.remove)
 
     @property
     def bad(self) -> dict[str, str]:

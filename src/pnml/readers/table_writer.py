@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers.file_errors import listed
-from pnml.readers.sinks import Sink, open_sink, sink_ending
+from pnml.readers.sinks import Sink, open_sink, refuse_no_text, sink_ending
 from pnml.runtime.atomic import whole_file
 
 _WAITING = 2  # batches
@@ -29,8 +29,13 @@ _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 class TableWriter:
     """Writer of the batches of a table; see `table_writer`."""
 
-    def __init__(self, path: str | Path, schema: pa.Schema | None) -> None:
+    def __init__(
+        self, path: str | Path, schema: pa.Schema | None, escape_formulas: bool = False
+    ) -> None:
         self._name, self._ending, self._schema = str(path), sink_ending(path), schema
+        self._escape = escape_formulas
+        if escape_formulas:
+            refuse_no_text(path)
         self._label = shorten(path, MOST_PATH)
         self._sink: Sink | None = None
         self._waiting: deque[Future[None]] = deque()
@@ -76,7 +81,9 @@ class TableWriter:
                 raise
 
     def _open(self, schema: pa.Schema) -> Sink:
-        self._sink = open_sink(self._file, self._ending, schema, self._name)
+        self._sink = open_sink(
+            self._file, self._ending, schema, self._name, escape_formulas=self._escape
+        )
         return self._sink
 
     def _finish(self) -> None:
@@ -95,7 +102,9 @@ class TableWriter:
                 self._sink.close()
 
 
-def table_writer(path: str | Path, schema: pa.Schema | None = None) -> TableWriter:
+def table_writer(
+    path: str | Path, schema: pa.Schema | None = None, *, escape_formulas: bool = False
+) -> TableWriter:
     """A writer of a table's batches to a file, in the format that its ending names.
 
     Use it in a ``with`` block. The file appears when the block ends without an exception;
@@ -108,6 +117,9 @@ def table_writer(path: str | Path, schema: pa.Schema | None = None) -> TableWrit
     path : str or path
     schema : pyarrow.Schema
         Columns; by default those of the first batch.
+    escape_formulas : bool, default=False
+        Put an apostrophe before texts of a CSV file that a spreadsheet would take for formulas:
+        those that begin with =, +, -, @, a tab or a carriage return.
 
     Examples
     --------
@@ -121,7 +133,7 @@ def table_writer(path: str | Path, schema: pa.Schema | None = None) -> TableWrit
     ,false
     <BLANKLINE>
     """
-    return TableWriter(path, schema)
+    return TableWriter(path, schema, escape_formulas)
 
 
 def check_output(
@@ -144,11 +156,12 @@ def check_output(
     with _writing(name):
         if path.is_dir():
             raise InputError(f"{label} is a folder; name a file in it.")
-        if not path.parent.is_dir():
-            folder, file = shorten(path.parent, MOST_PATH), shorten(path.name, MOST_PATH)
+        real = Path(os.path.realpath(path))  # where a link leads
+        folder = shorten(real.parent if path.is_symlink() else path.parent, MOST_PATH)
+        if not real.parent.is_dir():
+            file = shorten(real.name, MOST_PATH)
             raise InputError(f"There is no folder {folder} to write {file} to; make it.")
-        if not os.access(Path(os.path.realpath(path)).parent, os.W_OK | os.X_OK):
-            folder = shorten(path.parent, MOST_PATH)
+        if not os.access(real.parent, os.W_OK | os.X_OK):
             raise InputError(
                 f"The folder {folder} may not be written to by this user; choose another."
             )

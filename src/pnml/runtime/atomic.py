@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.runtime.temporary import give_name, path_of, sweep, temporary_name, unnamed_file
 
 # Errors of file systems that cannot sync a folder.
 _NOT_OFFERED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
@@ -44,16 +45,20 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
     path = Path(os.path.realpath(path))  # follow a link to the file itself
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is not a file; name a file to write to.")
+        raise InputError(f"{shorten(path, MOST_PATH)} is not a file; name a file to write to.")
+    sweep(path.parent)
     # In the same folder, since a file can replace another only within one file system.
-    temporary = path.with_name(f".pnml-{secrets.token_hex(8)}.tmp")
-    file = temporary.open("xb")
+    handle = unnamed_file(path.parent, 0o666)
+    temporary = temporary_name(path.parent, ".", "tmp")
+    file = temporary.open("xb") if handle is None else os.fdopen(handle, "w+b")
     try:
         if path.exists():
-            shutil.copymode(path, temporary)
+            _copy_mode(path, file, temporary)
         yield file
         file.flush()
         os.fsync(file.fileno())
+        if handle is not None:
+            _name(file, temporary)
         file.close()
         temporary.replace(path)
     except BaseException:
@@ -62,6 +67,26 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def _copy_mode(path: Path, file: BinaryIO, temporary: Path) -> None:
+    if hasattr(os, "fchmod"):
+        os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+    else:
+        shutil.copymode(path, temporary)
+
+
+def _name(file: BinaryIO, temporary: Path) -> None:
+    """Give a file without a name its own, or a copy of it where the system does not."""
+    try:
+        give_name(file.fileno(), temporary)
+    except OSError:
+        file.seek(0)
+        with temporary.open("xb") as copy:
+            shutil.copyfileobj(file, copy, 2**20)
+            _copy_mode(path_of(file.fileno()), copy, temporary)
+            copy.flush()
+            os.fsync(copy.fileno())
 
 
 def _sync_folder(folder: Path) -> None:
@@ -82,8 +107,8 @@ def check_path(path: Any) -> Path:
     """A path of a file to write atomically or read; anything else is refused."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise InputError(
-            f"path is {path!r}, but it must name a file; pass a text or a path such as "
-            '"model.pnml".'
+            f"path is {shorten(repr(path), MOST_PATH)}, but it must name a file; pass a text or a "
+            'path such as "model.pnml".'
         )
     return Path(path)
 

@@ -19,6 +19,7 @@ from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, added, stat
 from pnml.core.statistic.gram import Gram
 from pnml.errors import InputError, shorten
 from pnml.estimators.gram_classifier import rows_to_count
+from pnml.models.stored_record import checked
 from pnml.readers.file_pass import Mark
 from pnml.tables.encoder import LARGEST
 from pnml.tables.targets import check_amounts, weights_of
@@ -91,7 +92,7 @@ class FileStatistic:
     def restore(self, document: Document, arrays: Arrays) -> None:
         """Resume from a state."""
         self.unlabelled = document["unlabelled"]
-        self.total = sum_of(document["sum"], arrays) if document["sum"] else None
+        self.total = checked(sum_of(document["sum"], arrays)) if document["sum"] else None
         if self._final and self.total is not None:
             self._below = self.total.high.sample.threshold
 

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from pnml.core.statistic.exact_sum import Arrays, Document
 from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.models.stored_record import checked
 from pnml.readers import ReadOptions, Retyped, TableSource, open_table
 from pnml.readers.file_pass import Mark
+from pnml.runtime.checks import is_whole
 from pnml.runtime.progress import FileProgress, watching
 from pnml.scale.checkpoint import Checkpoint
 from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
@@ -183,7 +185,15 @@ class _InOrder:
 
     def restore(self, document: Document, arrays: Arrays) -> None:
         """Resume from a state."""
-        self._statistic.restore(document, arrays)
+        statistic = self._statistic
+        statistic.restore(document, arrays)
+        checked(statistic.total)
+        width = len(statistic.total.high.x_mean)
+        places = [p for column in statistic.builder.columns for p in column.places_kept]
+        if statistic.builder.width != width or not all(
+            is_whole(p, 0) and p < width for p in places
+        ):
+            raise InputError("its columns are not those of its sums")
 
 
 def _columns_asked(request: Request, learner: str) -> dict[str, Any]:

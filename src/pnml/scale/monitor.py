@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import COUNT, NOT_NAN, NOT_NEGATIVE, SHARE
 from pnml.core.martingale import Ranking, Wealth
-from pnml.errors import InputError
+from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.models.container import pack, unpack
-from pnml.runtime.atomic import write_whole
+from pnml.models.stored_record import read_record
+from pnml.runtime.atomic import check_path, reason, write_whole
 from pnml.runtime.checks import is_share, is_whole
+from pnml.runtime.one_at_a_time import one_at_a_time
+
+Monitor = TypeVar("Monitor", bound="RegretMonitor")
 
 _KEY = "regret_monitor"
 _MOST_LOG = 700.0  # exp of it is near the largest double
-_PARTS = ("log_products", "log_sums", "log_best")  # state of the wealth
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,7 @@ class RegretMonitor:
         last = self._wealth.log_detector
         return float(np.exp(min(last[-1] - self._log_limit, _MOST_LOG))) if len(last) else 0.0
 
+    @one_at_a_time
     def update(self, regrets: Any) -> Drift | None:
         """Take in the next regrets (n,) of the stream; the drift, once there is any."""
         ranks = self._ranking.of(_scores(regrets, "regrets"))
@@ -154,6 +158,7 @@ class RegretMonitor:
                 self.drift = Drift(row, since, self.within / self.false_alarm)
         return self.drift
 
+    @one_at_a_time
     def reset(self, reference: Any = None) -> None:
         """Start again after an alarm, with a new reference or with the stored regrets."""
         kept = self._ranking
@@ -163,73 +168,115 @@ class RegretMonitor:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state of the monitor, whole or not at all; `load` resumes from it."""
-        wealth, ranking = self._wealth, self._ranking
-        described = {
-            _KEY: {
-                "false_alarm": self.false_alarm,
-                "within": self.within,
-                "size": ranking.size,
-                "random": ranking.random.bit_generator.state,
-                "rows": wealth.rows,
-                "begun": list(wealth.begun),
-                "most": self._most,
-                "drift": None if self.drift is None else [self.drift.row, self.drift.since],
-            }
-        }
-        arrays = {name: getattr(wealth, name) for name in _PARTS}
-        arrays |= {"pool": np.array(ranking.pool), "log_detector": wealth.log_detector[-1:].copy()}
-        write_whole(Path(path), pack(described, arrays))
+        stored = vars(StoredMonitor.of(self))
+        arrays = {name: value for name, value in stored.items() if isinstance(value, np.ndarray)}
+        described = {name: value for name, value in stored.items() if name not in arrays}
+        path = check_path(path)
+        try:
+            write_whole(path, pack({_KEY: described}, arrays))
+        except OSError as error:
+            raise InputError(
+                f"Cannot write {shorten(path, MOST_PATH)}: {reason(error)}; check the path."
+            ) from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The monitor that `save` wrote."""
+        path = check_path(path)
+        label = shorten(path, MOST_PATH)
         try:
-            document, arrays = unpack(Path(path))
+            document, arrays = unpack(path)
         except InputError as error:
-            raise InputError(f"Cannot load {path}: {error}") from error
-        except OSError as error:
-            raise InputError(f"Cannot load {path}: {error.strerror}; check the path.") from error
+            raise InputError(f"Cannot load {label}: {error}") from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"Cannot load {label}: {reason(error)}; check the path.") from error
         if _KEY not in document:
             raise InputError(
-                f"Cannot load {path}: it holds a model and no monitor; use pnml.load, or pass what "
-                "RegretMonitor.save has written."
+                f"Cannot load {label}: it holds a model and no monitor; use pnml.load, or pass "
+                "what RegretMonitor.save has written."
             )
         try:
-            return cls._put_together(document[_KEY], arrays)
-        except (KeyError, TypeError, ValueError) as error:
+            return read_record(StoredMonitor, document[_KEY], arrays).put_into(cls)
+        except InputError as error:
             raise InputError(
-                f"Cannot load {path}: what it says of a monitor is not whole; upgrade pnml if a "
-                "newer version wrote it, else save the monitor again."
+                f"Cannot load {label}: {error}; upgrade pnml if a newer version wrote it, else "
+                "save the monitor again."
             ) from error
-
-    @classmethod
-    def _put_together(cls, kept: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        made = cls(
-            arrays["pool"],
-            false_alarm=kept["false_alarm"],
-            within=kept["within"],
-            pool=kept["size"],
-        )
-        made._ranking.random.bit_generator.state = kept["random"]
-        last = arrays["log_detector"]
-        made._wealth = Wealth(
-            log_products=arrays["log_products"],
-            log_sums=arrays["log_sums"],
-            log_best=arrays["log_best"],
-            begun=tuple(kept["begun"]),
-            rows=kept["rows"],
-            log_martingale=last[:0],
-            log_detector=last,
-        )
-        made._most = kept["most"]
-        if kept["drift"] is not None:
-            row, since = kept["drift"]
-            made.drift = Drift(row, since, made.within / made.false_alarm)
-        return made
 
     @property
     def _log_limit(self) -> float:
         return float(np.log(self.within / self.false_alarm))
+
+
+@dataclass(frozen=True)
+class StoredMonitor:
+    """What a file holds of a `RegretMonitor`."""
+
+    false_alarm: Annotated[float, SHARE]
+    within: Annotated[int, COUNT]
+    size: Annotated[int, COUNT]  # of the pool at most
+    random: dict[str, Any]  # state of the generator
+    rows: Annotated[int, COUNT]
+    begun: list[Annotated[int, COUNT]]  # (e,)
+    most: Annotated[float, NOT_NEGATIVE]
+    drift: list[Annotated[int, COUNT]] | None  # row, and since which row
+    log_products: Annotated[FloatArray, "e"]
+    log_sums: Annotated[FloatArray, "e", NOT_NAN]  # −inf before the first row
+    log_best: Annotated[FloatArray, "e"]
+    pool: Annotated[FloatArray, "m", NOT_NAN]
+    log_detector: Annotated[FloatArray, "n"]  # of the last row; none before the first one
+
+    @classmethod
+    def of(cls, monitor: RegretMonitor) -> StoredMonitor:
+        """The state of a monitor."""
+        wealth, ranking, drift = monitor._wealth, monitor._ranking, monitor.drift
+        return cls(
+            monitor.false_alarm,
+            monitor.within,
+            ranking.size,
+            dict(ranking.random.bit_generator.state),
+            wealth.rows,
+            list(wealth.begun),
+            monitor._most,
+            None if drift is None else [drift.row, drift.since],
+            wealth.log_products,
+            wealth.log_sums,
+            wealth.log_best,
+            np.array(ranking.pool),
+            wealth.log_detector[-1:].copy(),
+        )
+
+    def put_into(self, cls: type[Monitor]) -> Monitor:
+        """A monitor in this state; raises where its parts do not fit together."""
+        made = cls(
+            self.pool, false_alarm=self.false_alarm, within=self.within, pool=max(self.size, 1)
+        )
+        start = Wealth.at_start()
+        if len(self.log_products) != len(start.begun) or len(self.begun) != len(start.begun):
+            raise InputError("it has other bets than this version lays")
+        last, since = len(self.log_detector), (*self.begun, *(self.drift or ()))
+        if last != min(self.rows, 1) or any(row > self.rows for row in since):
+            raise InputError("its rows are not those that it has seen")
+        if self.drift is not None and len(self.drift) != 2:
+            raise InputError("its drift is not a row and the row since which it was")
+        try:
+            made._ranking.random.bit_generator.state = self.random
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise InputError("its random numbers are of no known generator") from error
+        made._wealth = Wealth(
+            self.log_products,
+            self.log_sums,
+            self.log_best,
+            tuple(self.begun),
+            self.rows,
+            self.log_detector[:0],
+            self.log_detector,
+        )
+        made._most = self.most
+        if self.drift is not None:
+            row, since_row = self.drift
+            made.drift = Drift(row, since_row, made.within / made.false_alarm)
+        return made
 
 
 def _scores(values: Any, name: str) -> FloatArray:

@@ -92,7 +92,7 @@ def accumulate(
     before = (0, accumulator.state())  # kept even if no file may be skipped: a later run may skip
     if stop is not None:
         _refuse_left_out(stop, table)
-        accumulator.restore(*stop.now)
+        checkpoint.take_up(stop, accumulator, table.schema.names)
         rows, mark, before = stop.rows, stop.mark, stop.before
         table.leave_out_named(stop.bad)
     passing = table.passing(

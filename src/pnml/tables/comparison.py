@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER
 from pnml.core.softmax_leave_one_out import leave_labels_out
 from pnml.estimators.cross_fitting import out_of_fold_log_probabilities
 from pnml.estimators.fit_params import FitParams
@@ -21,8 +22,10 @@ class LearnerScore:
     """How a learner, or the baseline, does on training rows of a table that are left out."""
 
     name: str
-    log_loss: float  # mean, nats a row
-    error: float  # root mean squared error, or share of wrong labels; NaN where not known
+    log_loss: Annotated[float, ANY_NUMBER]  # mean, nats a row
+    error: Annotated[
+        float, ANY_NUMBER
+    ]  # root mean squared error, or share of wrong labels; NaN where not known
 
 
 _FOLDS = 5

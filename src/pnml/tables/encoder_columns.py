@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import POSITIVE
 from pnml.tables.bad_cells import read_cells
 from pnml.tables.cell_values import ROUND_OFF, BoolArray, as_words, codes_of
 from pnml.tables.word_hashes import are_known, hash_signs, hash_slots, word_hashes
@@ -37,7 +38,7 @@ class NumberColumn:
     name: str
     is_date: bool
     fill: float
-    scale: float
+    scale: Annotated[float, POSITIVE]
     value: int  # place in the row
     missing: int | None  # place of the indicator; None where no training cell was missing
     low: float | None = None  # least training value; None in files of older versions

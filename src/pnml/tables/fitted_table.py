@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER
 from pnml.core.trust import Evidence, Thresholds
 from pnml.errors import InputError
 from pnml.estimators.base import learner_of
@@ -37,7 +38,9 @@ class FittedTable:
     encoder: Encoder
     target: Target
     learner: str
-    losses: tuple[tuple[str, float], ...]  # leave-one-out log-loss of the learners tried
+    losses: tuple[
+        tuple[str, Annotated[float, ANY_NUMBER]], ...
+    ]  # leave-one-out log-loss of the learners tried
     roles: tuple[Role, ...]
     types: tuple[tuple[str, str], ...]  # arrow types of the training columns
     id_columns: tuple[str, ...]

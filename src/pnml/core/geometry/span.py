@@ -10,6 +10,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from array_api_compat import device as device_of
 
 from pnml.core.arrays import EPS, Array, FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 
 # The one constant behind the rank cut and the out-of-span test. Eq. (S3).
 SAFETY = 10.0
@@ -23,10 +24,12 @@ class Span:
     large in a column of fractions.
     """
 
-    scale: Annotated[FloatArray, "d"]  # norms of the columns
+    scale: Annotated[FloatArray, "d", NOT_NEGATIVE]  # norms of the columns
     V: Annotated[FloatArray, "d r"]  # orthonormal
-    tolerance: float  # round-off of a row, relative to its norm
-    absent: Annotated[FloatArray, "d"]  # largest part of a training row outside, by round-off
+    tolerance: Annotated[float, NOT_NEGATIVE]  # round-off of a row, relative to its norm
+    absent: Annotated[
+        FloatArray, "d", NOT_NEGATIVE
+    ]  # largest part of a training row outside, by round-off
 
     @property
     def whole(self) -> bool:

@@ -12,6 +12,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from scipy.linalg import lapack
 
 from pnml.core.arrays import EPS, Array, FloatArray
+from pnml.core.conditions import MAY_BE_INFINITE, NOT_NEGATIVE
 from pnml.core.geometry.span import SAFETY, Span, leak, like, rounding_of, unit_scale
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram
@@ -41,16 +42,20 @@ class Spectrum:
     """
 
     center: Annotated[FloatArray, "d"]  # x̄ with an intercept, else 0
-    scale: Annotated[FloatArray, "d"]  # units of the columns: their norms, or 1
+    scale: Annotated[FloatArray, "d", NOT_NEGATIVE]  # units of the columns: their norms, or 1
     V: Annotated[FloatArray, "d r"]
-    h2: Annotated[FloatArray, "r"]  # eigenvalues of X̃ᵀX̃, largest first
+    h2: Annotated[FloatArray, "r", NOT_NEGATIVE]  # eigenvalues of X̃ᵀX̃, largest first
     z: Annotated[FloatArray, "r k"]  # UᵀY
     y_mean: Annotated[FloatArray, "k"]  # ȳ with an intercept, else 0
-    unexplained: Annotated[FloatArray, "k"]  # Σ w (Y − UUᵀY)²
-    weight: float  # total weight of the rows
-    intercept_share: float  # leverage of the intercept: 1/weight, or 0 without one
+    unexplained: Annotated[FloatArray, "k", NOT_NEGATIVE]  # Σ w (Y − UUᵀY)²
+    weight: Annotated[float, NOT_NEGATIVE]  # total weight of the rows
+    intercept_share: Annotated[
+        float, NOT_NEGATIVE
+    ]  # leverage of the intercept: 1/weight, or 0 without one
     span: Span
-    squared_condition: float  # what a Gram has squared; 1 for rows in memory, which lose nothing
+    squared_condition: Annotated[
+        float, MAY_BE_INFINITE
+    ]  # what a Gram has squared; 1 for rows in memory, which lose nothing
 
     @classmethod
     def of_factor(cls, factor: Factor, *, intercept: bool, unit_columns: bool) -> Spectrum:

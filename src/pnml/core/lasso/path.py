@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.lasso.active_set import TIE, ActiveSet, Direction, in_range, slide
 from pnml.core.lasso.walk import Stretch, Walk
 from pnml.errors import InputError
@@ -51,7 +52,7 @@ class Start:
 
     active: ActiveSet
     moment: Annotated[FloatArray, "d"]  # b
-    penalty: float
+    penalty: Annotated[float, NOT_NEGATIVE]
     coef: Annotated[FloatArray, "d"]
     residual: float  # of the moving row at this fit
     dependent: list[int]  # columns of the fit that depend on its others in A

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import COUNT, NOT_NAN
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -53,9 +54,13 @@ class Columns:
 class Cells:
     """Extremes, gaps and words of the training rows in each of D leaves. Eq. (T13)."""
 
-    lowest: Annotated[FloatArray, "D two q"]  # smallest numbers; +inf where there are fewer
-    highest: Annotated[FloatArray, "D two q"]  # largest numbers; −inf where there are fewer
-    gaps: Annotated[IntArray, "D q"]  # rows without a number
+    lowest: Annotated[
+        FloatArray, "D two q", NOT_NAN
+    ]  # smallest numbers; +inf where there are fewer
+    highest: Annotated[
+        FloatArray, "D two q", NOT_NAN
+    ]  # largest numbers; −inf where there are fewer
+    gaps: Annotated[IntArray, "D q", COUNT]  # rows without a number
     words: Annotated[ByteArray, "D W"]  # rows with each word: 0, 1, or 2 for more
 
     @classmethod

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.leaves.partition import IntArray, Partition
 from pnml.core.leaves.regret import class_leverage, class_scores
 from pnml.core.softmax import Categorical
@@ -20,8 +21,8 @@ from pnml.core.softmax_leave_one_out import LabelsLeftOut
 class ClassLeaves:
     """Counts of classes in every node of the trees, and the prior on even leaves. Eq. (T4)."""
 
-    counts: Annotated[FloatArray, "m c"]
-    prior: float
+    counts: Annotated[FloatArray, "m c", NOT_NEGATIVE]
+    prior: Annotated[float, NOT_NEGATIVE]
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.leaves.cells import IntArray
 
 LeafParts = Iterable[tuple[slice, IntArray]]  # some rows, and their leaves (n, T)
@@ -21,9 +22,9 @@ _PSEUDO_ROWS = 5.0
 class LocalNoise:
     """Local noise: absolute errors of training rows summed in each of D leaves. Eq. (T18)."""
 
-    errors: Annotated[FloatArray, "D"]  # weighted sums of |error|
-    weight: Annotated[FloatArray, "D"]
-    mean: float  # of all rows
+    errors: Annotated[FloatArray, "D", NOT_NEGATIVE]  # weighted sums of |error|
+    weight: Annotated[FloatArray, "D", NOT_NEGATIVE]
+    mean: Annotated[float, NOT_NEGATIVE]  # of all rows
 
     @classmethod
     def of(

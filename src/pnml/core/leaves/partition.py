@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER
 from pnml.core.leaves.regret import moved
 
 IntArray = npt.NDArray[np.int64]
@@ -41,7 +42,7 @@ class Partition:
     left: Annotated[IntArray, "m"]  # node below; −1 at a leaf
     right: Annotated[IntArray, "m"]
     feature: Annotated[IntArray, "m"]  # feature split on; −1 at a leaf
-    threshold: Annotated[FloatArray, "m"]
+    threshold: Annotated[FloatArray, "m", ANY_NUMBER]
     gaps_left: Annotated[npt.NDArray[np.bool_], "m"]  # whether rows without a value go left
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 
 from pnml.core import gaussian
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.distributions.normal import Normal
 from pnml.core.leave_one_out import ALONE, LeaveOneOut
 from pnml.core.leaves.partition import IntArray, Partition
@@ -45,7 +46,7 @@ class ValueFolds:
 class ValueLeaves:
     """Values in leaves: rows in every node, and the mean of their targets."""
 
-    weight: Annotated[FloatArray, "m"]
+    weight: Annotated[FloatArray, "m", NOT_NEGATIVE]
     mean: Annotated[FloatArray, "m"]  # that of all rows where a node is empty
     center: float  # mean of all rows
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import NOT_NEGATIVE
 from pnml.core.logistic.certificate import Curvature
 from pnml.core.logistic.lbfgs import Search
 from pnml.core.logistic.preconditioner import (
@@ -32,7 +33,7 @@ class LogisticModel:
     """Logistic model: weights that minimise Σ CE + (α/2)‖W‖², intercepts free. Eq. (H1)."""
 
     objective: Objective = field(repr=False)  # around the optimum
-    alpha: float
+    alpha: Annotated[float, NOT_NEGATIVE]
 
     @classmethod
     def fit(

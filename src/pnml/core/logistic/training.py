@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import COUNT, NOT_NEGATIVE
 from pnml.core.softmax import log_softmax
 
 IntArray = npt.NDArray[np.int64]
@@ -34,10 +35,10 @@ class TrainingRows:
 
     values: Annotated[FloatArray, "n q"]
     labels: Annotated[IntArray, "n"]
-    weights: Annotated[FloatArray, "n"]
-    penalty: Annotated[FloatArray, "q"]
+    weights: Annotated[FloatArray, "n", NOT_NEGATIVE]
+    penalty: Annotated[FloatArray, "q", NOT_NEGATIVE]
     center: Annotated[FloatArray, "d"]  # subtracted from the raw columns
-    n_classes: int
+    n_classes: Annotated[int, COUNT]
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from pnml.core.arrays import EPS, FloatArray
+from pnml.core.conditions import NOT_NEGATIVE, POSITIVE
 from pnml.errors import InputError
 
 # A radius this close to the norm of the least-squares fit, in units of round-off, is that norm.
@@ -29,10 +30,10 @@ class Ball:
     (0.5, 0.0)
     """
 
-    h2: Annotated[FloatArray, "r"]  # squared singular values, all positive
+    h2: Annotated[FloatArray, "r", POSITIVE]  # squared singular values, all positive
     t: Annotated[FloatArray, "r"]  # the least-squares fit of smallest norm
-    radius: float
-    omega: float = 1.0
+    radius: Annotated[float, NOT_NEGATIVE]
+    omega: Annotated[float, POSITIVE] = 1.0
     target_mean: float = 0.0
 
     def __post_init__(self) -> None:

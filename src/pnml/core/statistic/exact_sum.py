@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,8 @@ class GramSum:
     """
 
     high: Gram
-    low_mean: FloatArray  # (d+k,)  correction of the means
-    low: FloatArray  # (d+k, d+k)  correction of the moments
+    low_mean: Annotated[FloatArray, "d+k"]  # correction of the means
+    low: Annotated[FloatArray, "d+k d+k"]  # correction of the moments
 
     @classmethod
     def of(cls, gram: Gram) -> GramSum:

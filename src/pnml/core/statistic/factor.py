@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import COUNT, NOT_NEGATIVE
 from pnml.core.statistic.gram import Gram, counted_rows
 from pnml.core.statistic.row_sample import RowSample
 
@@ -23,11 +24,11 @@ _BLOCK_ROWS = 1000
 class Factor:
     """Triangular factor R of the centred rows [X Y], block by block. Eq. (S1)."""
 
-    rows: int
-    weight: float
+    rows: Annotated[int, COUNT]
+    weight: Annotated[float, NOT_NEGATIVE]
     x_mean: Annotated[FloatArray, "d"]
     y_mean: Annotated[FloatArray, "k"]
-    rounding: float  # relative round-off of the rows as they came
+    rounding: Annotated[float, NOT_NEGATIVE]  # relative round-off of the rows as they came
     whole: bool  # whether every row counts as at least one copy of itself
     R: Annotated[FloatArray, "q d+k"]  # upper triangular, RᵀR = Σ w [x−x̄, y−ȳ][x−x̄, y−ȳ]ᵀ
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from pnml.core.arrays import EPS, FloatArray
+from pnml.core.conditions import COUNT, NOT_NEGATIVE
 from pnml.core.statistic.row_sample import RowSample, row_keys, sample_size
 from pnml.errors import InputError
 
@@ -28,18 +29,20 @@ class Gram:
     (True, 3)
     """
 
-    rows: int
-    weight: float  # sum of the row weights; equals rows when there are none
+    rows: Annotated[int, COUNT]
+    weight: Annotated[
+        float, NOT_NEGATIVE
+    ]  # sum of the row weights; equals rows when there are none
     x_mean: Annotated[FloatArray, "d"]
     y_mean: Annotated[FloatArray, "k"]  # k = 0 when the rows carry no target
-    rounding: float  # relative round-off of the rows as they came
+    rounding: Annotated[float, NOT_NEGATIVE]  # relative round-off of the rows as they came
     whole: bool  # whether every row counts as at least one copy of itself
     xx: Annotated[FloatArray, "d d"]  # Σ w (x−x̄)(x−x̄)ᵀ
     xy: Annotated[FloatArray, "d k"]
     yy: Annotated[FloatArray, "k k"]
     sample: Annotated[RowSample, "w=d+k+1"]  # columns: features, targets, weight
     # Round-off that subtracting left in the diagonal of xx.
-    lost: Annotated[FloatArray, "d"] | None = None
+    lost: Annotated[FloatArray, "d", NOT_NEGATIVE] | None = None
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import COUNT, IN_ORDER, SHARE
 
 _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 256, 2**22
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ by the golden ratio
@@ -73,10 +74,10 @@ class RowSample:
     (2, 2)
     """
 
-    keys: Annotated[FloatArray, "m"]  # sorted
+    keys: Annotated[FloatArray, "m", IN_ORDER]  # sorted
     rows: Annotated[FloatArray, "m w"]
-    size: int
-    bound: float = 1.0  # smallest discarded key
+    size: Annotated[int, COUNT]
+    bound: Annotated[float, SHARE] = 1.0  # smallest discarded key
 
     @classmethod
     def of(cls, rows: FloatArray, keys: FloatArray, size: int, below: float = 1.0) -> RowSample:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER
 from pnml.errors import InputError, shorten
 from pnml.estimators.fit_model import as_model, is_kind
 from pnml.learners.last_step import last_of
@@ -61,7 +62,7 @@ class Fingerprint:
     features: int | None
     classes: tuple[str, ...] | None
     rows: ProbeRows | None  # training rows; None where a file cannot hold those either
-    answers: Annotated[FloatArray, "n o"]  # what the model says of them
+    answers: Annotated[FloatArray, "n o", ANY_NUMBER]  # what the model says of them
 
     @classmethod
     def of(cls, model: Any, rows: Any) -> Fingerprint:

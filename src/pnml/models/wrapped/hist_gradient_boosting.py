@@ -16,6 +16,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.preprocessing import LabelEncoder
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER, COUNT
 from pnml.errors import InputError
 from pnml.models.codec import value
 from pnml.models.wrapped.binary_trees import IntArray, check_ends, tree_depths
@@ -42,13 +43,13 @@ class HistNodes:
 
     ends: Annotated[IntArray, "e"]  # (T + 1,)
     value: Annotated[FloatArray, "m"]
-    count: Annotated[IntArray, "m"]
+    count: Annotated[IntArray, "m", COUNT]
     feature_idx: Annotated[IntArray, "m"]
-    num_threshold: Annotated[FloatArray, "m"]
+    num_threshold: Annotated[FloatArray, "m", ANY_NUMBER]
     missing_go_to_left: Annotated[BoolArray, "m"]
     left: Annotated[IntArray, "m"]
     right: Annotated[IntArray, "m"]
-    gain: Annotated[FloatArray, "m"]
+    gain: Annotated[FloatArray, "m", ANY_NUMBER]
     depth: Annotated[IntArray, "m"]
     is_leaf: Annotated[BoolArray, "m"]
     bin_threshold: Annotated[IntArray, "m"]

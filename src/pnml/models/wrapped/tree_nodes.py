@@ -12,6 +12,7 @@ import sklearn
 from sklearn.tree._tree import Tree
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import ANY_NUMBER, COUNT, NOT_NEGATIVE
 from pnml.errors import InputError
 from pnml.models.wrapped.binary_trees import IntArray, check_ends, tree_depths
 
@@ -37,11 +38,11 @@ class TreeNodes:
     left: Annotated[IntArray, "m"]  # −1 at a leaf
     right: Annotated[IntArray, "m"]
     feature: Annotated[IntArray, "m"]
-    threshold: Annotated[FloatArray, "m"]
+    threshold: Annotated[FloatArray, "m", ANY_NUMBER]
     gaps_left: Annotated[npt.NDArray[np.bool_], "m"]
-    impurity: Annotated[FloatArray, "m"]
-    rows: Annotated[IntArray, "m"]  # training rows, each counted once
-    weight: Annotated[FloatArray, "m"]
+    impurity: Annotated[FloatArray, "m", ANY_NUMBER]
+    rows: Annotated[IntArray, "m", COUNT]  # training rows, each counted once
+    weight: Annotated[FloatArray, "m", NOT_NEGATIVE]
     values: Annotated[FloatArray, "m o v"]  # outputs, and the classes of each or 1
 
     @classmethod
