@@ -43,6 +43,7 @@ INTEGRATION = (
     "tests/test_guide_scale.py",
     "tests/test_guide_tables.py",
     "tests/test_tutorials.py",
+    "tests/test_wheel.py::test_the_built_wheel_holds_the_same",
     "active/test_benchmark.py::test_a_quick_run_finds_the_picks_of_the_literal_loops",
     "adversarial/test_attacks.py::test_on_mnist_the_defence_holds_against_transfer_and_falls_end_to_end",
     "cli/test_demo.py",
