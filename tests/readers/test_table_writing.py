@@ -343,3 +343,41 @@ def test_ctrl_c_ends_a_writing_at_once_and_the_old_file_stays(ending, tmp_path):
     assert rest == "stopped []\n"
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@sum(a)", "\tx", "\rx", "a=b", "", None, "1-2"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+def test_cells_that_a_spreadsheet_would_run_are_escaped_where_that_is_asked(ending, tmp_path):
+    batch = pa.record_batch(
+        {
+            "=name": FORMULAS,
+            "n": list(range(-5, 5)),
+            "kind": pa.array(["@a", "b"] * 5).dictionary_encode(),
+        }
+    )
+    path = tmp_path / f"t{ending}"
+    with table_writer(path, escape_formulas=True) as writer:
+        writer.write(batch)
+    back = read(path)
+    assert back.column_names == ["'=name", "n", "kind"]
+    begins = ("=", "+", "-", "@", "\t", "\r")
+    wanted = [f"'{x}" if (x or "").startswith(begins) else x or None for x in FORMULAS]
+    assert back["'=name"].to_pylist() == wanted
+    assert back["n"].to_pylist() == list(range(-5, 5))
+    assert back["kind"].to_pylist() == ["'@a", "b"] * 5
+    write(path, batch)
+    assert read(path).column_names[0] == "=name"
+
+
+def test_formulas_are_escaped_in_text_only(tmp_path):
+    with pytest.raises(InputError, match=r"--escape-formulas is for \.csv and \.tsv"):
+        table_writer(tmp_path / "t.parquet", escape_formulas=True)
+
+
+def test_a_link_into_a_missing_folder_names_that_folder(tmp_path):
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "missing" / "t.csv")
+    with pytest.raises(InputError, match=rf"There is no folder {tmp_path}/missing to write t\.csv"):
+        check_output(link, [])

@@ -190,9 +190,9 @@ class _InOrder:
         checked(statistic.total)
         width = len(statistic.total.high.x_mean)
         places = [p for column in statistic.builder.columns for p in column.places_kept]
-        if statistic.builder.width != width or not all(
-            is_whole(p, 0) and p < width for p in places
-        ):
+        inside = all(is_whole(place, 0) and place < width for place in places)
+        counted = all(is_whole(rows, 1) for _, rows in document["builder"]["patterns"])
+        if statistic.builder.width != width or not inside or not counted:
             raise InputError("its columns are not those of its sums")
 
 
