@@ -67,7 +67,7 @@ class Findings:
     regret: FloatArray  # (s,)
     is_trusted: npt.NDArray[np.bool_]  # (s,)
     loss: FloatArray | None  # (s,) squared error or 0/1 error; None where labels are not known
-    least_trusted: tuple[Row, ...]  # the largest regrets first
+    least_trusted: tuple[Row, ...]  # those not trusted first, and each group by severity
     groups: tuple[Group, ...]  # () where labels are not known
     warnings: tuple[str, ...]  # one sentence each, about the new table
     bad_cells: int = 0  # cells that cannot be read
@@ -116,15 +116,15 @@ class Gatherer:
     def _add_worst(
         self, batch: pa.RecordBatch, scores: Scores, reasons: pa.Array, offset: int
     ) -> None:
-        regret = np.nan_to_num(scores.answer.regret, posinf=np.finfo(float).max)
-        key = np.where(scores.trusted, regret, regret + 1e6)  # rows not trusted come first
+        severity = np.nan_to_num(scores.severity, posinf=1e300)
+        key = np.where(scores.trusted, severity, severity + 1e6)  # rows not trusted come first
         candidates = np.arange(len(key))
         if len(key) > _LISTED:
             candidates = np.argpartition(-key, _LISTED)[:_LISTED]
         worst_first = candidates[np.lexsort((candidates, -key[candidates]))]
         for i in worst_first.tolist():
             number = offset + i + 1
-            rank = (not scores.trusted[i], float(scores.answer.regret[i]), -number)
+            rank = (not scores.trusted[i], float(severity[i]), -number)
             if len(self._worst) == _LISTED and rank <= self._worst[0][0]:
                 break
             reason = reasons[i].as_py() or ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
@@ -48,3 +50,15 @@ class Scores:
     drivers: Drivers
     because: pa.Array
     reason: pa.Array  # (n,) words, null where trusted; equal texts are one group
+
+    @cached_property
+    def severity(self) -> FloatArray:
+        """How unlike training each row (n,) is, in nats, by which reports order rows. Eq. (W7).
+
+        The regret, and what cells beyond the training range add: a direction without training
+        rows, as for what was never seen. Trees and kernels do not see how far beyond a cell is.
+        """
+        beyond = self.encoded.excess
+        far = np.where(np.isfinite(beyond), beyond, 0.0)  # another constant counts as never seen
+        severity: FloatArray = self.answer.regret + np.log1p(np.square(far).sum(axis=1))
+        return severity

@@ -110,12 +110,10 @@ def ranks(table: JobTable, train: Any) -> dict[str, Callable[[Any], FloatArray]]
     model = fit_table(train, target=table.target, task=table.task)
 
     def ours(rows: Any) -> FloatArray:
-        """The order of the report: rows that are not trusted first, then by their regret."""
-        scored = model.score(rows)
-        regret = np.nan_to_num(scored["regret"].to_numpy(), posinf=1e300)
-        order = np.lexsort((regret, ~scored["trusted"].to_numpy(dtype=bool)))
-        out = np.empty(len(order))
-        out[order] = np.arange(len(order))
+        """The order of the report, which lists the first hundred rows; the others are last."""
+        listed = [row.number - 1 for row in model.findings(rows).least_trusted]
+        out = np.zeros(len(rows))
+        out[listed] = np.arange(len(listed), 0, -1)
         return out
 
     return {OURS: ours, **_rivals(table, train)}

@@ -218,8 +218,9 @@ def remarks(found: Numbers, rows: int, faults: int) -> Iterator[str]:
     yield (
         f"Faults are in {faults} of at most 5,000 scored rows. Our ranking is the order of the "
         "report: rows that are not trusted first (beyond a training range, with a word never seen, "
-        "or of a high regret), each group by its regret. Rivals get columns in standard units, "
-        "words one-hot and gaps at the mean."
+        "or of a high regret), each group by its regret and its distance beyond the training "
+        "ranges, Eq. (W7). Rivals get columns in standard units, words one-hot and gaps at the "
+        "mean."
     )
 
 
