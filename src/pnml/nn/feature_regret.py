@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.feature_geometry import SHARE, Geometry
+from pnml.nn.feature_regions import IntArray
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.feature_scale import chosen_scale
 from pnml.nn.head import Factor, Head
@@ -20,6 +22,22 @@ from pnml.nn.tasks import MULTICLASS, Task
 
 # A block of about this many numbers stays in cache through all steps.
 _BLOCK_NUMBERS = 2**17
+# Logits that are computed at once.
+_LOGITS = 2**20
+
+
+def row_blocks(features: Tensor, classes: int) -> Iterator[Tensor]:
+    """Rows of features (n, d) in blocks whose logits are about a million numbers."""
+    step = max(64, _LOGITS // max(classes, 1))
+    return (features[start : start + step] for start in range(0, len(features), step))
+
+
+def predicted(head: Head, features: Tensor) -> IntArray:
+    """Class (n,) that a head gives features (n, d) by its own logits: their region."""
+    with torch.no_grad():
+        logits = head.in_double(features.device)(features.double(), 1.0)[0]
+    labels: IntArray = logits.argmax(dim=1).cpu().numpy()
+    return labels
 
 
 @dataclass(frozen=True)
@@ -29,6 +47,15 @@ class Scorer:
     geometry: Geometry
     head: Head
     task: Task
+
+    def __post_init__(self) -> None:
+        form = self.geometry.statistic.form
+        outputs = self.head.outputs(form.features)
+        if form.regions not in (0, outputs):
+            raise InputError(
+                f"The head has {outputs} outputs, but the training rows are in {form.regions} "
+                "regions, one for each class; use the network that the statistic was fitted with."
+            )
 
     def output(
         self, features: Tensor, logits: Tensor | None, scale: float | None
@@ -68,13 +95,12 @@ class Scorer:
         geometry = self.geometry
         if self.task is not MULTICLASS:
             return geometry.typical_norm
-        return chosen_scale(
-            geometry.sample,
-            self._sample_logits,
-            self._sample_logits(len(geometry.sample), None).argmax(axis=1),
-            max(SHARE, geometry.alpha / geometry.statistic.rows),
-            geometry.typical_norm,
-        )
+        labels, share = geometry.sample_labels, None
+        rows = geometry.sample
+        if not geometry.regions.classes:
+            labels = self._sample_logits(len(rows), None).argmax(axis=1)
+            share = max(SHARE, geometry.alpha / geometry.statistic.rows)
+        return chosen_scale(rows, self._sample_logits, labels, share, geometry.typical_norm)
 
     def _in_blocks(
         self, features: Tensor, own: Tensor | None, scale: float | None
@@ -91,12 +117,13 @@ class Scorer:
             part = slice(start, start + step)
             block = rows[: len(values[part])]
             norms = form.write(values[part], block)
-            leverage[part] = self.geometry.leverage(block, norms)
             factors = [self._factor(torch.from_numpy(norms), s) for s in logits_at]
             with torch.no_grad():
                 logits = head(torch.from_numpy(block[:, : form.features]), *factors)
             for s, of_block in zip(logits_at, logits, strict=True):
                 logits_at[s][part] = of_block
+            named = (logits_at[None] if own is None else own)[part]
+            leverage[part] = self.geometry.leverage(block, norms, named.argmax(dim=1).numpy())
         own = logits_at[None] if own is None else own
         regret = self.task.regret(numpy_rows(logits_at.get(scale, own)), leverage)
         return own, torch.from_numpy(leverage), torch.from_numpy(regret)
@@ -107,9 +134,9 @@ class Scorer:
         """The same with gradients, on the device of the features."""
         form = self.geometry.statistic.form
         rows, norms = form.of_tensor(features)
-        leverage = self.geometry.leverage_of_tensor(rows, norms)
         head, raw = self.head.in_double(features.device), rows[:, : form.features]
         own = self.head.own_logits(features) if own is None else own
+        leverage = self.geometry.leverage_of_tensor(rows, norms, own.argmax(dim=1))
         scaled = own if scale is None else head(raw, self._factor(norms, scale))[0]
         return own, leverage, self.task.regret(scaled, leverage)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from pnml.nn.batches import batches_of, tensor_of
 from pnml.nn.cached_reference import CachedReference
 from pnml.nn.distributed import Processes, Share, summed
 from pnml.nn.feature_geometry import Geometry
-from pnml.nn.feature_regret import Scorer
+from pnml.nn.feature_regret import Scorer, predicted, row_blocks
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.feature_statistic import FeatureStatistic, StatisticBuilder
 from pnml.nn.head import check_shapes, linear_module
@@ -57,6 +58,11 @@ class LastLayerPNML(nn.Module):
         The regret takes its probabilities from the head at ``scale`` times the unit features.
         ``"auto"`` is the scale at which left-out classes are best separated from the others;
         None uses the network's own probabilities.
+    regions : bool, default=True
+        Take the leverage within the region of the class that the network predicts, with the log
+        of the norm as one more column. Only for one label of several classes; other tasks
+        name no class and are scored as with False, which is the form of version 0.1. What was
+        saved by 0.1 keeps that form when loaded.
 
     Examples
     --------
@@ -81,9 +87,10 @@ class LastLayerPNML(nn.Module):
         normalize: Any = "auto",
         bias_column: Any = "auto",
         scale: Any = "auto",
+        regions: bool = True,
     ) -> None:
         super().__init__()
-        self.settings = Settings(task, alpha, normalize, bias_column, scale)
+        self.settings = Settings(task, alpha, normalize, bias_column, scale, regions)
         self.model = model
         self.statistic = StatisticBuffers()
         self._split = SplitModel(model, layer)
@@ -265,7 +272,8 @@ class LastLayerPNML(nn.Module):
                 features, logits = self._split.run_anywhere(self._split.input_of(batch))
             if builder is None:
                 builder = self._builder(features.shape[-1], logits.shape[-1], start)
-            builder.add(numpy_rows(features.flatten(0, -2)), f"Batch {number}")
+            labels = logits.flatten(0, -2).argmax(dim=1).cpu().numpy()
+            builder.add(numpy_rows(features.flatten(0, -2)), f"Batch {number}", labels)
         return None if builder is None else builder.total()
 
     def _sum_over(self, processes: Processes, count: Callable[[], FeatureStatistic | None]) -> Self:
@@ -286,16 +294,20 @@ class LastLayerPNML(nn.Module):
             )
         width = values.shape[-1]
         rows = values.reshape(-1, width)
-        outputs = self._split.head(width).outputs(width)
-        builder = self._builder(width, outputs, start, len(rows))
-        builder.add(numpy_rows(rows), "The array")
+        head = self._split.head(width)
+        builder = self._builder(width, head.outputs(width), start, len(rows))
+        for part in row_blocks(rows, head.outputs(width)):
+            labels = predicted(head, part) if builder.form.regions else None
+            builder.add(numpy_rows(part), "The array", labels)
         return self._keep(builder.total())
 
     def _builder(
         self, width: int, outputs: int, start: FeatureStatistic | None, coming: int = 0
     ) -> StatisticBuilder:
         """Builder for features of this width; raises if `start` has rows of another form."""
-        form = self.settings.form(width, task_of(self.settings.task, outputs))
+        form = self.settings.form(width, task_of(self.settings.task, outputs), outputs)
+        if start is not None and not start.form.regions:  # of version 0.1: they go on without
+            form = replace(form, regions=0)
         if start is not None and form != start.form:
             raise InputError(
                 f"Rows of {form} cannot be counted with the rows of {start.form} counted before; "
