@@ -125,7 +125,11 @@ _TABLE_JOB = Meant(
     "auto compares boosting and a kernel too, a constant guess stands beside them, predictions of "
     "amounts are not negative, and columns that never change are left out."
 )
+_NODES = Meant("The leverage comes after the logits, which name the region: another order.")
 EXPECTED = {
+    "onnx/network/constants/*": _NODES,
+    "onnx/embeddings/constants/*": _NODES,
+    "onnx/embeddings/operations": _NODES,
     "command/help/score/out": _TABLE_JOB,
     "command/ols/score*": _TABLE_JOB,
     "command/fit/*/score/out": _TABLE_JOB,

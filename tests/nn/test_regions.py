@@ -232,9 +232,8 @@ def test_networks_of_other_classes_do_not_add(inputs):
 def test_a_state_dict_of_version_0_1_keeps_its_form(network, inputs):
     old = LastLayerPNML(network, regions=False).fit(inputs)
     state = old.state_dict()
-    for name in ("region_ids", "region_counts", "region_means"):
-        del state[f"statistic.{name}"]
-    state["statistic.counts"] = state["statistic.counts"][:3].clone()
+    assert len(state["statistic.counts"]) == 3  # the keys and shapes of version 0.1
+    assert not any("region" in name for name in state)
     file = io.BytesIO()
     torch.save(state, file)
     file.seek(0)

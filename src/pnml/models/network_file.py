@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pnml.errors import InputError
-from pnml.models.stored_layer import STATISTIC, StoredLayer
+from pnml.models.stored_layer import StoredLayer
 from pnml.nn import LastLayerPNML
 from pnml.nn.head import linear_module
 
@@ -28,9 +28,6 @@ def to_stored(module: LastLayerPNML) -> StoredLayer:
     features = module.statistic.counted.form.features
     out = module.score_features(torch.ones(1, features))
     statistic = {name: _array(t) for name, t in module.statistic.state_dict().items()}
-    if not statistic["counts"][3]:  # no regions: the arrays of version 0.1
-        statistic = {name: statistic[name] for name in STATISTIC}
-        statistic["counts"] = statistic["counts"][:3].copy()
     scale = module.scale_
     if module.settings.scale == "auto" and scale is not None:
         statistic["scale"] = np.array(scale)  # chosen, but perhaps not stored yet

@@ -57,6 +57,10 @@ class StatisticBuffers(nn.Module):
         return self.xx.shape[0] > 0
 
     @property
+    def _has_regions(self) -> bool:
+        return not self.counts.is_meta and bool(self.counts[3])
+
+    @property
     def counted(self) -> FeatureStatistic:
         """The statistic in the buffers."""
         self._refuse_meta()
@@ -136,6 +140,14 @@ class StatisticBuffers(nn.Module):
             if moved.dtype != value.dtype:
                 setattr(self, name, value.to(moved.device))
         return self
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Store rows without regions as version 0.1 does, which can then load them."""
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if not self.region_ids.numel() and not (self.fitted and self._has_regions):
+            destination[prefix + "counts"] = destination[prefix + "counts"][:3]
+            for name in ("region_ids", "region_counts", "region_means"):
+                del destination[prefix + name]
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
