@@ -16,7 +16,8 @@ from pnml.errors import InputError, shorten
 Arrays = dict[str, npt.NDArray[Any]]
 
 KEY = "last_layer"  # of the document
-SETTINGS = {"task", "alpha", "normalize", "bias_column", "scale", "regions"}
+SETTINGS = {"task", "alpha", "normalize", "bias_column", "scale", "regions", "precision"}
+_ADDED = {"regions": False, "precision": "double"}  # what version 0.1 did not write
 PARTS = {"settings", "task", "outputs", "scale", "head"}
 # Letters are lengths: c of the counts, w of the rows, m of the sample, s of its rows, k of regions.
 STATISTIC = {
@@ -137,7 +138,7 @@ def _named(tensors: Arrays, prefix: str) -> Arrays:
 def _checked_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a document; those of version 0.1 do not name regions, and have none."""
     settings, outputs, scale = fields["settings"], fields["outputs"], fields["scale"]
-    if type(settings) is not dict or set(settings) | {"regions"} != SETTINGS:
+    if type(settings) is not dict or set(settings) | set(_ADDED) != SETTINGS:
         raise InputError(f"its settings are not {', '.join(sorted(SETTINGS))}")
     for name, value in settings.items():
         if type(value) not in (str, float, bool, NoneType):
@@ -146,7 +147,7 @@ def _checked_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError("it does not say how many outputs of what task the network has")
     if type(scale) not in (float, NoneType) or fields["head"] not in (None, *_HEAD_DTYPES):
         raise InputError("its scale is no number or its head of no known dtype")
-    return {"regions": False} | settings
+    return _ADDED | settings
 
 
 def _check_statistic(statistic: Arrays, outputs: int) -> int:

@@ -73,7 +73,10 @@ class Geometry:
             leverage: FloatArray = self._complete.leverage(v + self._spectrum.center, self.alpha)
             leverage = leverage - self._spectrum.intercept_share
         else:
-            white = dtrmm(1.0, self._whitening, v.T, trans_a=1).T  # half of a full product
+            mine = slots is not None  # v is no one else's and may be overwritten
+            white = dtrmm(
+                1.0, self._whitening, v.T, trans_a=1, overwrite_b=mine
+            ).T  # half a product
             leverage = np.vecdot(white, white)
         if slots is not None:
             leverage = leverage + regions.shares[slots]

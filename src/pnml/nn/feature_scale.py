@@ -54,9 +54,14 @@ def discriminability(unknown: FloatArray, known: FloatArray) -> float:
     return float((a.mean() - b.mean()) / max(spread, _LEAST))
 
 
+def scored_rows(rows: int, classes: int) -> int:
+    """Rows that are scored to choose the scale of features, of a sample of so many."""
+    return min(rows, max(64, _NUMBERS // classes))
+
+
 def chosen_scale(
     rows: FloatArray,
-    logits_at: Callable[[int, float | None], FloatArray],
+    logits_at: Callable[[float | None], FloatArray],
     labels: IntArray,
     share: float | None,
     typical: float,
@@ -66,7 +71,7 @@ def chosen_scale(
     Parameters
     ----------
     rows : sampled rows (m, w) of unit norm, with the log of their norm if they have regions
-    logits_at : gives the logits (n, C) of the first n rows times a scale; None is their own norm
+    logits_at : gives the logits (n, C) of the first n rows at a scale; None is their own norm
     labels : the network's own label (m,) of each row
     share : penalty for each row, above 0; None if rows have regions, Eq. (F15)
     typical : typical norm of the features, an upper bound of the scale
@@ -75,17 +80,16 @@ def chosen_scale(
     -------
     The scale; the typical norm itself if there are fewer than three classes to compare.
     """
-    classes = logits_at(1, typical).shape[1]
-    scored = min(len(rows), max(64, _NUMBERS // classes))
     if share is None:
-        folds = _region_folds(rows, labels, logits_at(scored, None))
+        folds = _region_folds(rows, labels, logits_at(None))
     else:
+        scored, classes = logits_at(None).shape
         folds = _folds(rows, labels, classes, scored, share)
     if not folds:
         return typical
     criterion = discriminability if share is None else separation
     scales = typical * 2.0**-_HALVINGS
-    quality = np.array([_quality(logits_at(scored, scale), folds, criterion) for scale in scales])
+    quality = np.array([_quality(logits_at(scale), folds, criterion) for scale in scales])
     best = int(np.argmax(quality))
     if not 0 < best < len(scales) - 1:
         return float(scales[best])
@@ -150,7 +154,7 @@ def _region_folds(rows: FloatArray, labels: IntArray, own: FloatArray) -> list[_
         sums.centre(known, labels[~unknown])
         regions, shifted = sums.total()
         scatter = known.T @ known - shifted.T @ shifted + regions.between()
-        named = np.flatnonzero(kept)[own[:, kept].argmax(axis=1)]
+        named = np.where(kept, own, -np.inf).argmax(axis=1)
         slots = regions.slots[named]
         root = whitening(scatter, default_penalty(scatter, len(known)))
         white = (coordinates[:scored] - regions.centres[slots]) @ root
@@ -175,6 +179,7 @@ def _quality(
     """How well regrets separate unknown rows from known ones, on average over the folds."""
     separations = []
     for fold in folds:
-        regrets = softmax.regret(softmax.log_softmax(logits[:, fold.kept]), fold.leverages)
+        known = np.where(fold.kept, logits, -np.inf)
+        regrets = softmax.regret_of_logits(known, fold.leverages)
         separations.append(criterion(regrets[fold.unknown], regrets[~fold.unknown]))
     return float(np.mean(separations))

@@ -17,12 +17,13 @@ from pnml.nn.batches import batches_of, tensor_of
 from pnml.nn.cached_reference import CachedReference
 from pnml.nn.distributed import Processes, Share, summed
 from pnml.nn.feature_geometry import Geometry
-from pnml.nn.feature_regret import Scorer, predicted, row_blocks
+from pnml.nn.feature_regret import Scorer
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.feature_statistic import FeatureStatistic, StatisticBuilder
 from pnml.nn.head import check_shapes, linear_module
 from pnml.nn.last_layer_output import LastLayerOutput
 from pnml.nn.last_layer_settings import Settings
+from pnml.nn.scaled_head import ScaledHead
 from pnml.nn.split_model import SplitModel
 from pnml.nn.statistic_buffers import StatisticBuffers
 from pnml.nn.tasks import REGRESSION, task_of
@@ -35,6 +36,10 @@ class LastLayerPNML(nn.Module):
     One pass over the training inputs collects a statistic of the features that the last layer
     sees; the network itself does not change. An input gets a large regret if training had few
     features like its own, or if the head is unsure. No labels, no second data set, no training.
+
+    The statistic has (d + 1)² numbers, up to 2048 sampled rows and d + 1 numbers for each class
+    that was predicted in training: 188 MB for 30,522 classes of 768 features, if all of them
+    were. Rows are scored in blocks of 32 MiB of logits; a linear head is kept in float64 for that.
 
     Parameters
     ----------
@@ -63,6 +68,11 @@ class LastLayerPNML(nn.Module):
         of the norm as one more column. Only for one label of several classes; other tasks
         name no class and are scored as with False, which is the form of version 0.1. What was
         saved by 0.1 keeps that form when loaded.
+    precision : "double" or "single", default="double"
+        Precision of the logits behind the regret. ``"single"`` takes the network's own float32
+        logits, or half the time for a product: for heads of thousands of classes. Regrets then
+        have about four digits, and fewer where the network is certain to one in a million; leverage
+        and sums stay in float64.
 
     Examples
     --------
@@ -88,9 +98,10 @@ class LastLayerPNML(nn.Module):
         bias_column: Any = "auto",
         scale: Any = "auto",
         regions: bool = True,
+        precision: str = "double",
     ) -> None:
         super().__init__()
-        self.settings = Settings(task, alpha, normalize, bias_column, scale, regions)
+        self.settings = Settings(task, alpha, normalize, bias_column, scale, regions, precision)
         self.model = model
         self.statistic = StatisticBuffers()
         self._split = SplitModel(model, layer)
@@ -294,11 +305,11 @@ class LastLayerPNML(nn.Module):
             )
         width = values.shape[-1]
         rows = values.reshape(-1, width)
-        head = self._split.head(width)
-        builder = self._builder(width, head.outputs(width), start, len(rows))
-        for part in row_blocks(rows, head.outputs(width)):
-            labels = predicted(head, part) if builder.form.regions else None
-            builder.add(numpy_rows(part), "The array", labels)
+        head = ScaledHead(self._split.head(width))
+        outputs = head.head.outputs(width)
+        builder = self._builder(width, outputs, start, len(rows))
+        labels = head.predicted(rows) if builder.form.regions else None
+        builder.add(numpy_rows(rows), "The array", labels)
         return self._keep(builder.total())
 
     def _builder(
@@ -362,7 +373,8 @@ class LastLayerPNML(nn.Module):
             head = self._split.head(width)
             task = task_of(self.settings.task, head.outputs(width))
             geometry = Geometry.of(statistic, self.settings.penalty)
-            self._known = self.statistic.revision, Scorer(geometry, head, task)
+            scorer = Scorer(geometry, head, task, self.settings.precision)
+            self._known = self.statistic.revision, scorer
         return self._known[1]
 
 

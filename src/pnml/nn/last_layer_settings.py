@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pnml.errors import InputError
 from pnml.nn.feature_rows import RowForm
+from pnml.nn.scaled_head import PRECISIONS
 from pnml.nn.tasks import MULTICLASS, REGRESSION, TASKS, Task
 from pnml.runtime.checks import is_number
 
@@ -20,6 +21,7 @@ class Settings:
     bias_column: bool | str
     scale: float | str | None
     regions: bool = True
+    precision: str = "double"
 
     def __post_init__(self) -> None:
         names = ("auto", *TASKS)
@@ -30,6 +32,8 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, bool) and value != "auto":
                 raise InputError(f'{name} is {value!r}; pass True, False or "auto".')
+        if self.precision not in PRECISIONS:
+            raise InputError(f'precision is {self.precision!r}; pass "double" or "single".')
         if not isinstance(self.regions, bool):
             raise InputError(f"regions is {self.regions!r}; pass True or False.")
         if self.alpha != "auto" and not is_number(self.alpha, 0.0):
