@@ -22,6 +22,8 @@ from pnml.nn.feature_regions import IntArray, Regions, RegionSums
 
 # Classes are left out one by one, or in this many groups if there are more.
 _GROUPS = 10
+# Of more classes than this, in fewer groups: every group scores all of them once more.
+_VERY_MANY, _FEWER_GROUPS = 4096, 5
 # Scales that are compared: the typical norm, in steps of √2 down to 1/64 of it.
 _HALVINGS = np.arange(13) / 2
 # A geometry of the sample has at most one direction for this many rows.
@@ -121,8 +123,9 @@ def _left_out(
     labels: IntArray, classes: int, scored: int
 ) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]]:
     """Outputs that stay (C,) and rows of the classes left out (m,), for each group of classes."""
-    group_of = np.arange(classes) % _GROUPS
-    for group in range(min(_GROUPS, classes)):
+    groups = _FEWER_GROUPS if classes > _VERY_MANY else min(_GROUPS, classes)
+    group_of = np.arange(classes) % groups
+    for group in range(groups):
         kept, unknown = group_of != group, group_of[labels] == group
         here = unknown[:scored]
         if kept.sum() >= 2 and here.any() and not here.all():
