@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from pnml.core.arrays import FloatArray
 
@@ -15,6 +15,8 @@ IntArray = npt.NDArray[np.int64]
 
 # The penalty δ of a region's own constant: one row's worth. Eq. (F13).
 DELTA = 1.0
+# Sums over so few regions are cheaper as a dense product.
+_FEW = 32
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,10 @@ class RegionSums:
     def centre(self, rows: FloatArray, labels: IntArray) -> None:
         """Count rows (n, w) of these regions, and take their shifts from them in place."""
         self._open(rows, labels)
-        present, place = np.unique(self._slots[labels], return_inverse=True)
-        rows -= self._shifts[self._slots[labels]]
-        n = len(rows)
-        member = csr_array((np.ones(n), place, np.arange(n + 1)), shape=(n, len(present)))
-        self._sums[present] += member.T @ rows
+        slots = self._slots[labels]
+        present, place = np.unique(slots, return_inverse=True)
+        rows -= self._shifts[slots]
+        self._sums[present] += _sums_of(rows, place, len(present))
         self._counts[present] += np.bincount(place)
 
     def total(self) -> tuple[Regions, FloatArray]:
@@ -134,3 +135,16 @@ class RegionSums:
         self._ids[room], self._shifts[room] = ids, rows[unknown[first]]
         self._slots[ids] = np.arange(room.start, room.stop)
         self._used = room.stop
+
+
+def _sums_of(rows: FloatArray, place: IntArray, regions: int) -> FloatArray:
+    """Sums (regions, w) of rows (n, w) that are each in one place."""
+    n = len(rows)
+    if regions <= _FEW:
+        member = np.zeros((regions, n))
+        member[place, np.arange(n)] = 1.0
+        return member @ rows
+    order = np.arange(n + 1, dtype=np.int32)
+    columns = csc_array((np.ones(n), place.astype(np.int32), order), shape=(regions, n))
+    sums: FloatArray = columns @ rows
+    return sums
