@@ -12,6 +12,7 @@ SUITES = (
     "tables",
     "trusted",
     "ood",
+    "heads",
     "refit",
     "active",
     "onnx",

@@ -34,6 +34,20 @@ def test_a_network_is_honest_on_rows_it_has_not_seen_and_only_there(ran):
     assert interval_coverage(truth, fooled) < 0.7
 
 
+def test_a_language_model_is_lost_where_the_pattern_breaks(ran):
+    pytest.importorskip("torch")
+    names = ran("how-to/language-models.md")
+    regret = names["out"].regret[0]
+    assert regret[:3].max() < 0.02
+    assert regret[3] > 1
+    assert names["m"].trusted(names["slip"]).tolist() == [[True] * 3 + [False] * 3 + [True]]
+    usual, strange = (names[name].regret.mean(dim=1) for name in ("usual", "strange"))
+    assert strange.min() > usual.max()
+    assert not (strange <= names["means"].quantile(0.99)).any()
+    # 500 sentences of seven words, each passing with 0.99 or a little less
+    assert 0.8 < names["m"].trusted(names["known"]).all(dim=1).double().mean() < 0.98
+
+
 def test_rows_that_training_never_had_are_found_and_named_by_boosted_models(ran):
     for package in ("lightgbm", "xgboost", "catboost", "pandas"):
         pytest.importorskip(package)

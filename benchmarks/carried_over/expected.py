@@ -230,7 +230,11 @@ _BOUND = "Predictions of amounts that were never negative are not below 0."
 _WORDS = Meant("What fit, score and the help say, and the page of a report, is written anew.")
 # The demo has 310 rows, of which auto now makes another model: nothing of it is compared.
 _DEMO = Meant("auto keeps a kernel or boosting where these predict rows left out better.")
+_NODES = Meant("The leverage comes after the logits, which name the region: another order.")
 EXPECTED = {
+    "onnx/network/constants/*": _NODES,
+    "onnx/embeddings/constants/*": _NODES,
+    "onnx/embeddings/operations": _NODES,
     "scale/*/loo_/*": _BATCHES,
     "command/plain/json/out": Meant("The digest of a file with other keys.", fuller("sha256")),
     "command/demo/*": _DEMO,

@@ -168,7 +168,7 @@ def test_the_page_names_every_key_and_array_of_a_last_layer():
     assert {key.strip("`") for key in told} == stored_layer.PARTS
     assert set(re.findall(r"`(\w+)`", told["`settings`"])) >= stored_layer.SETTINGS
     arrays = {name for row in rows for name in re.findall(r"`(\w+\.\w+)`", row[0])}
-    statistic = {f"statistic.{name}" for name in stored_layer.STATISTIC}
+    statistic = {f"statistic.{name}" for name in stored_layer.STATISTIC | stored_layer.REGIONS}
     assert arrays == statistic | {"head.weight", "head.bias"}
 
 

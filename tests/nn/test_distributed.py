@@ -75,7 +75,7 @@ def test_a_process_without_rows_changes_nothing(seen):
 
 def test_rows_counted_before_add_up_too(seen):
     counts = seen[0]["own_rows_first"]["statistic.counts"]
-    assert counts.tolist() == [6000 - CUT, 1, 0]
+    assert counts.tolist() == [6000 - CUT, 1, 0, 4]
 
 
 def test_where_one_process_fails_all_do_and_keep_what_they_had(seen):

@@ -301,7 +301,7 @@ def test_what_is_fitted_in_inference_mode_is_of_use_outside(network, inputs):
         m = LastLayerPNML(network).fit(inputs)
         regret = m(inputs).regret
         rows, norms = m._scorer().geometry.statistic.form.of_tensor(torch.ones(2, 12))
-        m._scorer().geometry.leverage_of_tensor(rows, norms)
+        m._scorer().geometry.leverage_of_tensor(rows, norms, torch.zeros(2, dtype=torch.long))
     asked = inputs.clone().requires_grad_()
     out = m(asked)
     torch.testing.assert_close(out.regret, regret.clone())

@@ -35,7 +35,9 @@ def leverage_by_svd(rows, new, alpha):
 
 @pytest.mark.parametrize("scale", [1.0, 3.0, None])
 def test_leverage_regret_and_probabilities_are_the_definition(network, inputs, scale):
-    m = LastLayerPNML(network, alpha=0.01, scale=scale).fit([inputs[:100], inputs[100:]])
+    m = LastLayerPNML(network, alpha=0.01, scale=scale, regions=False).fit(
+        [inputs[:100], inputs[100:]]
+    )
     new = 2 * torch.randn(5, 6)
     out = m(new)
     phi, weight, bias = (
@@ -60,7 +62,7 @@ def test_leverage_regret_and_probabilities_are_the_definition(network, inputs, s
 
 
 def test_a_bias_is_one_more_column_of_ones(network, inputs):
-    m = LastLayerPNML(network, alpha=0.1, bias_column=True).fit(inputs)
+    m = LastLayerPNML(network, alpha=0.1, bias_column=True, regions=False).fit(inputs)
     rows, new = (np.c_[unit(hidden(network, x)), np.ones(len(x))] for x in (inputs, inputs[:9] * 3))
     np.testing.assert_allclose(
         m(inputs[:9] * 3).leverage, leverage_by_svd(rows, new, 0.1), rtol=1e-9
@@ -87,7 +89,8 @@ def test_singular_values_down_to_1e_5_leave_five_digits_of_the_leverage(alpha):
     rng = np.random.default_rng(0)
     U, V = np.linalg.qr(rng.normal(size=(5000, 64)))[0], np.linalg.qr(rng.normal(size=(64, 64)))[0]
     rows = (U * np.logspace(0, -5, 64)) @ V.T
-    m = LastLayerPNML.from_embeddings(rng.normal(size=(10, 64)), None, rows, alpha=alpha)
+    head = rng.normal(size=(10, 64))
+    m = LastLayerPNML.from_embeddings(head, None, rows, alpha=alpha, regions=False)
     truth = leverage_by_svd(unit(rows), unit(rows[:200]), m.alpha_)
     np.testing.assert_allclose(m.score_features(rows[:200]).leverage, truth, rtol=1e-5)
 
@@ -102,7 +105,9 @@ def test_every_penalty_leaves_rows_out_as_the_svd_of_the_others_does(share, norm
     used = unit(rows) if normalize else rows
     alpha = share * np.sum(used**2)
     head = rng.normal(size=(3, 7))
-    m = LastLayerPNML.from_embeddings(head, None, rows, alpha=alpha, normalize=normalize)
+    m = LastLayerPNML.from_embeddings(
+        head, None, rows, alpha=alpha, normalize=normalize, regions=False
+    )
     np.testing.assert_allclose(
         m.score_features(rows).leverage,
         leverage_by_svd(used, used, alpha),
@@ -273,7 +278,7 @@ def test_a_regression_head_gets_the_gaussian_regret_of_its_raw_features(inputs):
 
 
 def test_the_threshold_is_a_quantile_of_regrets_of_rows_left_out(network, inputs):
-    m = LastLayerPNML(network, scale=2.0, alpha=1e-3).fit(inputs)
+    m = LastLayerPNML(network, scale=2.0, alpha=1e-3, regions=False).fit(inputs)
     features = unit(hidden(network, inputs))
     weight, bias = (p.detach().double().numpy() for p in network[-1].parameters())
     regrets = []

@@ -52,7 +52,7 @@ def separation_by_definition(features, weight, bias, scale, share):
 @pytest.mark.parametrize("seed", [0, 1, 2])  # the best is at the end, inside, inside
 def test_no_other_scale_tells_left_out_classes_better(seed):
     features, weight, bias = clusters(seed=seed)
-    m = LastLayerPNML.from_embeddings(weight, bias, features)
+    m = LastLayerPNML.from_embeddings(weight, bias, features, regions=False)
     typical = np.sqrt(np.mean(np.sum(features**2, axis=1)))
     share = m.alpha_ / len(features)
 

@@ -52,7 +52,7 @@ def test_odin_becomes_the_regret_of_moved_inputs_among_training_inputs_left_alon
 def test_gram_scales_the_features_of_each_row_by_its_own_deviation(network, images, scale):
     """The root of the deviation times the unit features, put into xᵀPx as it stands."""
     gram = Gram(network)
-    composed = with_pnml(gram, scale=scale, alpha=0.1).fit([images])
+    composed = with_pnml(gram, scale=scale, alpha=0.1, regions=False).fit([images])
     new = 2 * images[:30]
     features = network[:5](images).detach().numpy()
     unit = features / np.linalg.norm(features, axis=1, keepdims=True)
@@ -76,13 +76,14 @@ def test_gram_scales_the_features_of_each_row_by_its_own_deviation(network, imag
 
 def test_the_threshold_of_gram_comes_from_rows_that_it_held_out(network, images):
     gram = Gram(network)
-    composed = with_pnml(gram, scale=1.0, alpha=0.1).fit([images[:100], images[100:]])
+    composed = with_pnml(gram, scale=1.0, alpha=0.1, regions=False)
+    composed.fit([images[:100], images[100:]])
     held = images[9::10]
     pnml = composed.regret.pnml
     expected = []
     for i, x in enumerate(held):
         others = torch.cat([images[: 10 * i + 9], images[10 * i + 10 :]])
-        without = LastLayerPNML(network, scale=1.0, alpha=0.1).fit([others])
+        without = LastLayerPNML(network, scale=1.0, alpha=0.1, regions=False).fit([others])
         kappa = without(x[None]).leverage * gram.standardised(x[None])
         unit = torch.nn.functional.normalize(network[:5](x[None]), dim=1)
         p = torch.softmax(network[5](unit), dim=1)

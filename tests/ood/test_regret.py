@@ -46,7 +46,7 @@ def by_definition(features, weight, bias, new, scale, alpha):
 def test_the_score_is_the_regret_by_its_definition(rng):
     X, new = rng.normal(size=(50, 4)), rng.normal(size=(7, 4))
     W, b = rng.normal(size=(3, 4)), rng.normal(size=3)
-    detector = RegretDetector.from_embeddings(W, b, X, scale=1.5, alpha=0.1)
+    detector = RegretDetector.from_embeddings(W, b, X, scale=1.5, alpha=0.1, regions=False)
     expected = by_definition(X, W, b, new, 1.5, 0.1)
     np.testing.assert_allclose(detector.predict_features(new), expected, rtol=1e-10)
     np.testing.assert_allclose(detector.predict(new), expected, rtol=1e-10)
@@ -54,7 +54,7 @@ def test_the_score_is_the_regret_by_its_definition(rng):
 
 def test_the_threshold_is_the_quantile_of_regrets_of_rows_left_out(rng):
     X, W, b = rng.normal(size=(40, 4)), rng.normal(size=(3, 4)), rng.normal(size=3)
-    detector = RegretDetector.from_embeddings(W, b, X, scale=2.0, alpha=0.3)
+    detector = RegretDetector.from_embeddings(W, b, X, scale=2.0, alpha=0.3, regions=False)
     left_out = [
         by_definition(np.delete(X, i, axis=0), W, b, X[i : i + 1], 2.0, 0.3)[0] for i in range(40)
     ]
@@ -226,8 +226,8 @@ def test_the_measured_areas_of_resnet_features_are_reproduced(data_dir):
     detectors = {
         "MSP": MSP(head),
         "Energy": Energy(head),
-        "own": RegretDetector.from_embeddings(W, b, train, scale=None),
-        "one": RegretDetector.from_embeddings(W, b, train, scale=1.0),
+        "own": RegretDetector.from_embeddings(W, b, train, scale=None, regions=False),
+        "one": RegretDetector.from_embeddings(W, b, train, scale=1.0, regions=False),
         "auto": RegretDetector.from_embeddings(W, b, train),
     }
     ood = {name: file[f"f_{name}"].astype(float) for name in oods}
@@ -251,12 +251,13 @@ def test_the_measured_areas_of_sentence_embeddings_are_reproduced(data_dir):
     file = np.load(data_dir / "features" / "clinc150_minilm.npz")
     X, y = file["x_train"].astype(float), file["y_train"]
     model = LogisticRegression(C=10, max_iter=1000).fit(X, y)
+    head = model.coef_, model.intercept_
     detectors = {
         "MSP": MSP(model.decision_function),
         "MaxLogit": MaxLogit(model.decision_function),
         "Energy": Energy(model.decision_function),
-        "one": RegretDetector.from_embeddings(model.coef_, model.intercept_, X, scale=1.0),
-        "auto": RegretDetector.from_embeddings(model.coef_, model.intercept_, X),
+        "one": RegretDetector.from_embeddings(*head, X, scale=1.0, regions=False),
+        "auto": RegretDetector.from_embeddings(*head, X),
     }
     ind, ood = file["x_test"].astype(float), {"oos": file["x_oos_test"].astype(float)}
     mean = evaluate_ood(detectors, ind, ood, resamples=2).mean()

@@ -107,7 +107,7 @@ class LastLayerSamples(NetworkSamples):
     def _root(self) -> FloatArray:
         """Root (w, w) of the inverse of XᵀX + αI."""
         alpha = self.model.alpha_ if self.alpha is None else self.alpha
-        h2, V = np.linalg.eigh(self.model.statistic.counted.xx)
+        h2, V = np.linalg.eigh(self.model.statistic.counted.feature_moments)
         if alpha == 0 and h2[0] <= len(h2) * np.finfo(float).eps * h2[-1]:
             raise InputError(
                 "The penalty is 0 and the training features lack directions, in which the last "

@@ -72,6 +72,8 @@ def _layer_facts(layer: StoredLayer) -> list[tuple[str, str]]:
         ("features", f"{layer.features:,} {kind}" + (" and a bias" if layer.bias else "")),
         ("penalty", "by the features" if alpha == "auto" else f"{alpha:.4g}"),
     ]
+    if layer.regions:
+        facts.append(("regions", f"{layer.regions:,} of {layer.outputs:,} classes have rows"))
     if layer.task != "regression":
         facts.append(("scale", scale_text))
     return [
@@ -88,6 +90,7 @@ def _layer_document(layer: StoredLayer) -> dict[str, Any]:
         "rows": layer.rows,
         "sampled": layer.sampled,
         "features": layer.features,
+        "regions": layer.regions,
         "scale": layer.scale,
         "holds_network": bool(layer.head),
         "settings": layer.settings,

@@ -38,7 +38,7 @@ class Folds:
     h2: FloatArray  # (r,)
     alphas: FloatArray  # (L,)
     weights: FloatArray  # (n,)
-    intercept_share: float
+    intercept_share: float | FloatArray  # or (n,), of a constant that not all rows share
 
     @cached_property
     def copies(self) -> FloatArray:

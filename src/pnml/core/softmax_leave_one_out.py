@@ -73,10 +73,18 @@ def leave_labels_out(
 
 
 def left_out_leverages(
-    spectrum: Spectrum, X: FloatArray, weights: FloatArray, alpha: float
+    spectrum: Spectrum,
+    X: FloatArray,
+    weights: FloatArray,
+    alpha: float,
+    shares: FloatArray | None = None,
 ) -> FloatArray:
-    """Leave-one-out leverage (n,) of each training row of a softmax classifier. Eq. (F6)."""
+    """Leave-one-out leverage (n,) of each training row of a softmax classifier. Eq. (F6).
+
+    `shares` (n,) are the leverages of the rows' constants; by default that of the intercept.
+    """
     out = np.empty(len(X))
+    constant = np.full(len(X), spectrum.intercept_share) if shares is None else shares
     kept = spectrum.h2 / (spectrum.h2 + alpha)
     no_target = np.zeros(len(kept))
     for part in spectrum.blocks(len(X)):
@@ -88,9 +96,9 @@ def left_out_leverages(
             spectrum.h2,
             np.array([alpha]),
             weights[part],
-            spectrum.intercept_share,
+            constant[part],
         )
-        hat = spectrum.intercept_share + (U * U) @ kept
+        hat = constant[part] + (U * U) @ kept
         with np.errstate(divide="ignore"):
             out[part] = hat / folds.slack[:, 0]
     return out

@@ -16,18 +16,22 @@ from pnml.errors import InputError, shorten
 Arrays = dict[str, npt.NDArray[Any]]
 
 KEY = "last_layer"  # of the document
-SETTINGS = {"task", "alpha", "normalize", "bias_column", "scale"}
+SETTINGS = {"task", "alpha", "normalize", "bias_column", "scale", "regions", "precision"}
+_ADDED = {"regions": False, "precision": "double"}  # what version 0.1 did not write
 PARTS = {"settings", "task", "outputs", "scale", "head"}
-# Letters are lengths: c of the counts, w of the rows, m of the sample.
+# Letters are lengths: c of the counts, w of the rows, m of the sample, s of its rows, k of regions.
 STATISTIC = {
     "counts": ("c",),
     "xx": ("w", "w"),
     "energy": (),
     "sample_keys": ("m",),
-    "sample_rows": ("m", "w+1"),
+    "sample_rows": ("m", "s"),
     "sample_bound": ("b",),
     "scale": (),
 }
+# The arrays that rows with regions have besides.
+REGIONS = {"region_ids": ("k",), "region_counts": ("k",), "region_means": ("k", "w")}
+_WHOLE = {"counts", "region_ids"}  # arrays of whole numbers
 _HEAD_DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
@@ -49,9 +53,9 @@ class StoredLayer:
         fields = document.get(KEY)
         if type(fields) is not dict or set(fields) != PARTS:
             raise InputError(f"its entry {KEY!r} does not have the keys {', '.join(sorted(PARTS))}")
-        _check_document(fields)
+        settings = _checked_settings(fields)
         statistic = _named(tensors, "statistic.")
-        features = _check_statistic(statistic)
+        features = _check_statistic(statistic, fields["outputs"])
         head = _named(tensors, "head.")
         if (fields["head"] is not None) != bool(head):
             raise InputError("its head has arrays but no dtype, or a dtype but no arrays")
@@ -61,7 +65,7 @@ class StoredLayer:
         if spare:
             raise InputError(f"nothing in its description uses the array {shorten(min(spare))!r}")
         return cls(
-            fields["settings"],
+            settings,
             fields["task"],
             fields["outputs"],
             fields["scale"],
@@ -108,9 +112,14 @@ class StoredLayer:
         return bool(self.statistic["counts"][2])
 
     @property
+    def regions(self) -> int:
+        """Number of regions that have rows; 0 where rows have none."""
+        return len(self.statistic["region_ids"]) if "region_ids" in self.statistic else 0
+
+    @property
     def features(self) -> int:
         """Number of inputs of the last layer."""
-        return len(self.statistic["xx"]) - self.bias
+        return _features(self.statistic)
 
     @property
     def sampled(self) -> int:
@@ -126,9 +135,10 @@ def _named(tensors: Arrays, prefix: str) -> Arrays:
     }
 
 
-def _check_document(fields: Mapping[str, Any]) -> None:
+def _checked_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a document; those of version 0.1 do not name regions, and have none."""
     settings, outputs, scale = fields["settings"], fields["outputs"], fields["scale"]
-    if type(settings) is not dict or set(settings) != SETTINGS:
+    if type(settings) is not dict or set(settings) | set(_ADDED) != SETTINGS:
         raise InputError(f"its settings are not {', '.join(sorted(SETTINGS))}")
     for name, value in settings.items():
         if type(value) not in (str, float, bool, NoneType):
@@ -137,29 +147,52 @@ def _check_document(fields: Mapping[str, Any]) -> None:
         raise InputError("it does not say how many outputs of what task the network has")
     if type(scale) not in (float, NoneType) or fields["head"] not in (None, *_HEAD_DTYPES):
         raise InputError("its scale is no number or its head of no known dtype")
+    return _ADDED | settings
 
 
-def _check_statistic(statistic: Arrays) -> int:
+def _check_statistic(statistic: Arrays, outputs: int) -> int:
     """Number of features; raises where arrays do not fit together or are not finite."""
-    if set(statistic) != set(STATISTIC):
-        clash = min(set(statistic) ^ set(STATISTIC))
+    known = STATISTIC | (REGIONS if statistic.keys() & REGIONS.keys() else {})
+    if set(statistic) != set(known):
+        clash = min(set(statistic) ^ set(known))
         raise InputError(
             f"it lacks the array 'statistic.{shorten(clash)}', or has it for no reason"
         )
-    width = len(np.atleast_1d(statistic["xx"]))
-    lengths = {"c": 3, "b": 2, "w": width, "w+1": width + 1, "m": statistic["sample_keys"].size}
-    for name, axes in STATISTIC.items():
-        array, kind = statistic[name], np.int64 if name == "counts" else np.float64
+    extra, width = "region_ids" in known, len(np.atleast_1d(statistic["xx"]))
+    lengths = {"c": 3 + extra, "b": 2, "w": width, "s": width + 1 + extra}
+    lengths |= {"m": statistic["sample_keys"].size, "k": extra and statistic["region_ids"].size}
+    for name, axes in known.items():
+        array, kind = statistic[name], np.int64 if name in _WHOLE else np.float64
         if array.shape != tuple(lengths[axis] for axis in axes) or array.dtype != kind:
             raise InputError(f"its array 'statistic.{name}' does not fit the others")
         if name != "scale" and not np.isfinite(array).all():
             raise InputError(f"its array 'statistic.{name}' holds numbers that are not finite")
-    (rows, normalized, bias), size = statistic["counts"].tolist(), statistic["sample_bound"][0]
-    if rows < 1 or {normalized, bias} - {0, 1} or width <= bias:
+    rows, normalized, bias = statistic["counts"][:3].tolist()
+    if rows < 1 or {normalized, bias} - {0, 1} or _features(statistic) < 1:
         raise InputError("it counts no rows, or rows of no features")
+    size = statistic["sample_bound"][0]
     if not lengths["m"] <= min(size, rows) or not size <= sample_size(width):
         raise InputError("its sample of rows is larger than it says, or than any is")
-    return width - int(bias)
+    if extra:
+        _check_regions(statistic, outputs)
+    return _features(statistic)
+
+
+def _check_regions(statistic: Arrays, outputs: int) -> None:
+    """Raise unless there is one region for each output and every row is in one of them."""
+    ids, counts = statistic["region_ids"], statistic["region_counts"]
+    classes, sampled = int(statistic["counts"][3]), statistic["sample_rows"][:, -1]
+    rising = bool(np.all(np.diff(ids, prepend=-1) > 0)) and int(ids.max(initial=0)) < outputs
+    if classes != outputs or not rising or not bool(np.all(counts >= 1)):
+        raise InputError("its regions are not those of the outputs, or have no rows")
+    if not np.isin(sampled, np.arange(outputs)).all():
+        raise InputError("its sample has rows in regions that no output is of")
+
+
+def _features(statistic: Arrays) -> int:
+    """Columns of the rows less the bias and the norm."""
+    counts = statistic["counts"].tolist()
+    return len(statistic["xx"]) - int(counts[2]) - int(len(counts) > 3 and counts[1])
 
 
 def _check_head(head: Arrays, shape: tuple[int, int]) -> None:

@@ -18,6 +18,7 @@ from torch import distributed
 from pnml.core.arrays import FloatArray
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
+from pnml.nn.feature_regions import IntArray, Regions
 from pnml.nn.feature_rows import RowForm
 from pnml.nn.feature_statistic import FeatureStatistic
 
@@ -125,6 +126,10 @@ class Processes:
         rows[origin == self.rank] = sample.rows[place[origin == self.rank]]
         return RowSample(whole.keys, self.total(rows), whole.size, whole.bound)
 
+    def union(self, ids: IntArray) -> IntArray:
+        """The different numbers of all processes, in increasing order."""
+        return np.unique(np.concatenate(self.gathered(ids)))
+
     @property
     def _device(self) -> torch.device:
         """Device of tensors that are sent."""
@@ -157,23 +162,37 @@ class Share:
         """The report on a statistic; None is that of no rows."""
         if statistic is None:
             return cls(None, 0, 0.0)
-        fingerprint = float(statistic.xx.sum()) + statistic.energy
+        regions = statistic.regions
+        means = float(regions.counts @ regions.means.sum(axis=1))
+        fingerprint = float(statistic.xx.sum()) + statistic.energy + means
         return cls(statistic.form, statistic.rows, fingerprint)
 
 
 def summed(
     statistic: FeatureStatistic | None, shares: Sequence[Share], processes: Processes
 ) -> FeatureStatistic:
-    """Sum over distributed processes of their statistics, reported as `shares`. Eq. (F10)."""
+    """Sum over distributed processes of their statistics, reported as `shares`.
+
+    Eqs. (F10), (F14): the means of all regions come first, then the scatters about them.
+    """
     form = _one_form(shares)
     warn_if_same([(share.rows, share.fingerprint) for share in shares])
     own = FeatureStatistic.empty(form) if statistic is None else statistic
+    xx, regions = own.xx, own.regions
+    if form.regions:
+        ids = processes.union(regions.ids)
+        counts, means = regions.moved_to(ids)
+        total = processes.total(counts)
+        mean = processes.total(counts[:, None] * means) / total[:, None]
+        gap = np.sqrt(counts)[:, None] * (means - mean)
+        xx, regions = xx + gap.T @ gap, Regions(form.regions, ids, total, mean)
     return FeatureStatistic(
         form,
         sum(share.rows for share in shares),
-        processes.total_symmetric(own.xx),
+        processes.total_symmetric(xx),
         float(processes.total(np.array(own.energy))),
         processes.sampled(own.sample),
+        regions,
     )
 
 

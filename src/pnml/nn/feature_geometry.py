@@ -12,15 +12,20 @@ from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dtrtri
 from torch import Tensor
 
-from pnml.core.arrays import FloatArray
+from pnml.core.arrays import EPS, FloatArray
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.softmax_leave_one_out import left_out_leverages
-from pnml.nn.feature_statistic import FeatureStatistic
+from pnml.nn.feature_regions import IntArray, Regions
+from pnml.nn.feature_statistic import FeatureStatistic, gram_of
 
 # The default penalty, as a share of the rows' total energy. Eq. (F11).
 SHARE = 1e-8
+# With regions, as a share of the mean energy of a column. Eq. (F13).
+SHARE_OF_COLUMN = 1e-6
 # A penalty of at least this share exceeds the round-off of the statistic, about 1e-15 of it.
 _CLEAR = 1e-9
+# With regions, as a share of the mean energy of a column.
+_CLEAR_OF_COLUMN = 1e-7
 
 
 def whitening(xx: FloatArray, alpha: float) -> FloatArray:
@@ -36,35 +41,66 @@ def whitening(xx: FloatArray, alpha: float) -> FloatArray:
     return inverse
 
 
+def default_penalty(scatter: FloatArray, rows: float) -> float:
+    """Penalty of features in regions, from their scatter (w, w); above 0. Eq. (F13)."""
+    return SHARE_OF_COLUMN * max(float(np.trace(scatter)), EPS * rows) / len(scatter)
+
+
 @dataclass(frozen=True)
 class Geometry:
     """The geometry of a network's features, which gives leverages: statistic and penalty."""
 
     statistic: FeatureStatistic
     alpha: float
+    scatter: FloatArray  # (w, w)  S of Eq. (F13); Σ xxᵀ without regions
 
     @classmethod
     def of(cls, statistic: FeatureStatistic, alpha: float | None) -> Geometry:
-        """Geometry at a penalty; None is a share of the rows' total energy. Eq. (F11)."""
-        return cls(statistic, SHARE * statistic.total_energy if alpha is None else alpha)
+        """Geometry at a penalty; None is a share of the rows' energy. Eqs. (F11), (F13)."""
+        regions, scatter = statistic.regions, statistic.xx
+        if regions.classes:
+            scatter = scatter + regions.between()
+        if alpha is None and regions.classes:
+            alpha = default_penalty(scatter, statistic.rows)
+        return cls(statistic, SHARE * np.trace(scatter) if alpha is None else alpha, scatter)
 
-    def leverage(self, rows: FloatArray, norms: FloatArray) -> FloatArray:
-        """Leverage (n,) of rows of features with these norms. Eq. (S2)."""
+    def leverage(self, rows: FloatArray, norms: FloatArray, labels: IntArray) -> FloatArray:
+        """Leverage (n,) of rows of features of these norms in regions. Eqs. (S2), (F13)."""
+        regions = self.regions
+        slots = regions.slots[labels] if regions.classes else None
+        v = rows if slots is None else rows - regions.centres[slots]
         if self._whitening is None:
-            leverage: FloatArray = self._complete.leverage(rows, self.alpha)
+            leverage: FloatArray = self._complete.leverage(v + self._spectrum.center, self.alpha)
+            leverage = leverage - self._spectrum.intercept_share
         else:
-            white = dtrmm(1.0, self._whitening, rows.T, trans_a=1).T  # half of a full product
+            mine = slots is not None  # v is no one else's and may be overwritten
+            white = dtrmm(
+                1.0, self._whitening, v.T, trans_a=1, overwrite_b=mine
+            ).T  # half a product
             leverage = np.vecdot(white, white)
-        return np.where(norms == 0, np.inf, leverage) if self._directions_only else leverage
+        if slots is not None:
+            leverage = leverage + regions.shares[slots]
+        return np.where(norms == 0, np.inf, leverage) if self._needs_direction else leverage
 
-    def leverage_of_tensor(self, rows: Tensor, norms: Tensor) -> Tensor:
+    def leverage_of_tensor(self, rows: Tensor, norms: Tensor, labels: Tensor) -> Tensor:
         """The same with gradients, on the device of the rows."""
+        constants = self._on(rows.device)
+        slots = constants["slots"][labels] if self.regions.classes else None
+        v = rows if slots is None else rows - constants["centres"][slots]
         if self._whitening is None:
-            leverage: Tensor = self._complete.leverage(rows, self.alpha)
+            leverage: Tensor = self._complete.leverage(v + constants["center"], self.alpha)
+            leverage = leverage - self._spectrum.intercept_share
         else:
-            white = rows @ self._whitening_on(rows.device)
+            white = v @ constants["whitening"]
             leverage = torch.linalg.vecdot(white, white)
-        return leverage.masked_fill(norms == 0, torch.inf) if self._directions_only else leverage
+        if slots is not None:
+            leverage = leverage + constants["shares"][slots]
+        return leverage.masked_fill(norms == 0, torch.inf) if self._needs_direction else leverage
+
+    @property
+    def regions(self) -> Regions:
+        """The regions of the training rows; without classes if there are none."""
+        return self.statistic.regions
 
     @property
     def typical_norm(self) -> float:
@@ -74,33 +110,54 @@ class Geometry:
     @property
     def sample(self) -> FloatArray:
         """The rows in the sample, (m, width)."""
-        return self.statistic.sample.rows[:, :-1]
+        return self.statistic.sample.rows[:, : self.statistic.form.width]
 
     @property
     def sample_norms(self) -> FloatArray:
         """Norms (m,) of the features of the sampled rows."""
-        return self.statistic.sample.rows[:, -1]
+        return self.statistic.sample.rows[:, self.statistic.form.width]
+
+    @property
+    def sample_labels(self) -> IntArray:
+        """Regions (m,) of the sampled rows; zeros if rows have none."""
+        rows = self.statistic.sample.rows
+        labels = rows[:, -1] if self.regions.classes else np.zeros(len(rows))
+        return labels.astype(np.int64)
 
     @cached_property
     def left_out(self) -> FloatArray:
         """Leverage (m,) that each row of the sample would have without itself. Eq. (F6)."""
+        rows, norms, labels = self.sample, self.sample_norms, self.sample_labels
         if self._whitening is None:
-            ones = np.ones(len(self.sample))
-            leverage = left_out_leverages(self._spectrum, self.sample, ones, self.alpha)
-            nowhere = self._directions_only & (self.sample_norms == 0)
-            return np.where(nowhere, np.inf, leverage)
-        h = self.leverage(self.sample, self.sample_norms)
+            leverage = self._left_out_by_spectrum(rows, labels)
+            return np.where(self._needs_direction & (norms == 0), np.inf, leverage)
+        h = self.leverage(rows, norms, labels)
         return np.divide(h, 1 - h, out=h, where=np.isfinite(h))
 
+    def _left_out_by_spectrum(self, rows: FloatArray, labels: IntArray) -> FloatArray:
+        regions, ones = self.regions, np.ones(len(rows))
+        if not regions.classes:
+            return left_out_leverages(self._spectrum, rows, ones, self.alpha)
+        slots = regions.slots[labels]
+        v = rows - regions.centres[slots] + self._spectrum.center
+        return left_out_leverages(self._spectrum, v, ones, self.alpha, regions.shares[slots])
+
     @property
-    def _directions_only(self) -> bool:
-        """Whether rows are directions only, so that a row of zeros is unlike every training row."""
-        return self.statistic.form.normalize and not self.statistic.form.bias
+    def _needs_direction(self) -> bool:
+        """Whether a row of zeros is unlike every training row, since rows are directions."""
+        return self.statistic.form.needs_direction
 
     @cached_property
     def _spectrum(self) -> Spectrum:
-        """Eigenvectors of the statistic, for penalties too small for `whitening`."""
-        return Spectrum.of_gram(self.statistic.gram, intercept=False, unit_columns=self.alpha == 0)
+        """Eigenvectors of the statistic, for penalties too small for `whitening`.
+
+        With regions, rows come here as v + m₀, so that round-off is judged by their true size.
+        """
+        plain, regions = self.alpha == 0, self.regions
+        if not regions.classes:
+            return Spectrum.of_gram(self.statistic.gram, intercept=False, unit_columns=plain)
+        gram = gram_of(self.scatter, regions.mean, max(int(regions.counts.sum()), 1))
+        return Spectrum.of_gram(gram, intercept=True, unit_columns=plain)
 
     @cached_property
     def _complete(self) -> Spectrum:
@@ -109,15 +166,25 @@ class Geometry:
     @cached_property
     def _whitening(self) -> FloatArray | None:
         """None if the penalty is within the round-off."""
-        clear = 0 < _CLEAR * self.statistic.total_energy <= self.alpha
-        return whitening(self.statistic.xx, self.alpha) if clear else None
+        share = _CLEAR_OF_COLUMN / len(self.scatter) if self.regions.classes else _CLEAR
+        clear = self.alpha > 0 and self.alpha >= share * float(np.trace(self.scatter))
+        return whitening(self.scatter, self.alpha) if clear else None
 
-    def _whitening_on(self, device: torch.device) -> Tensor:
+    def _on(self, device: torch.device) -> dict[str, Tensor]:
+        """Constants of the leverage on a device."""
         if device not in self._copies:
-            with torch.inference_mode(False):  # gradients flow through it later
-                self._copies[device] = torch.tensor(self._whitening, device=device)
+            regions = self.regions
+            values = {"slots": regions.slots, "centres": regions.centres, "shares": regions.shares}
+            if self._whitening is None:
+                values["center"] = self._spectrum.center
+            else:
+                values["whitening"] = self._whitening
+            with torch.inference_mode(False):  # gradients flow through them later
+                self._copies[device] = {
+                    name: torch.tensor(value, device=device) for name, value in values.items()
+                }
         return self._copies[device]
 
     @cached_property
-    def _copies(self) -> dict[torch.device, Tensor]:
+    def _copies(self) -> dict[torch.device, dict[str, Tensor]]:
         return {}

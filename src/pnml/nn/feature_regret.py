@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -13,13 +14,18 @@ from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.nn.feature_geometry import SHARE, Geometry
 from pnml.nn.feature_rows import numpy_rows
-from pnml.nn.feature_scale import chosen_scale
-from pnml.nn.head import Factor, Head
-from pnml.nn.last_layer_output import LastLayerOutput
+from pnml.nn.feature_scale import chosen_scale, scored_rows
+from pnml.nn.head import Factor, Head, LinearHead
+from pnml.nn.last_layer_output import DeferredOutput, LastLayerOutput
+from pnml.nn.scaled_head import ScaledHead, rows_at_once
 from pnml.nn.tasks import MULTICLASS, Task
 
-# A block of about this many numbers stays in cache through all steps.
+# A block of features of about this many numbers stays in cache through all steps.
 _BLOCK_NUMBERS = 2**17
+# From this many classes on, products take most of the time and want larger blocks.
+_MANY_CLASSES, _LARGE_BLOCK = 128, 2**19
+# Own logits up to this many, 128 MiB, are kept; of more rows they are computed when asked for.
+_KEPT_LOGITS = 2**24
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,16 @@ class Scorer:
     geometry: Geometry
     head: Head
     task: Task
+    precision: str = "double"  # of the logits behind the regret
+
+    def __post_init__(self) -> None:
+        form = self.geometry.statistic.form
+        outputs = self.head.outputs(form.features)
+        if form.regions not in (0, outputs):
+            raise InputError(
+                f"The head has {outputs} outputs, but the training rows are in {form.regions} "
+                "regions, one for each class; use the network that the statistic was fitted with."
+            )
 
     def output(
         self, features: Tensor, logits: Tensor | None, scale: float | None
@@ -36,6 +52,8 @@ class Scorer:
         """Logits, leverage and regret of features (..., d).
 
         `logits` (..., C) are the network's own; None if the head still has to compute them.
+        Rows are scored in blocks of up to four million logits, 32 MiB, of which none is kept but
+        the own ones, and these only up to 16 million; of more rows they are computed when asked.
         """
         form, shape = self.geometry.statistic.form, features.shape[:-1]
         if features.shape[-1] != form.features:
@@ -48,58 +66,93 @@ class Scorer:
         needs_graph = any(part is not None and part.requires_grad for part in (flat, own))
         on_cpu = flat.device.type == "cpu" and not needs_graph
         own, leverage, regret = (self._in_blocks if on_cpu else self.as_graph)(flat, own, scale)
-        return LastLayerOutput(
-            own.reshape(*shape, own.shape[-1]),
-            features,
-            leverage.reshape(shape),
-            regret.reshape(shape),
-            self.task,
-        )
+        leverage, regret = leverage.reshape(shape), regret.reshape(shape)
+        if own is None:
+            own_logits = partial(self._own_logits, flat, shape)
+            return DeferredOutput(own_logits, features, leverage, regret, self.task)
+        own = own.reshape(*shape, own.shape[-1])
+        return LastLayerOutput(own, features, leverage, regret, self.task)
 
     def sample_regrets(self, scale: float | None) -> FloatArray:
         """Regrets (m,) of the sampled training rows, each left out; infinite with its leverage."""
         leverages = self.geometry.left_out
-        logits = self._sample_logits(len(leverages), scale)
-        return np.where(np.isfinite(leverages), self.task.regret(logits, leverages), np.inf)
+        step = rows_at_once(self._classes)
+        regrets = np.empty(len(leverages))
+        for start in range(0, len(regrets), step):
+            part = slice(start, start + step)
+            logits = self._sample_logits(part)(scale)
+            regrets[part] = self.task.regret(logits, leverages[part])
+        return np.where(np.isfinite(leverages), regrets, np.inf)
 
     @cached_property
     def own_scale(self) -> float:
-        """The scale chosen from training rows: Eq. (F12) for classes, else the typical norm."""
+        """The scale chosen from training rows: Eqs. (F12), (F15) for classes, or a typical norm."""
         geometry = self.geometry
         if self.task is not MULTICLASS:
             return geometry.typical_norm
-        return chosen_scale(
-            geometry.sample,
-            self._sample_logits,
-            self._sample_logits(len(geometry.sample), None).argmax(axis=1),
-            max(SHARE, geometry.alpha / geometry.statistic.rows),
-            geometry.typical_norm,
-        )
+        rows, labels, share = geometry.sample, geometry.sample_labels, None
+        if not geometry.regions.classes:
+            labels = self._sample_logits(slice(None))(None).argmax(axis=1)
+            share = max(SHARE, geometry.alpha / geometry.statistic.rows)
+        logits_at = self._sample_logits(slice(scored_rows(len(rows), self._classes)))
+        return chosen_scale(rows, logits_at, labels, share, geometry.typical_norm)
+
+    @cached_property
+    def scaled_head(self) -> ScaledHead:
+        """The head at scales, with its weights converted once."""
+        return ScaledHead(self.head, self.precision)
+
+    @property
+    def _classes(self) -> int:
+        return self.head.outputs(self.geometry.statistic.form.features)
 
     def _in_blocks(
         self, features: Tensor, own: Tensor | None, scale: float | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Own logits (n, C), leverage and regret (n,), without a graph."""
-        form, count = self.geometry.statistic.form, len(features)
-        values, head = numpy_rows(features), self.head.in_double(features.device)
-        wanted = {scale, None} if own is None else {scale} - {None}
-        classes = self.head.outputs(form.features)
-        logits_at = {s: torch.empty(count, classes, dtype=torch.float64) for s in wanted}
-        step = max(64, _BLOCK_NUMBERS // form.width)
+    ) -> tuple[Tensor | None, Tensor, Tensor]:
+        """Own logits (n, C), leverage and regret (n,), without a graph.
+
+        None for own logits that were not given and are too many to keep.
+        """
+        form, count, classes = self.geometry.statistic.form, len(features), self._classes
+        values, kept = numpy_rows(features), own
+        if own is None and count * classes <= _KEPT_LOGITS:
+            kept = torch.empty(count, classes, dtype=torch.float64)
+        block_numbers = _BLOCK_NUMBERS if classes < _MANY_CLASSES else _LARGE_BLOCK
+        step = min(max(64, block_numbers // form.width), rows_at_once(classes))
         rows, leverage = np.empty((min(step, count), form.width)), np.empty(count)
+        regret = np.empty(count)
         for start in range(0, count, step):
             part = slice(start, start + step)
             block = rows[: len(values[part])]
             norms = form.write(values[part], block)
-            leverage[part] = self.geometry.leverage(block, norms)
-            factors = [self._factor(torch.from_numpy(norms), s) for s in logits_at]
-            with torch.no_grad():
-                logits = head(torch.from_numpy(block[:, : form.features]), *factors)
-            for s, of_block in zip(logits_at, logits, strict=True):
-                logits_at[s][part] = of_block
-        own = logits_at[None] if own is None else own
-        regret = self.task.regret(numpy_rows(logits_at.get(scale, own)), leverage)
-        return own, torch.from_numpy(leverage), torch.from_numpy(regret)
+            given = None if own is None else own[part]
+            named, scaled = self._two_logits(block, norms, given, scale)
+            if own is None and kept is not None:
+                kept[part] = named
+            labels = numpy_rows(named).argmax(axis=1)
+            leverage[part] = self.geometry.leverage(block, norms, labels)
+            regret[part] = self.task.regret(numpy_rows(scaled), leverage[part])
+        return kept, torch.from_numpy(leverage), torch.from_numpy(regret)
+
+    def _two_logits(
+        self, block: FloatArray, norms: FloatArray, own: Tensor | None, scale: float | None
+    ) -> tuple[Tensor, Tensor]:
+        """Logits (n, C) of rows as the network gives them, and at a scale."""
+        unit = torch.from_numpy(block[:, : self.geometry.statistic.form.features])
+        sizes, head = torch.from_numpy(norms), self.scaled_head
+        if own is None:
+            wanted = (None, scale) if scale is not None else (None,)
+            logits = head.logits(unit, *(self._factor(sizes, s) for s in wanted))
+            return logits[0], logits[-1]
+        if scale is None:
+            return own, own
+        safe = torch.where(sizes > 0, sizes, torch.ones_like(sizes))
+        scaled = head.rescaled(own, scale / safe[:, None])
+        return own, head.logits(unit, self._factor(sizes, scale))[0] if scaled is None else scaled
+
+    def _own_logits(self, features: Tensor, shape: Sequence[int]) -> Tensor:
+        logits = self.scaled_head.logits(features, 1.0)[0].double()
+        return logits.reshape(*shape, logits.shape[-1])
 
     def as_graph(
         self, features: Tensor, own: Tensor | None, scale: float | None
@@ -107,20 +160,27 @@ class Scorer:
         """The same with gradients, on the device of the features."""
         form = self.geometry.statistic.form
         rows, norms = form.of_tensor(features)
-        leverage = self.geometry.leverage_of_tensor(rows, norms)
         head, raw = self.head.in_double(features.device), rows[:, : form.features]
         own = self.head.own_logits(features) if own is None else own
+        leverage = self.geometry.leverage_of_tensor(rows, norms, own.argmax(dim=1))
         scaled = own if scale is None else head(raw, self._factor(norms, scale))[0]
         return own, leverage, self.task.regret(scaled, leverage)
 
-    def _sample_logits(self, count: int, scale: float | None) -> FloatArray:
-        geometry = self.geometry
-        rows = torch.from_numpy(geometry.sample[:count, : geometry.statistic.form.features])
-        norms = torch.from_numpy(geometry.sample_norms[:count])
-        with torch.no_grad():
-            logits = self.head.in_double(rows.device)(rows, self._factor(norms, scale))[0]
-        array: FloatArray = logits.numpy()
-        return array
+    def _sample_logits(self, part: slice) -> Callable[[float | None], FloatArray]:
+        """Logits (n, C) of some sampled rows as a function of the scale; None is their own norm."""
+        geometry, head = self.geometry, self.head
+        rows = torch.from_numpy(geometry.sample[part, : geometry.statistic.form.features])
+        norms = torch.from_numpy(geometry.sample_norms[part])
+        if not isinstance(head, LinearHead):
+            return lambda s: self.scaled_head.logits(rows, self._factor(norms, s))[0].numpy()
+        start, one = (logits.numpy() for logits in self.scaled_head.logits(rows, 0.0, 1.0))
+        slopes = one - start  # the head is linear: one product for all scales
+
+        def logits_at(scale: float | None) -> FloatArray:
+            logits: FloatArray = slopes * np.asarray(self._factor(norms, scale)) + start
+            return logits
+
+        return logits_at
 
     def _factor(self, norms: Tensor, scale: float | None) -> Factor:
         """Factor that scales rows to features of norm `scale`, or of their own norm. Eq. (F10)."""

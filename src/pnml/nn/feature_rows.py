@@ -1,4 +1,4 @@
-"""Rows of the statistic: features of unit norm, with a column of ones for the bias if asked."""
+"""Rows of the statistic: features of unit norm, with columns for the bias and the norm if asked."""
 
 from __future__ import annotations
 
@@ -22,15 +22,27 @@ class RowForm:
     features: int
     normalize: bool
     bias: bool
+    regions: int = 0  # classes whose rows are centred apart, Eq. (F13); 0 for none
 
     def __str__(self) -> str:
         kind = "normalised" if self.normalize else "raw"
-        return f"{self.features} {kind} features" + (" and a bias" if self.bias else "")
+        regions = f" in {self.regions} regions" if self.regions else ""
+        return f"{self.features} {kind} features" + (" and a bias" if self.bias else "") + regions
 
     @property
     def width(self) -> int:
-        """Number of columns of the rows."""
-        return self.features + self.bias
+        """Number of columns of the rows: features, then ones, then the log of the norm."""
+        return self.features + self.bias + self.has_norm
+
+    @property
+    def has_norm(self) -> bool:
+        """Whether the last column is the log of the norm. Eq. (F13)."""
+        return self.normalize and self.regions > 0
+
+    @property
+    def needs_direction(self) -> bool:
+        """Whether features that are all zero have no row, and so infinite leverage."""
+        return self.normalize and (self.has_norm or not self.bias)
 
     def write(self, features: npt.NDArray[np.floating], out: FloatArray) -> FloatArray:
         """Write the rows of features into out (n, width); return the norms (n,) of the features."""
@@ -49,18 +61,22 @@ class RowForm:
                     safe = size if size.all() else np.where(size > 0, size, 1.0)
                     np.divide(given, safe, out=block)
         if self.bias:
-            out[:, -1] = 1.0
+            out[:, self.features] = 1.0
+        if self.has_norm:
+            np.log(np.where(norms > 0, norms, 1.0), out=out[:, -1])
         return norms
 
     def of_tensor(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Rows and norms of features, with gradients and on the same device."""
         rows = features.double()
         norms = torch.linalg.vector_norm(rows, dim=1)
-        if self.normalize:
-            rows = rows / torch.where(norms > 0, norms, torch.ones_like(norms))[:, None]
+        safe = torch.where(norms > 0, norms, torch.ones_like(norms))[:, None]
+        columns = [rows / safe if self.normalize else rows]
         if self.bias:
-            rows = torch.cat([rows, torch.ones_like(rows[:, :1])], dim=1)
-        return rows, norms
+            columns.append(torch.ones_like(safe))
+        if self.has_norm:
+            columns.append(safe.log())
+        return torch.cat(columns, dim=1) if len(columns) > 1 else columns[0], norms
 
 
 def numpy_rows(features: Tensor) -> npt.NDArray[np.floating]:

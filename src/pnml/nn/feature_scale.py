@@ -1,12 +1,13 @@
 """The scale of the normalised features before the head, chosen from training rows alone.
 
 Some classes are left out: their rows from the geometry, their outputs from the head. The chosen
-scale is the one whose regrets best separate the rows of these classes from all others.
+scale is the one whose regrets best separate the rows of these classes from all others: by d′ of
+their logarithms where rows have regions, else by the area under the ROC curve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +17,21 @@ from scipy.stats import rankdata
 
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
-from pnml.nn.feature_geometry import whitening
+from pnml.nn.feature_geometry import default_penalty, whitening
+from pnml.nn.feature_regions import IntArray, Regions, RegionSums
 
 # Classes are left out one by one, or in this many groups if there are more.
 _GROUPS = 10
+# Of more classes than this, in fewer groups: every group scores all of them once more.
+_VERY_MANY, _FEWER_GROUPS = 4096, 5
 # Scales that are compared: the typical norm, in steps of √2 down to 1/64 of it.
 _HALVINGS = np.arange(13) / 2
 # A geometry of the sample has at most one direction for this many rows.
 _ROWS_PER_DIRECTION = 8
 # Rows times classes that are scored for one scale; a sample of this size is enough.
 _NUMBERS = 2**18
+# Stands for a regret, or a spread, of 0.
+_LEAST = 1e-300
 
 
 def separation(unknown: FloatArray, known: FloatArray) -> float:
@@ -39,34 +45,53 @@ def separation(unknown: FloatArray, known: FloatArray) -> float:
     return float((ranks[:n].sum() - n * (n + 1) / 2) / (n * m))
 
 
+def discriminability(unknown: FloatArray, known: FloatArray) -> float:
+    """How well a scale of features separates: d′ of the logs of the regrets. Eq. (F15).
+
+    >>> discriminability(np.exp([3.0, 5.0]), np.exp([0.0, 2.0]))
+    3.0
+    """
+    a, b = (np.log(np.maximum(regrets, _LEAST)) for regrets in (unknown, known))
+    spread = np.sqrt((a.var() + b.var()) / 2)
+    return float((a.mean() - b.mean()) / max(spread, _LEAST))
+
+
+def scored_rows(rows: int, classes: int) -> int:
+    """Rows that are scored to choose the scale of features, of a sample of so many."""
+    return min(rows, max(64, _NUMBERS // classes))
+
+
 def chosen_scale(
     rows: FloatArray,
-    logits_at: Callable[[int, float], FloatArray],
-    labels: npt.NDArray[np.intp],
-    share: float,
+    logits_at: Callable[[float | None], FloatArray],
+    labels: IntArray,
+    share: float | None,
     typical: float,
 ) -> float:
     """The scale of features that best separates left-out classes from the others. Eq. (F12).
 
     Parameters
     ----------
-    rows : sampled rows (m, d) of unit norm
-    logits_at : gives the logits (n, C) of the first n rows times a scale
+    rows : sampled rows (m, w) of unit norm, with the log of their norm if they have regions
+    logits_at : gives the logits (n, C) of the first n rows at a scale; None is their own norm
     labels : the network's own label (m,) of each row
-    share : penalty for each row, above 0
+    share : penalty for each row, above 0; None if rows have regions, Eq. (F15)
     typical : typical norm of the features, an upper bound of the scale
 
     Returns
     -------
     The scale; the typical norm itself if there are fewer than three classes to compare.
     """
-    classes = logits_at(1, typical).shape[1]
-    scored = min(len(rows), max(64, _NUMBERS // classes))
-    folds = _folds(rows, labels, classes, scored, share)
+    if share is None:
+        folds = _region_folds(rows, labels, logits_at(None))
+    else:
+        scored, classes = logits_at(None).shape
+        folds = _folds(rows, labels, classes, scored, share)
     if not folds:
         return typical
+    criterion = discriminability if share is None else separation
     scales = typical * 2.0**-_HALVINGS
-    quality = np.array([_quality(logits_at(scored, scale), folds) for scale in scales])
+    quality = np.array([_quality(logits_at(scale), folds, criterion) for scale in scales])
     best = int(np.argmax(quality))
     if not 0 < best < len(scales) - 1:
         return float(scales[best])
@@ -85,25 +110,59 @@ class _Fold:
     unknown: npt.NDArray[np.bool_]  # (n,)  rows of the classes left out
     leverages: FloatArray  # (n,)
 
+    @classmethod
+    def of(
+        cls, kept: npt.NDArray[np.bool_], unknown: npt.NDArray[np.bool_], h: FloatArray
+    ) -> _Fold:
+        """The fold of leverages (n,) among the known rows, of which each is left out. Eq. (F6)."""
+        np.divide(h, 1 - h, out=h, where=~unknown)
+        return cls(kept, unknown, h)
+
+
+def _left_out(
+    labels: IntArray, classes: int, scored: int
+) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]]:
+    """Outputs that stay (C,) and rows of the classes left out (m,), for each group of classes."""
+    groups = _FEWER_GROUPS if classes > _VERY_MANY else min(_GROUPS, classes)
+    group_of = np.arange(classes) % groups
+    for group in range(groups):
+        kept, unknown = group_of != group, group_of[labels] == group
+        here = unknown[:scored]
+        if kept.sum() >= 2 and here.any() and not here.all():
+            yield kept, unknown
+
 
 def _folds(
-    rows: FloatArray, labels: npt.NDArray[np.intp], classes: int, scored: int, share: float
+    rows: FloatArray, labels: IntArray, classes: int, scored: int, share: float
 ) -> list[_Fold]:
-    group_of = np.arange(classes) % _GROUPS
     coordinates = _leading(rows)
     everything = coordinates.T @ coordinates
     folds = []
-    for group in range(min(_GROUPS, classes)):
-        kept, unknown = group_of != group, group_of[labels] == group
-        here = unknown[:scored]
-        if kept.sum() < 2 or here.all() or not here.any():
-            continue
+    for kept, unknown in _left_out(labels, classes, scored):
         left_out = coordinates[unknown]
         alpha = share * float(np.sum(~unknown))
         white = coordinates[:scored] @ whitening(everything - left_out.T @ left_out, alpha)
-        h = np.vecdot(white, white)
-        np.divide(h, 1 - h, out=h, where=~here)  # known rows, each left out: Eq. (F6)
-        folds.append(_Fold(kept, here, h))
+        folds.append(_Fold.of(kept, unknown[:scored], np.vecdot(white, white)))
+    return folds
+
+
+def _region_folds(rows: FloatArray, labels: IntArray, own: FloatArray) -> list[_Fold]:
+    """Folds with regions, rebuilt without the classes left out; `own` logits (n, C). Eq. (F15)."""
+    scored, classes = own.shape
+    coordinates = _leading(rows - rows.mean(axis=0))
+    folds = []
+    for kept, unknown in _left_out(labels, classes, scored):
+        sums = RegionSums(Regions.empty(classes, coordinates.shape[1]))
+        known = coordinates[~unknown]
+        sums.centre(known, labels[~unknown])
+        regions, shifted = sums.total()
+        scatter = known.T @ known - shifted.T @ shifted + regions.between()
+        named = np.where(kept, own, -np.inf).argmax(axis=1)
+        slots = regions.slots[named]
+        root = whitening(scatter, default_penalty(scatter, len(known)))
+        white = (coordinates[:scored] - regions.centres[slots]) @ root
+        leverages = np.vecdot(white, white) + regions.shares[slots]
+        folds.append(_Fold.of(kept, unknown[:scored], leverages))
     return folds
 
 
@@ -117,10 +176,13 @@ def _leading(rows: FloatArray) -> FloatArray:
     return vectors * np.sqrt(np.maximum(values, 0.0)) if m < d else np.asarray(rows @ vectors)
 
 
-def _quality(logits: FloatArray, folds: list[_Fold]) -> float:
+def _quality(
+    logits: FloatArray, folds: list[_Fold], criterion: Callable[[FloatArray, FloatArray], float]
+) -> float:
     """How well regrets separate unknown rows from known ones, on average over the folds."""
     separations = []
     for fold in folds:
-        regrets = softmax.regret(softmax.log_softmax(logits[:, fold.kept]), fold.leverages)
-        separations.append(separation(regrets[fold.unknown], regrets[~fold.unknown]))
+        known = np.where(fold.kept, logits, -np.inf)
+        regrets = softmax.regret_of_logits(known, fold.leverages)
+        separations.append(criterion(regrets[fold.unknown], regrets[~fold.unknown]))
     return float(np.mean(separations))

@@ -12,6 +12,7 @@ from pnml.core.arrays import EPS, FloatArray
 from pnml.core.statistic.gram import Gram
 from pnml.core.statistic.row_sample import RowSample, sample_size
 from pnml.errors import InputError
+from pnml.nn.feature_regions import IntArray, Regions, RegionSums
 from pnml.nn.feature_rows import RowForm
 
 # Rows are collected in a block of about this many numbers, 1 MiB, which stays in cache.
@@ -24,43 +25,38 @@ _MARGIN = 1.25
 
 @dataclass(frozen=True)
 class FeatureStatistic:
-    """Statistic of training features, all that is remembered of them; they add. Eq. (F10)."""
+    """Statistic of training features, all that is remembered of them; they add.
+
+    Without regions it is that of Eq. (F10), with regions that of Eq. (F14).
+    """
 
     form: RowForm
     rows: int
-    xx: FloatArray  # (w, w)  Σ xxᵀ about the origin: features are not centred
+    xx: FloatArray  # (w, w)  Σ xxᵀ, about the means of the regions or else about the origin
     energy: float  # Σ of the squared norms of the features
-    sample: RowSample  # columns: row, norm of its features
+    sample: RowSample  # columns: row, norm of its features, region if there are any
+    regions: Regions  # without any classes if rows have no regions
 
     @classmethod
     def empty(cls, form: RowForm) -> FeatureStatistic:
         """The statistic of no rows: the neutral element of +."""
-        size = min(sample_size(form.width), _MOST_SAMPLED)
-        sample = RowSample(np.zeros(0), np.zeros((0, form.width + 1)), size)
-        return cls(form, 0, np.zeros((form.width, form.width)), 0.0, sample)
+        width, size = form.width, min(sample_size(form.width), _MOST_SAMPLED)
+        sample = RowSample(np.zeros(0), np.zeros((0, width + 1 + (form.regions > 0))), size)
+        regions = Regions.empty(form.regions, width)
+        return cls(form, 0, np.zeros((width, width)), 0.0, sample, regions)
 
     @property
-    def total_energy(self) -> float:
-        """Σ of the squared norms of the rows: the trace of `xx`."""
-        return float(np.trace(self.xx))
+    def feature_moments(self) -> FloatArray:
+        """Σ of the outer products of features and bias about the origin; no norms, no regions."""
+        width = self.form.features + self.form.bias
+        moments: FloatArray = (self.xx + self.regions.second_moment())[:width, :width]
+        return moments
 
     @property
     def gram(self) -> Gram:
-        """The same rows as a Gram without targets or sample."""
-        width = self.form.width
-        none = RowSample(np.zeros(0), np.zeros((0, width + 1)), 0)
-        return Gram(
-            rows=self.rows,
-            weight=float(self.rows),
-            x_mean=np.zeros(width),
-            y_mean=np.zeros(0),
-            rounding=EPS,
-            whole=True,
-            xx=self.xx,
-            xy=np.zeros((width, 0)),
-            yy=np.zeros((0, 0)),
-            sample=none,
-        )
+        """The same features as a Gram without targets, regions or sample."""
+        moments = self.feature_moments
+        return gram_of(moments, np.zeros(len(moments)), self.rows)
 
     def __add__(self, other: FeatureStatistic) -> FeatureStatistic:
         """The statistic of the rows of both."""
@@ -69,12 +65,14 @@ class FeatureStatistic:
                 f"Rows of {other.form} cannot be counted with rows of {self.form}; use the same "
                 "network and the same settings for both."
             )
+        regions, between = self.regions.merged(other.regions)
         return FeatureStatistic(
             self.form,
             self.rows + other.rows,
-            self.xx + other.xx,
+            self.xx + other.xx + between,
             self.energy + other.energy,
             self.sample + other.sample,
+            regions,
         )
 
 
@@ -83,23 +81,29 @@ class StatisticBuilder:
 
     def __init__(self, start: FeatureStatistic, coming: int = 0) -> None:
         form = start.form
-        self._form, self._rows = form, start.rows
+        self.form, self._rows = form, start.rows
         self._xx = np.array(start.xx, order="F")  # only the upper triangle is used
         self._energy = start.energy
         self._reservoir = Reservoir(start.sample, coming)
+        self._regions = RegionSums(start.regions)
         self._block = np.empty((max(64, _BLOCK_NUMBERS // form.width), form.width))
         self._norms = np.empty(len(self._block))
+        self._labels = np.zeros(len(self._block), dtype=np.int64)
         self._waiting = 0  # rows in the block
 
-    def add(self, features: npt.NDArray[np.floating], name: str) -> None:
-        """Add features (n, d); error messages call them `name`."""
+    def add(
+        self, features: npt.NDArray[np.floating], name: str, labels: IntArray | None = None
+    ) -> None:
+        """Add features (n, d) in these regions (n,), if any; error messages call them `name`."""
         done = 0
         while done < len(features):
             room = slice(self._waiting, self._waiting + len(features) - done)
             rows = self._block[room]
-            norms = self._form.write(features[done : done + len(rows)], rows)
+            norms = self.form.write(features[done : done + len(rows)], rows)
             _refuse_nonfinite(norms, name, done)
             self._norms[room] = norms
+            if labels is not None:
+                self._labels[room] = labels[done : done + len(rows)]
             done += len(rows)
             self._waiting += len(rows)
             if self._waiting == len(self._block):
@@ -109,22 +113,37 @@ class StatisticBuilder:
         """The statistic of all rows so far."""
         if self._waiting:
             self._flush()
+        regions, shifted = self._regions.total()
         upper = np.triu(self._xx)
-        xx = upper + np.triu(upper, 1).T
-        return FeatureStatistic(self._form, self._rows, xx, self._energy, self._reservoir.sample())
+        if len(shifted):
+            upper = np.triu(dsyrk(-1.0, shifted.T, beta=1.0, c=self._xx))
+        return FeatureStatistic(
+            self.form,
+            self._rows,
+            upper + np.triu(upper, 1).T,
+            self._energy,
+            self._reservoir.sample(),
+            regions,
+        )
 
     def _flush(self) -> None:
-        rows, norms = self._block[: self._waiting], self._norms[: self._waiting]
-        self._reservoir.add(rows, norms, self._rows)
-        # XᵀX is added in place by a symmetric product, which costs half of a general one
-        self._xx = dsyrk(1.0, rows.T, beta=1.0, c=self._xx, overwrite_c=1)
+        used = slice(self._waiting)
+        rows, norms, labels = self._block[used], self._norms[used], self._labels[used]
+        tail = [norms, labels] if self.form.regions else [norms]
+        self._reservoir.add(rows, np.column_stack(tail), self._rows)
         self._energy += float(norms @ norms)
         self._rows += len(rows)
         self._waiting = 0
+        if self.form.regions:
+            if self.form.needs_direction and not norms.all():  # zeros are in no region
+                rows, labels = rows[norms > 0], labels[norms > 0]
+            self._regions.centre(rows, labels)
+        # XᵀX is added in place by a symmetric product, which costs half of a general one
+        self._xx = dsyrk(1.0, rows.T, beta=1.0, c=self._xx, overwrite_c=1)
 
 
 class Reservoir:
-    """Uniform sample of feature rows in a statistic, with their norms, in a buffer.
+    """Uniform sample of feature rows in a statistic, with norms and regions, in a buffer.
 
     If the number of rows that are `coming` is known, rows that cannot stay do not enter.
     """
@@ -138,17 +157,18 @@ class Reservoir:
         self._below = min(start.threshold, enough)  # rows with keys from here up are discarded
         self._random: np.random.Generator | None = None
 
-    def add(self, rows: FloatArray, norms: FloatArray, seen: int) -> None:
-        """Sample from rows (n, w) with norms (n,) that come after `seen` others. Eq. (G4)."""
+    def add(self, rows: FloatArray, tail: FloatArray, seen: int) -> None:
+        """Sample from rows (n, w) with norms first in their tail, after `seen` others. Eq. (G4)."""
         if self._random is None:  # seeded by the rows: the same stream gives the same sample
-            self._random = np.random.default_rng([seen, *norms[:4].view(np.uint64)])
+            self._random = np.random.default_rng([seen, *tail[:4, 0].copy().view(np.uint64)])
+        w = rows.shape[1]
         keys = self._random.random(len(rows))
         entering = (keys < self._below).nonzero()[0]
         while len(entering):
             now = entering[: len(self._keys) - self._used]
             room = slice(self._used, self._used + len(now))
             self._keys[room] = keys[now]
-            self._rows[room, :-1], self._rows[room, -1] = rows[now], norms[now]
+            self._rows[room, :w], self._rows[room, w:] = rows[now], tail[now]
             self._used = room.stop
             entering = entering[len(now) :]
             if self._used == len(self._keys):
@@ -168,6 +188,23 @@ class Reservoir:
         kept = self.sample()
         self._used, self._below = len(kept.keys), kept.bound
         self._keys[: self._used], self._rows[: self._used] = kept.keys, kept.rows
+
+
+def gram_of(scatter: FloatArray, mean: FloatArray, rows: int) -> Gram:
+    """A Gram of rows with this scatter (w, w) about this mean, without targets or sample."""
+    width = len(mean)
+    return Gram(
+        rows=rows,
+        weight=float(rows),
+        x_mean=mean,
+        y_mean=np.zeros(0),
+        rounding=EPS,
+        whole=True,
+        xx=scatter,
+        xy=np.zeros((width, 0)),
+        yy=np.zeros((0, 0)),
+        sample=RowSample(np.zeros(0), np.zeros((0, width + 1)), 0),
+    )
 
 
 def _refuse_nonfinite(norms: FloatArray, name: str, before: int) -> None:

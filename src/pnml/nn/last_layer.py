@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Self
 
 import torch
@@ -23,6 +24,7 @@ from pnml.nn.last_layer_output import LastLayerOutput
 from pnml.nn.last_layer_settings import Settings
 from pnml.nn.masks import Mask, Padding, Reading, masked_output, read, refuse_ambiguous
 from pnml.nn.network_verdicts import NetworkVerdicts
+from pnml.nn.scaled_head import ScaledHead
 from pnml.nn.split_model import SplitModel
 from pnml.nn.statistic_buffers import StatisticBuffers
 from pnml.nn.tasks import REGRESSION, task_of
@@ -36,6 +38,10 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
     One pass over the training inputs collects a statistic of the features that the last layer
     sees; the network itself does not change. An input gets a large regret if training had few
     features like its own, or if the head is unsure. No labels, no second data set, no training.
+
+    The statistic has (d + 1)² numbers, up to 2048 sampled rows and d + 1 numbers for each class
+    that was predicted in training: 188 MB for 30,522 classes of 768 features, if all of them
+    were. Rows are scored in blocks of 32 MiB of logits; a linear head is kept in float64 for that.
 
     Parameters
     ----------
@@ -59,6 +65,16 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         The regret takes its probabilities from the head at ``scale`` times the unit features.
         ``"auto"`` is the scale at which left-out classes are best separated from the others;
         None uses the network's own probabilities.
+    regions : bool, default=True
+        Take the leverage within the region of the class that the network predicts, with the log
+        of the norm as one more column. Only for one label of several classes; other tasks
+        name no class and are scored as with False, which is the form of version 0.1. What was
+        saved by 0.1 keeps that form when loaded.
+    precision : "double" or "single", default="double"
+        Precision of the logits behind the regret. ``"single"`` takes the network's own float32
+        logits, or half the time for a product: for heads of thousands of classes. Regrets then
+        have about four digits, and fewer where the network is certain to one in a million; leverage
+        and sums stay in float64.
     inputs : callable, optional
         From a batch to what the network takes: a tensor, a tuple of arguments or a dict of
         keywords. By default the first element of a tuple, and a dict without its labels.
@@ -95,10 +111,12 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         normalize: Any = "auto",
         bias_column: Any = "auto",
         scale: Any = "auto",
+        regions: bool = True,
+        precision: str = "double",
         inputs: Callable[[Any], Any] | None = None,
     ) -> None:
         super().__init__()
-        self.settings = Settings(task, alpha, normalize, bias_column, scale)
+        self.settings = Settings(task, alpha, normalize, bias_column, scale, regions, precision)
         self.model = model
         self.statistic = StatisticBuffers()
         self.fingerprint = HeadFingerprint()  # of the last layer when rows were counted
@@ -276,7 +294,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
                 reading = read(self._split, batch, mask, f"Batch {number}")
             if builder is None:
                 builder = self._builder(reading.width, reading.outputs, start)
-            builder.add(numpy_rows(padding.without(reading)), reading.name)
+            builder.add(numpy_rows(padding.without(reading)), reading.name, reading.labels)
         padding.refuse_nothing_else("fit")
         return None if builder is None else builder.total()
 
@@ -303,9 +321,11 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
             )
         width = values.shape[-1]
         rows = values.reshape(-1, width)
-        outputs = self._split.head(width).outputs(width)
+        head = ScaledHead(self._split.head(width))
+        outputs = head.head.outputs(width)
         builder = self._builder(width, outputs, start, len(rows))
-        builder.add(numpy_rows(rows), "The array")
+        labels = head.predicted(rows) if builder.form.regions else None
+        builder.add(numpy_rows(rows), "The array", labels)
         return self._keep(builder.total())
 
     def _builder(
@@ -313,7 +333,9 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
     ) -> StatisticBuilder:
         """Builder for features of this width; raises if `start` has rows of another form."""
         task = task_of(self.settings.task, outputs, self._split.link)
-        form = self.settings.form(width, task)
+        form = self.settings.form(width, task, outputs)
+        if start is not None and not start.form.regions:  # of version 0.1: they go on without
+            form = replace(form, regions=0)
         if start is not None and form != start.form:
             raise InputError(
                 f"Rows of {form} cannot be counted with the rows of {start.form} counted before; "
@@ -370,5 +392,5 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
             head = self._split.head(width)
             task = task_of(self.settings.task, head.outputs(width))
             geometry = Geometry.of(statistic, self.settings.penalty)
-            self._known = state, Scorer(geometry, head, task)
+            self._known = state, Scorer(geometry, head, task, self.settings.precision)
         return self._known[1]

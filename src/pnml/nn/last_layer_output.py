@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -90,3 +91,30 @@ class LastLayerOutput:
                 f"has {classes} classes; count them from 0 to {classes - 1}."
             )
         return -self.log_prob.gather(-1, labels.long()[..., None]).squeeze(-1)
+
+
+class DeferredOutput(LastLayerOutput):
+    """Output of LastLayerPNML for many rows of features: their own logits are computed when asked.
+
+    >>> leverage = torch.tensor([0.5])
+    >>> out = DeferredOutput(lambda: torch.zeros(1, 2), torch.ones(1, 3), leverage, leverage)
+    >>> out.logits.shape
+    torch.Size([1, 2])
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[], Tensor],
+        features: Tensor,
+        leverage: Tensor,
+        regret: Tensor,
+        task: Task = MULTICLASS,
+    ) -> None:
+        values = {"features": features, "leverage": leverage, "regret": regret, "task": task}
+        self.__dict__.update(values, _compute=compute)
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """Logits (..., C) of the network itself."""
+        logits: Tensor = self.__dict__["_compute"]()
+        return logits

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from pnml.errors import InputError
 from pnml.nn.feature_rows import RowForm
-from pnml.nn.tasks import REGRESSION, TASKS, Task
+from pnml.nn.scaled_head import PRECISIONS
+from pnml.nn.tasks import MULTICLASS, REGRESSION, TASKS, Task
 from pnml.runtime.checks import is_number
 
 
@@ -19,6 +20,8 @@ class Settings:
     normalize: bool | str
     bias_column: bool | str
     scale: float | str | None
+    regions: bool = True
+    precision: str = "double"
 
     def __post_init__(self) -> None:
         names = ("auto", *TASKS)
@@ -29,6 +32,10 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, bool) and value != "auto":
                 raise InputError(f'{name} is {value!r}; pass True, False or "auto".')
+        if self.precision not in PRECISIONS:
+            raise InputError(f'precision is {self.precision!r}; pass "double" or "single".')
+        if not isinstance(self.regions, bool):
+            raise InputError(f"regions is {self.regions!r}; pass True or False.")
         if self.alpha != "auto" and not is_number(self.alpha, 0.0):
             raise InputError(
                 f"alpha is {self.alpha!r}, but it must be a finite number of at least 0; pass "
@@ -41,12 +48,16 @@ class Settings:
                 'number, "auto", or None for the network\'s own probabilities.'
             )
 
-    def form(self, features: int, task: Task) -> RowForm:
-        """Form of the rows; a regression head is linear in the features without normalisation."""
+    def form(self, features: int, task: Task, outputs: int) -> RowForm:
+        """Form of the rows; a regression head is linear in the features without normalisation.
+
+        Regions are those of one label out of several: other heads do not name one class.
+        """
         raw = task is REGRESSION
         normalize = not raw if self.normalize == "auto" else bool(self.normalize)
         bias = raw if self.bias_column == "auto" else bool(self.bias_column)
-        return RowForm(features, normalize, bias)
+        regions = outputs if self.regions and task is MULTICLASS else 0
+        return RowForm(features, normalize, bias, regions)
 
     @property
     def penalty(self) -> float | None:

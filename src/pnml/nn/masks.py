@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pnml.errors import InputError
 from pnml.nn.batches import has_argument, tensor_of
+from pnml.nn.feature_regions import IntArray
 from pnml.nn.feature_regret import Scorer
 from pnml.nn.last_layer_output import LastLayerOutput
 from pnml.nn.split_model import SplitModel
@@ -118,6 +119,16 @@ class Reading:
     def rows(self) -> Tensor:
         """The features (n, d) of positions that count."""
         return self.features.flatten(0, -2) if self.kept is None else self.features[self.kept]
+
+    @property
+    def labels(self) -> IntArray:
+        """The classes (n,) that the network predicts at these positions: their regions."""
+        if self.logits is None:
+            return np.zeros(0, dtype=np.int64)
+        labels = self.logits.argmax(dim=-1)
+        counted = labels.flatten() if self.kept is None else labels[self.kept]
+        array: IntArray = counted.cpu().numpy()
+        return array
 
 
 def read(split: SplitModel, batch: Any, mask: Mask, name: str | None = None) -> Reading:

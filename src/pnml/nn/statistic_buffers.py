@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from pnml.core.arrays import FloatArray
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
+from pnml.nn.feature_regions import Regions
 from pnml.nn.feature_rows import RowForm
 from pnml.nn.feature_statistic import FeatureStatistic
 
@@ -20,12 +21,15 @@ from pnml.nn.feature_statistic import FeatureStatistic
 class StatisticBuffers(nn.Module):
     """A FeatureStatistic as buffers of a module, in float64, and the scale chosen from it."""
 
-    counts: Tensor  # (3,)  rows, whether normalised, whether with a bias
+    counts: Tensor  # (4,)  rows, whether normalised, whether with a bias, number of regions
     xx: Tensor  # (w, w)
     energy: Tensor  # ()
     sample_keys: Tensor  # (m,)
-    sample_rows: Tensor  # (m, w + 1)
+    sample_rows: Tensor  # (m, w + 1), or with regions (m, w + 2)
     sample_bound: Tensor  # (2,)  size of the sample, and the smallest discarded key
+    region_ids: Tensor  # (k,)  of the regions with rows
+    region_counts: Tensor  # (k,)
+    region_means: Tensor  # (k, w)
     scale: Tensor  # ()  NaN if none is stored
 
     def __init__(self) -> None:
@@ -36,12 +40,15 @@ class StatisticBuffers(nn.Module):
         def hold(name: str, value: FloatArray) -> None:
             self.register_buffer(name, torch.tensor(value, dtype=torch.float64))
 
-        self.register_buffer("counts", torch.zeros(3, dtype=torch.int64))
+        self.register_buffer("counts", torch.zeros(4, dtype=torch.int64))
+        self.register_buffer("region_ids", torch.zeros(0, dtype=torch.int64))
         hold("xx", np.zeros((0, 0)))
         hold("energy", np.zeros(()))
         hold("sample_keys", np.zeros(0))
         hold("sample_rows", np.zeros((0, 1)))
         hold("sample_bound", np.array([0.0, 1.0]))
+        hold("region_counts", np.zeros(0))
+        hold("region_means", np.zeros((0, 0)))
         hold("scale", np.array(np.nan))
 
     @property
@@ -50,17 +57,25 @@ class StatisticBuffers(nn.Module):
         return self.xx.shape[0] > 0
 
     @property
+    def _has_regions(self) -> bool:
+        return not self.counts.is_meta and bool(self.counts[3])
+
+    @property
     def counted(self) -> FeatureStatistic:
         """The statistic in the buffers."""
         self._refuse_meta()
-        rows, normalize, bias = self.counts.tolist()
+        rows, normalize, bias, regions = self.counts.tolist()
         size, bound = self.sample_bound.tolist()
-        xx, keys, sample = (
-            part.cpu().numpy() for part in (self.xx, self.sample_keys, self.sample_rows)
-        )
-        form = RowForm(len(xx) - bias, bool(normalize), bool(bias))
+        held = {name: value.cpu().numpy() for name, value in self.named_buffers(recurse=False)}
+        beside = bias + (normalize and regions > 0)  # columns beside the features
+        form = RowForm(len(held["xx"]) - beside, bool(normalize), bool(bias), regions)
         return FeatureStatistic(
-            form, rows, xx, float(self.energy), RowSample(keys, sample, int(size), bound)
+            form,
+            rows,
+            held["xx"],
+            float(self.energy),
+            RowSample(held["sample_keys"], held["sample_rows"], int(size), bound),
+            Regions(regions, held["region_ids"], held["region_counts"], held["region_means"]),
         )
 
     @property
@@ -78,14 +93,18 @@ class StatisticBuffers(nn.Module):
 
     def store(self, statistic: FeatureStatistic) -> None:
         """Replace the statistic in the buffers; the scale is unset."""
-        form, sample = statistic.form, statistic.sample
-        self._hold("counts", [statistic.rows, form.normalize, form.bias], torch.int64)
+        form, sample, regions = statistic.form, statistic.sample, statistic.regions
+        counts = [statistic.rows, form.normalize, form.bias, form.regions]
+        self._hold("counts", counts, torch.int64)
+        self._hold("region_ids", regions.ids, torch.int64)
         values = {
             "xx": statistic.xx,
             "energy": np.array(statistic.energy),
             "sample_keys": sample.keys,
             "sample_rows": sample.rows,
             "sample_bound": np.array([sample.size, sample.bound]),
+            "region_counts": regions.counts,
+            "region_means": regions.means,
             "scale": np.array(np.nan),
         }
         for name, value in values.items():
@@ -122,10 +141,22 @@ class StatisticBuffers(nn.Module):
                 setattr(self, name, value.to(moved.device))
         return self
 
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Store rows without regions as version 0.1 does, which can then load them."""
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if not self.region_ids.numel() and not (self.fitted and self._has_regions):
+            destination[prefix + "counts"] = destination[prefix + "counts"][:3]
+            for name in ("region_ids", "region_counts", "region_means"):
+                del destination[prefix + name]
+
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
     ) -> None:
-        """Load buffers of any size, so that a module that was never fitted can load them."""
+        """Load buffers of any size, so that a module that was never fitted can load them.
+
+        A state_dict of version 0.1 has no regions, and its rows keep that form.
+        """
+        _add_no_regions(state_dict, prefix)
         for name, here in list(self.named_buffers(recurse=False)):
             there = state_dict.get(prefix + name)
             if isinstance(there, Tensor) and there.shape != here.shape:
@@ -134,3 +165,14 @@ class StatisticBuffers(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self.revision += 1
         self._loaded = True
+
+
+def _add_no_regions(state: dict[str, Any], prefix: str) -> None:
+    """Complete a state_dict of version 0.1 by what says that rows have no regions."""
+    counts, xx = state.get(prefix + "counts"), state.get(prefix + "xx")
+    if not isinstance(counts, Tensor) or not isinstance(xx, Tensor) or counts.shape != (3,):
+        return
+    state[prefix + "counts"] = torch.cat([counts, counts.new_zeros(1)])
+    state[prefix + "region_ids"] = counts.new_zeros(0)
+    state[prefix + "region_counts"] = xx.new_zeros(0)
+    state[prefix + "region_means"] = xx.new_zeros(0, len(xx))

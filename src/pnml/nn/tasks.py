@@ -22,7 +22,7 @@ class Task:
 
 
 def _class_regret(logits: Array, leverage: Array) -> Array:
-    return softmax.regret(softmax.log_softmax(logits), leverage)
+    return softmax.regret_of_logits(logits, leverage)
 
 
 def _class_log_prob(logits: Array, leverage: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def regrets_and_verdicts(
 
 def rows_of(module: LastLayerPNML, inputs: Any) -> Iterator[FloatArray]:
     """Features of inputs by the network behind a plot, as its statistic has them, in batches."""
-    form = module.statistic.counted.form
+    form = replace(module.statistic.counted.form, regions=0)
     for out in _outputs(module, inputs):
         yield form.of_tensor(out.features.flatten(0, -2))[0].cpu().numpy()
 

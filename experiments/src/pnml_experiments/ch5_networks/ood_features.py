@@ -116,7 +116,10 @@ def scorers(data: FeatureSet) -> dict[str, Scorer]:
         return np.asarray(np.asarray(features, dtype=np.float64) @ head.T + data.bias)
 
     def regret(scale: Any) -> RegretDetector:
-        return RegretDetector.from_embeddings(data.weight, data.bias, data.train, scale=scale)
+        # without regions where the rule is that of the thesis
+        return RegretDetector.from_embeddings(
+            data.weight, data.bias, data.train, scale=scale, regions=scale == "auto"
+        )
 
     first = regret(1.0)
     return {

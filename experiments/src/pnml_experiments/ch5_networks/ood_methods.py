@@ -65,7 +65,9 @@ class MethodScores:
         self._validation = extraction.validation
         self._network = KeptNetwork(extraction.head)
         self._pnml = [
-            LastLayerPNML(self._network, scale=scale).fit_features(extraction.train)
+            LastLayerPNML(self._network, scale=scale, regions=scale == "auto").fit_features(
+                extraction.train
+            )
             for scale in (THESIS_SCALE, "auto")
         ]
 

@@ -124,7 +124,9 @@ def _cosine_to_means(data: OpenSet) -> Callable[[Rows], FloatArray]:
 
 def _regret(scale: Any) -> Callable[[OpenSet], Callable[[Rows], FloatArray]]:
     def build(data: OpenSet) -> Callable[[Rows], FloatArray]:
-        detector = RegretDetector.from_embeddings(data.weight, data.bias, data.train, scale=scale)
+        detector = RegretDetector.from_embeddings(
+            data.weight, data.bias, data.train, scale=scale, regions=scale == "auto"
+        )
         return lambda rows: np.asarray(detector.predict_features(rows.features))
 
     return build

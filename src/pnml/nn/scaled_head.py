@@ -1,0 +1,104 @@
+"""Logits of a network's head at scales, in blocks, with its weights converted once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pnml.nn.feature_regions import IntArray
+from pnml.nn.feature_rows import numpy_rows
+from pnml.nn.head import Factor, Head, LinearHead
+
+# Precision of the logits behind a regret, by the name of the setting.
+PRECISIONS = {"double": torch.float64, "single": torch.float32}
+# Logits that are computed at once: 32 MiB in float64.
+_BLOCK_LOGITS = 2**22
+# Rows of a block at least, so that products stay efficient.
+_FEWEST_ROWS = 64
+
+
+def rows_at_once(classes: int) -> int:
+    """Rows of logits of a head that fit into a block.
+
+    >>> rows_at_once(10), rows_at_once(30522)
+    (419430, 137)
+    """
+    return max(_FEWEST_ROWS, _BLOCK_LOGITS // max(classes, 1))
+
+
+class ScaledHead:
+    """The head of a network at scales, without gradients, in float64 or float32.
+
+    The weights of a linear head are kept in that dtype until they change: for 30,522 classes of 768
+    features another 188 MB in float64. Other heads compute in the dtype of their features.
+    """
+
+    def __init__(self, head: Head, precision: str = "double") -> None:
+        self.head, self.dtype = head, PRECISIONS[precision]
+        self._known: tuple[Any, Tensor, Tensor] | None = None
+
+    def logits(self, rows: Tensor, *factors: Factor) -> list[Tensor]:
+        """Logits (n, C) of rows of features (n, d) times each of some factors: one product."""
+        with torch.no_grad():
+            if not isinstance(self.head, LinearHead):
+                return self.head.in_double(rows.device)(rows, *factors)
+            weight, bias = self._weights(self.head.module, rows.device)
+            slopes = functional.linear(rows.to(weight.dtype), weight)
+            *others, last = (_like(factor, slopes) for factor in factors)
+            logits = [*(slopes * factor for factor in others), slopes.mul_(last)]
+            return logits if self.head.module.bias is None else [z.add_(bias) for z in logits]
+
+    def rescaled(self, own: Tensor, ratio: Tensor) -> Tensor | None:
+        """Logits (n, C) at features times a ratio (n, 1), from the own ones without a product.
+
+        None where the head is not linear or its own logits have less than the precision wanted.
+        """
+        enough = own.dtype in (torch.float64, self.dtype)
+        if not enough or not isinstance(self.head, LinearHead):
+            return None
+        _, bias = self._weights(self.head.module, own.device)
+        with torch.no_grad():
+            return (own - bias).mul_(_like(ratio, own)).add_(bias)
+
+    def predicted(self, features: Tensor) -> IntArray:
+        """Class (n,) that the head gives features (n, d) in its own dtype: their region."""
+        labels = np.empty(len(features), dtype=np.int64)
+        step = rows_at_once(self.head.outputs(features.shape[1]))
+        for start in range(0, len(features), step):
+            part = slice(start, start + step)
+            with torch.no_grad():
+                logits = self._own_logits(features[part])
+            labels[part] = numpy_rows(logits).argmax(axis=1)  # faster than torch's
+        return labels
+
+    def _own_logits(self, features: Tensor) -> Tensor:
+        if not isinstance(self.head, LinearHead):
+            return self.head.in_double(features.device)(features.double(), 1.0)[0]
+        module, device = self.head.module, features.device
+        weight = module.weight.flatten(1).to(device)
+        bias = None if module.bias is None else module.bias.to(device)
+        return functional.linear(features.to(weight.dtype), weight, bias)
+
+    def _weights(
+        self, module: nn.Linear | nn.Conv2d, device: torch.device
+    ) -> tuple[Tensor, Tensor]:
+        weight, bias = module.weight, module.bias
+        parts = [weight] if bias is None else [weight, bias]
+        state = (device, *((id(w), w.data_ptr(), _version(w)) for w in parts))
+        if self._known is None or self._known[0] != state:
+            wanted = weight.detach().flatten(1).to(device, self.dtype)
+            shift = wanted.new_zeros(()) if bias is None else bias.detach().to(device, self.dtype)
+            self._known = state, wanted, shift
+        return self._known[1:]
+
+
+def _version(weight: Tensor) -> int:
+    return 0 if weight.is_inference() else weight._version
+
+
+def _like(factor: Factor, values: Tensor) -> Factor:
+    return factor.to(values.dtype) if isinstance(factor, Tensor) else factor
