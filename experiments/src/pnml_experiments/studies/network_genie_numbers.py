@@ -101,6 +101,17 @@ def on_unknown(
     return _over(drawn, numbers, (*map(auroc, UNKNOWN), *map(fpr95, UNKNOWN)))
 
 
+def plain_numbers(one: Arrays, rows: Rows) -> dict[str, float]:
+    """Log-loss and areas of answers to rows, without intervals."""
+    every = draws(rows, 1, 0)
+    sure, areas = (on_unknown([one], rows, every, score) for score in (CONFIDENCE, OWN_SCORE))
+    return {
+        LOSS: on_digits([one], rows, every)[LOSS].value,
+        **{auroc(name): areas[auroc(name)].value for name in UNKNOWN},
+        **{f"{auroc(name)}, {CONFIDENCE}": sure[auroc(name)].value for name in UNKNOWN},
+    }
+
+
 def _over(drawn: Sequence[Draw], numbers: Any, names: Sequence[str]) -> dict[str, Drawn]:
     """Each number, averaged over the seeds of every draw."""
     table = np.array([np.mean([numbers(s, d) for s in d.seeds], axis=0) for d in drawn])

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from pnml.metrics import Estimate
-from pnml_experiments.framework.output import Arrays
 from pnml_experiments.framework.result import Row, Table, exactly
 from pnml_experiments.studies.network_genie_findings import (
     CANDIDATES,
@@ -25,14 +24,10 @@ from pnml_experiments.studies.network_genie_methods import (
     STEPS,
 )
 from pnml_experiments.studies.network_genie_numbers import (
-    CONFIDENCE,
     LOSS,
     OWN_SCORE,
     UNKNOWN,
-    Draw,
     auroc,
-    on_digits,
-    on_unknown,
 )
 
 _DIGITS = (
@@ -56,8 +51,9 @@ _COST = (
     "product is shared among the steps of ACNML; a hand-written one might take a few times less."
 )
 _CHOICE = (
-    "Log-loss of the held-out digits, mean over seeds, and for how many of them a setting was "
-    "chosen. Steps of ACNML were varied at the precision chosen before."
+    "Log-loss of the held-out digits in nats, mean over the networks that tried a setting. Steps "
+    "of ACNML and their first size were varied only at the precision chosen before, so these means "
+    "may be over fewer networks."
 )
 _HINDSIGHT = (
     f"ACNML of all weights, {STEPS} steps, with every precision, for one network of each training "
@@ -127,11 +123,10 @@ def _choice_rows(found: Found) -> Iterator[Row]:
                     losses.setdefault(_setting(setting), []).append(loss)
                 chosen.append(_setting(one["chosen"].tolist()))
             for setting, values in losses.items():
-                labels = _trained(n) | {"method": method, "setting": setting}
-                told = exactly(float(np.mean(values)))
-                yield Row(labels | {"number": "log-loss, nats"}, ours=told)
-                times = exactly(float(chosen.count(setting)))
-                yield Row(labels | {"number": "times chosen"}, ours=times)
+                labels = {"method": method, "setting": setting} | _trained(n)
+                times = chosen.count(setting)
+                note = f"Chosen for {times} of {len(chosen)} networks." if times else ""
+                yield Row(labels, ours=exactly(float(np.mean(values))), note=note)
 
 
 def _setting(values: list[float]) -> str:
@@ -148,29 +143,13 @@ def _setting(values: list[float]) -> str:
 
 
 def _hindsight_rows(found: Found) -> Iterator[Row]:
-    at = np.concatenate(list(found.rows.places_of_some(found.sizes.few).values()))
     for n, looked in found.looked.items():
-        for k, precision in enumerate(PRECISIONS):
-            one = {"probs": looked["probs"][k], "score": looked["score"][k]}
+        *tried, last_layer = found.afterwards(n)
+        for k, numbers in enumerate(tried):
             informed = {"informed": float(looked["informed"][k])}
-            labels = _trained(n) | {"precision": f"{precision:,g}"}
-            yield from _exact_rows(labels, _numbers(found, one) | informed)
-        ours = found.of(n, AUTO)[0]
-        few = {name: ours[name][at] for name in ("probs", "score")}
-        yield from _exact_rows(_trained(n) | {"precision": f"none: {AUTO}"}, _numbers(found, few))
-
-
-def _numbers(found: Found, one: Arrays) -> dict[str, float]:
-    """Log-loss and areas of answers to the fewer rows."""
-    places = found.few.places.items()
-    every = Draw(np.arange(1), {k: np.arange(place.stop - place.start) for k, place in places})
-    sure = on_unknown([one], found.few, [every], CONFIDENCE)
-    areas = on_unknown([one], found.few, [every], OWN_SCORE)
-    return {
-        LOSS: on_digits([one], found.few, [every])[LOSS].value,
-        **{auroc(name): areas[auroc(name)].value for name in UNKNOWN},
-        **{f"{auroc(name)}, {CONFIDENCE}": sure[auroc(name)].value for name in UNKNOWN},
-    }
+            labels = _trained(n) | {"precision": f"{PRECISIONS[k]:,g}"}
+            yield from _exact_rows(labels, numbers | informed)
+        yield from _exact_rows(_trained(n) | {"precision": f"none: {AUTO}"}, last_layer)
 
 
 def _exact_rows(labels: dict[str, str], numbers: dict[str, float]) -> Iterator[Row]:
