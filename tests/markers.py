@@ -59,6 +59,7 @@ INTEGRATION = (
     "experiments/test_adversarial_digits.py",
     "experiments/test_catalogue.py::test_listing_imports_no_experiment_and_no_numpy_torch_or_matplotlib",
     "experiments/test_dial.py",
+    "experiments/test_network_genie.py::test_the_study_judges_every_method_ends_with_the_verdict_and_goes_on",
     "experiments/test_networks.py",
     "experiments/test_open_set.py",
     "experiments/test_stored_data.py",
