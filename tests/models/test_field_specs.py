@@ -7,11 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from pnml.core import conditions
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 from pnml.models.codec import value
 from pnml.models.decode import decode
 from pnml.models.field_specs import field_hints, spec_of, sums_of
+from pnml.models.schema import objection
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,43 @@ def test_a_stored_value_must_have_the_shapes_of_its_class():
     arrays = {"scale": np.ones(2), "V": np.ones((3, 1)), "absent": np.ones(2)}
     with pytest.raises(InputError, match="V of a Span has length 3 where the rest of the"):
         decode(document, arrays)
+
+
+NUMBERS = [-np.inf, -1e308, -1.0, -0.0, 0.0, 5e-324, 0.5, 1.0, 1e308, np.inf, np.nan]
+CONDITIONS = {
+    conditions.FINITE: np.isfinite,
+    conditions.POSITIVE: lambda x: np.isfinite(x) & (x > 0),
+    conditions.NOT_NEGATIVE: lambda x: np.isfinite(x) & (x >= 0),
+    conditions.SHARE: lambda x: (x >= 0) & (x <= 1),
+    conditions.MAY_BE_INFINITE: lambda x: x >= 0,
+    conditions.NOT_NAN: lambda x: ~np.isnan(x),
+    conditions.ANY_NUMBER: lambda x: np.full(np.shape(x), True),
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: condition.words)
+def test_a_condition_holds_where_all_numbers_are_as_it_says(condition):
+    is_so = CONDITIONS[condition]
+    for a in NUMBERS:
+        assert condition.holds(a) == is_so(np.array(a)), a
+        for b in NUMBERS:
+            both = np.array([a, b])
+            assert condition.holds(both) == is_so(both).all(), both
+    assert condition.holds(np.zeros((0, 2)))
+
+
+def test_numbers_in_order_are_0_or_more_and_never_fall():
+    for numbers, right in [([0.0, 1.0, 1.0, np.inf], True), ([1.0, 0.5], False), ([-1.0], False)]:
+        assert conditions.IN_ORDER.holds(np.array(numbers)) == right
+    assert not conditions.IN_ORDER.holds(np.array([0.0, np.nan]))
+
+
+def test_a_number_is_finite_unless_its_field_says_otherwise():
+    assert not spec_of(float).accepts(np.inf)
+    assert not spec_of(Annotated[FloatArray, "d"]).accepts(np.array([1.0, np.nan]))
+    assert spec_of(Annotated[float, conditions.ANY_NUMBER]).accepts(np.nan)
+    assert spec_of(Annotated[FloatArray, "d", conditions.NOT_NAN]).accepts(np.array([np.inf]))
+    spec = spec_of(Annotated[FloatArray, "d", conditions.POSITIVE] | None)
+    assert spec.text == "d; finite and above 0, or null"
+    assert objection(spec, np.zeros(2)) == "must be finite and above 0"
+    assert objection(spec, "text") == "is of another kind or shape"

@@ -28,6 +28,7 @@ from pnml.estimators.validation import (
 )
 from pnml.learners.finite import like_input
 from pnml.learners.least_squares import ORDINARY
+from pnml.runtime.checks import is_share
 
 
 def _has_distribution(model: ConformalRegressor) -> bool:
@@ -183,7 +184,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         if have >= needed:
             return
         part = "" if folds else " held back for calibration"
-        share = 1.0 if folds else float(self.calibration_size)
+        share = 1.0 if folds or not is_share(self.calibration_size) else self.calibration_size
         warnings.warn(
             f"The intervals are infinite, since {coverage:g} coverage needs at least {needed} rows"
             f"{part} and there are {have}; fit with {int(np.ceil(needed / share))} rows or more, "
