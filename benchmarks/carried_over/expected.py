@@ -227,6 +227,11 @@ _WORDS = Meant("What fit, score and the help say, and the page of a report, is w
 _DEMO = Meant("auto keeps a kernel or boosting where these predict rows left out better.")
 EXPECTED = {
     "scale/*/loo_/*": _BATCHES,
+    "streams/*/loo_/*": _BATCHES,
+    "streams/long/left out": Meant(
+        "Quantiles of the regrets of another sample of 4,096 rows.", rounded(relative=0.1)
+    ),
+    "files/grown/loo_/*": _BATCHES,
     "command/plain/json/out": Meant("The digest of a file with other keys.", fuller("sha256")),
     "command/demo/*": _DEMO,
     "command/help/fit/out": Meant("pnml fit has --weight-kind."),
