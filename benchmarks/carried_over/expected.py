@@ -236,6 +236,11 @@ EXPECTED = {
     "onnx/embeddings/constants/*": _NODES,
     "onnx/embeddings/operations": _NODES,
     "scale/*/loo_/*": _BATCHES,
+    "streams/*/loo_/*": _BATCHES,
+    "streams/long/left out": Meant(
+        "Quantiles of the regrets of another sample of 4,096 rows.", rounded(relative=0.1)
+    ),
+    "files/grown/loo_/*": _BATCHES,
     "command/plain/json/out": Meant("The digest of a file with other keys.", fuller("sha256")),
     "command/demo/*": _DEMO,
     "command/help/fit/out": Meant("pnml fit has --weight-kind."),

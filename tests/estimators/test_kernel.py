@@ -90,6 +90,31 @@ def test_the_feature_that_moved_is_named(rng):
     assert np.argmax(model.explain(row)) == 2
 
 
+def test_features_of_one_group_are_absent_together(rng):
+    """Leverages of rows with a group, or all others, at the training mean."""
+    X = rng.normal(size=(60, 4))
+    model = KernelPNMLRegressor(alpha=0.3).fit(X, X[:, 0] + 0.1 * rng.normal(size=60))
+    x, means = rng.normal(size=(5, 4)), X.mean(axis=0)
+    groups = [(0, 2), (), (1,), (3,)]
+
+    def leverage(rows):
+        return np.expm1(model.regret(rows))
+
+    drops = []
+    for group in groups:
+        here = np.isin(np.arange(4), group)
+        beside = leverage(x) - leverage(np.where(here, means, x))
+        alone = leverage(np.where(here, x, means)) - leverage(np.tile(means, (5, 1)))
+        drops.append(np.maximum(beside + alone, 0))
+    shares = model.learner_.explain_groups(x, groups)
+    expected = np.column_stack(drops) / np.sum(drops, axis=0)[:, None]
+    # differences of leverages that are known to about 1e-12
+    np.testing.assert_allclose(shares / shares.sum(axis=1, keepdims=True), expected, atol=1e-8)
+    np.testing.assert_allclose(
+        model.learner_.explain_groups(x, [(j,) for j in range(4)]), model.explain(x), rtol=1e-9
+    )
+
+
 def test_a_kernel_without_a_penalty_is_refused(rng):
     with pytest.raises(InputError, match=r"alpha is 0.*greater than 0"):
         KernelPNMLRegressor(alpha=0).fit(rng.normal(size=(5, 2)), rng.normal(size=5))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -72,20 +72,28 @@ class KernelRidge(Chosen):
         The leverage without the intercept is shared in proportion to what the feature adds to it,
         first alone and then after all others. An absent feature has its training mean.
         """
+        return self.explain_groups(X, [(j,) for j in range(self.X.shape[1])])
+
+    def explain_groups(self, X: FloatArray, groups: Sequence[tuple[int, ...]]) -> FloatArray:
+        """The same for groups of features that come and go together (n, groups). Eq. (A5)."""
         rows, means = np.asarray(X, dtype=float), self.X.mean(axis=0)
-        n, d = rows.shape
+        n, d = len(rows), len(groups)
         root = self._root if 2 * d * n >= len(self.X) else None
         leverage = self.leverage(rows)
         at_mean = self.leverage(means[None])
         without, by_itself = np.empty((n, d)), np.empty((n, d))
-        for j in range(d):
+        for g, group in enumerate(map(list, groups)):
+            if not group:
+                without[:, g], by_itself[:, g] = leverage, at_mean
+                continue
             others = rows.copy()
-            others[:, j] = means[j]
-            values, inverse = np.unique(rows[:, j], return_inverse=True)  # few in columns of words
+            others[:, group] = means[group]
+            # few in columns of words
+            values, inverse = np.unique(rows[:, group], axis=0, return_inverse=True)
             alone = np.tile(means, (len(values), 1))
-            alone[:, j] = values
-            without[:, j] = self._leverage(others, root)
-            by_itself[:, j] = self._leverage(alone, root)[inverse]
+            alone[:, group] = values
+            without[:, g] = self._leverage(others, root)
+            by_itself[:, g] = self._leverage(alone, root)[inverse.ravel()]
         drops = attribution.replacement_drops(leverage, without, by_itself, float(at_mean[0]))
         return attribution.shares(drops, leverage - self.matrix.intercept_share)
 

@@ -108,7 +108,7 @@ class Encoder:
     width: int
     patterns: Patterns
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Columns of the table that are looked at: those in use, and those that never change."""
         return tuple(column.name for column in self.columns)

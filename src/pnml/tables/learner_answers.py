@@ -10,6 +10,8 @@ import numpy.typing as npt
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.attribution import fractions
+from pnml.estimators.base import learner_of
+from pnml.learners.kernel import KernelRidge
 from pnml.learners.last_step import log_probabilities
 from pnml.tables.coded_rows import coded_rows
 from pnml.tables.encoder import NEVER_SEEN, Encoded, Encoder
@@ -88,8 +90,11 @@ class OneHotAnswers:
 
     def shares(self, encoded: Encoded, rows: FloatArray, at: Places) -> FloatArray:
         """The shares of the places of each column, together."""
-        split = self._estimator.explain(encoded.X)
         members = [(NEVER_SEEN,), *(column.places for column in self._encoder.columns)]
+        learner = learner_of(self._estimator)
+        if isinstance(learner, KernelRidge):  # fewer columns than places, at a cost for each
+            return fractions(learner.explain_groups(encoded.X, members))
+        split = self._estimator.explain(encoded.X)
         return fractions(np.column_stack([split[:, list(m)].sum(axis=1) for m in members]))
 
     def _raised(self, X: FloatArray, regret: FloatArray) -> FloatArray:

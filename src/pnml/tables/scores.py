@@ -56,7 +56,8 @@ class Scores:
         """How unlike training each row (n,) is, in nats, by which reports order rows. Eq. (W7).
 
         The regret, and what cells beyond the training range add: a direction without training
-        rows, as for what was never seen. Trees and kernels do not see how far beyond a cell is.
+        rows, as for what was never seen. The regret of a kernel does not grow with the distance,
+        and that of trees grows slowly.
         """
         beyond = self.encoded.excess
         far = np.where(np.isfinite(beyond), beyond, 0.0)  # another constant counts as never seen
