@@ -101,7 +101,7 @@ def regret_of_logits(logits: Array, leverage: Array) -> Array:
     cache, and is within 1e-9 of `regret` of `log_softmax`; otherwise it is just that.
 
     >>> regret_of_logits(np.zeros((1, 1000)), np.array([0.1])).round(4)
-    array([0.6206])
+    array([0.6271])
     """
     if not is_numpy_array(logits) or logits.ndim != 2 or logits.shape[1] < _MANY:
         return regret(log_softmax(logits), leverage)

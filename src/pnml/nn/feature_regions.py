@@ -146,5 +146,4 @@ def _sums_of(rows: FloatArray, place: IntArray, regions: int) -> FloatArray:
         return member @ rows
     order = np.arange(n + 1, dtype=np.int32)
     columns = csc_array((np.ones(n), place.astype(np.int32), order), shape=(regions, n))
-    sums: FloatArray = np.asarray(columns @ rows)
-    return sums
+    return np.asarray(columns @ rows)
