@@ -1,0 +1,1 @@
+"""Tests, and the fuzzer as a command: python -m tests.fuzz."""
