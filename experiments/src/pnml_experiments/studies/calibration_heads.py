@@ -72,7 +72,9 @@ def judged(head: Head) -> Callable[[FloatArray], Judged]:
     from pnml.nn import LastLayerPNML
 
     layer = LastLayerPNML.from_embeddings(head.weight, head.bias, head.train)
-    unit = LastLayerPNML.from_embeddings(head.weight, head.bias, head.train, scale=1.0)
+    unit = LastLayerPNML.from_embeddings(
+        head.weight, head.bias, head.train, scale=1.0, regions=False
+    )
     held = temperature(*head.held)
     fresh = np.empty((len(head.labels), 1))  # of each half of the test rows from the other
     own = head.logits(head.test)

@@ -27,6 +27,7 @@ EXPERIMENT = Experiment(
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """All methods on digits, clothes and letters, their cost, and the verdict."""
     from pnml_experiments.framework.data import data_path
+    from pnml_experiments.framework.stored_files import paths
     from pnml_experiments.studies.network_genie_findings import Found, remarks
     from pnml_experiments.studies.network_genie_methods import METHODS, answers, every_precision
     from pnml_experiments.studies.network_genie_subjects import SIZES, judged_rows, subject
@@ -36,7 +37,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     rows = judged_rows(sizes)
     few = rows.some(sizes.few)
     tell = counted(progress, len(METHODS) * len(sizes.trained) * len(sizes.seeds))
-    files = [data_path(name) for name in EXPERIMENT.needs]
+    files = [data_path(name) for name in paths(("mnist", "fashion-mnist", "emnist"))]
     answered: dict[tuple[int, str, int], Arrays] = {}
     looked: dict[int, Arrays] = {}
     for trained in sizes.trained:
