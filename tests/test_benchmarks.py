@@ -50,6 +50,13 @@ def test_a_table_is_learnt_and_scored_beside_being_read(tmp_path):
     assert all(0.05 < gigabytes < 1.5 for gigabytes in memory)
 
 
+def test_large_heads_are_scored_beside_their_own_product(tmp_path):
+    done, run = benchmark("heads", "--quick", "--rounds", "1", file=tmp_path / "quick.json")
+    assert done.returncode == 0, done.stderr
+    assert len(run["rows"]) == 10
+    assert {row["unit"] for row in run["rows"]} == {"x", "s", "MB"}
+
+
 def test_a_quick_run_prints_and_stores_every_row(tmp_path):
     done, run = benchmark("linear", "--quick", "--rounds", "2", file=tmp_path / "quick.json")
     assert done.returncode == 0, done.stderr
