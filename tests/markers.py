@@ -99,6 +99,7 @@ INTEGRATION = (
     "scale/test_dask.py::test_a_worker_killed_in_mid_fit_changes_nothing",
     "scale/test_dask.py::test_a_worker_without_enough_memory_is_told_of_in_one_sentence",
     "scale/test_dask.py::test_workers_give_the_same_bits_as_threads",
+    "scale/test_broken_records.py::test_a_checkpoint_with_one_odd_value_is_refused_or_goes_on",
     "scale/test_broken_files.py::test_kills_again_and_again_do_not_change_a_bit",
     "scale/test_broken_files.py::test_the_memory_of_a_fit_does_not_grow_with_the_table",
     "scale/test_resume.py::test_sigkill_and_a_second_start_give_the_same_bits",

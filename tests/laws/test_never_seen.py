@@ -26,7 +26,7 @@ from pnml.core.trust import Thresholds
 from pnml.estimators.registry import every_learner
 
 ROWS = 60
-NEW = 5
+NEW = 2
 OTHERS = {
     "wrapped ridge": ("regression", lambda: TrustedRegressor(Ridge())),
     "wrapped neighbours": ("regression", lambda: TrustedRegressor(KNeighborsRegressor())),
@@ -70,7 +70,7 @@ def test_a_row_with_what_no_training_row_had_is_never_trusted(
     if name in every_learner():
         save(model, tmp_path / "model.pnml")
         assert not load(tmp_path / "model.pnml").trusted(rows).any()
-    ordinary = never_seen.table(40, seed=7, offset=offset, unit=unit)
+    ordinary = never_seen.table(20, seed=7, offset=offset, unit=unit)
     found = model.trusted(ordinary)
     assert found.mean() > 0.75  # few rows; half of them must not be lost to relations
     trusts = Thresholds.trusts  # without the relations
