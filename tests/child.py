@@ -14,6 +14,13 @@ import sys
 import threading
 from contextlib import contextmanager, suppress
 
+# Code for a child: the most memory in bytes that it had. getrusage would count its parent's, too.
+MOST_MEMORY = """
+def most_memory():
+    with open("/proc/self/status") as status:
+        (line,) = (line for line in status if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+"""
 _SECONDS = 300.0
 _FILE_BYTES = 2**31
 _CPU_FACTOR = 8  # processor seconds for each second of the time limit: for orphans of a killed test

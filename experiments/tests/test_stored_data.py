@@ -60,7 +60,9 @@ def test_twice_the_unit_features_give_the_known_mean():
     from pnml_experiments.ch5_networks.ood_tables import measured
 
     data = feature_sets.resnet20()
-    detector = RegretDetector.from_embeddings(data.weight, data.bias, data.train, scale=2.0)
+    detector = RegretDetector.from_embeddings(
+        data.weight, data.bias, data.train, scale=2.0, regions=False
+    )
     usual = detector.predict_features(data.test)
     found = {
         name: measured(usual, detector.predict_features(rows))["auroc"][0]

@@ -20,18 +20,18 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 from pnml import InputError, load
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = most_memory()
 try:
     load(sys.argv[1])
 except InputError as error:
     print(error)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+print(most_memory() - before)
 """
 
 
 def limited(path):
     """The sentence about a file, and the memory that reading it took."""
-    said, taken = child.python(LOAD, path, check=True).stdout.splitlines()
+    said, taken = child.python(child.MOST_MEMORY + LOAD, path, check=True).stdout.splitlines()
     return said, int(taken)
 
 

@@ -32,14 +32,15 @@ try:
     print(rows, "rows of", len(table.files), "files")
 except InputError as error:
     print(error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(most_memory())
 """
 COUNT = "def look(batch):\n    return batch.num_rows\n"
 
 
 def limited(source, memory=4 * GIB, look=COUNT):
     """What a limited process says of a table, and the most memory that it had."""
-    done = child.python(textwrap.dedent(look) + LIMITED, memory, source, check=True)
+    code = child.MOST_MEMORY + textwrap.dedent(look) + LIMITED
+    done = child.python(code, memory, source, check=True)
     said, peak = done.stdout.splitlines()
     return said, int(peak)
 
