@@ -36,3 +36,13 @@ def assert_refused(run, words):
     said = str(caught.value)
     assert said.endswith(".")
     return said
+
+
+def assert_done_or_refused(run):
+    """The run ends well, or in an InputError of one whole sentence on one line."""
+    try:
+        run()
+    except InputError as error:
+        said = str(error)
+        assert said.endswith("."), said
+        assert "\n" not in said, said

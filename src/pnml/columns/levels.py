@@ -57,7 +57,7 @@ class Levels:
         return f"{text} or missing" if text else "always missing"
 
     def codes(self, column: Words) -> IntArray:
-        """Place (n,) of each cell among the levels; −1 for what training never had."""
+        """Index (n,) of each cell among the known levels; −1 for a value never seen in training."""
         gap = len(self.words) if self.gaps else -1
         lookup = np.array([*(self._code.get(word, -1) for word in column.levels), gap])
         codes: IntArray = lookup[column.codes].astype(np.int64)  # a gap, −1, takes the last

@@ -310,7 +310,7 @@ def _principal(A: FloatArray, *, squared: bool) -> tuple[FloatArray, FloatArray]
 
 
 def _complement(V: FloatArray, keep: BoolArray) -> FloatArray:
-    """Orthonormal directions (u, u − r) beside those to keep."""
+    """Orthonormal basis (u, u − r) of the directions that are orthogonal to the kept ones."""
     if V.shape[0] == V.shape[1]:
         return np.ascontiguousarray(V[:, ~keep])
     r = int(keep.sum())

@@ -67,7 +67,7 @@ class KernelFunction:
 
 
 def refuse_endless(kernel: Any) -> None:
-    """Refuse a kernel of more than `MOST_KERNELS` parts, shared ones counted at each use.
+    """Raise if a kernel has more than `MOST_KERNELS` parts; a shared part counts each time.
 
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> refuse_endless(RBF() + RBF())

@@ -99,7 +99,7 @@ class LeafCells:
         return int(self.leaves.ends[-1])
 
     def _outside(self, rows: CellRows) -> BoolArray:
-        """Which columns (n, T, columns) put a row outside its cells, in the order of the input."""
+        """Whether a row is outside its cell in each tree and input column, (n, T, columns)."""
         cells = self.cells.outside(rows.leaf, rows.columns)
         out = np.zeros((*cells.shape[:2], len(self.groups)), dtype=bool)
         out[:, :, self.places] = cells

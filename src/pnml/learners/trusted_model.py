@@ -84,7 +84,7 @@ class TrustedModel:
         return cls(model, encoder, trust_map, ranges, left_out, beyond, weights, relations)
 
     def read(self, X: Any) -> ReadRows:
-        """Rows X, encoded and mapped once for all questions about them; read rows stay."""
+        """Rows X encoded and mapped to leaves or features, once for all questions about them."""
         if isinstance(X, ReadRows):
             return X
         return ReadRows(X, self.encoder.encode(X), self.trust_map)

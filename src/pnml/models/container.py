@@ -82,13 +82,13 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
 
 
 def _state(file: BinaryIO) -> tuple[int, int]:
-    """Size and time of a file, to tell whether it changes."""
+    """Size and modification time of a file, which show whether it has changed."""
     status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns
 
 
 def _header(file: BinaryIO) -> bytes:
-    """The header; raises where the file is too short to hold it."""
+    """The header of a model file as bytes; raises InputError if the file is too short."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(_PREFIX), "little")
     if size < _PREFIX or length > min(size, MOST_HEADER_BYTES) - _PREFIX:

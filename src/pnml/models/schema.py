@@ -113,7 +113,7 @@ class Cells(_TextVector):
     """Spec: words with gaps as scikit-learn's encoders keep them, an array of objects."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is a vector of strings and gaps with dtype object."""
+        """Whether a value is a one-dimensional object array of strings and missing values."""
         return type(value) is np.ndarray and is_words(value)
 
 

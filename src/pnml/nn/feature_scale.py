@@ -147,7 +147,7 @@ def _folds(
 
 
 def _region_folds(rows: FloatArray, labels: IntArray, own: FloatArray) -> list[_Fold]:
-    """Folds with regions, rebuilt without the classes left out; `own` logits (n, C). Eq. (F15)."""
+    """Folds that leave classes out, with regions rebuilt; `own` logits (n, C). Eq. (F15)."""
     scored, classes = own.shape
     coordinates = _leading(rows - rows.mean(axis=0))
     folds = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from array_api_compat import is_numpy_array
 
 from pnml.core.arrays import Array, FloatArray
 from pnml.errors import InputError
-from pnml.ood.network_logits import as_input, as_numpy, is_module, is_tensor
+from pnml.ood.network_logits import as_input, as_numpy, is_module, is_tensor, whole_batches
 
 Labels = npt.NDArray[Any]
 # Rows that are looked at together: bounds what scores and sums need in memory.
@@ -203,16 +203,7 @@ def in_blocks(function: Callable[[FloatArray], FloatArray], features: FloatArray
 
 def _pairs(loader: Any) -> Iterator[tuple[Any, Any]]:
     """Inputs and labels of a loader; arrays and tensors are cut into batches without labels."""
-    if is_numpy_array(loader) or is_tensor(loader):
-        for start in range(0, len(loader), 512):
-            yield loader[start : start + 512], None
-        return
-    if not isinstance(loader, Iterable) or isinstance(loader, str | dict):
-        raise InputError(
-            f"The rows came as a {type(loader).__name__}; pass a loader of batches, an array or a "
-            "tensor."
-        )
-    for batch in loader:
+    for batch in whole_batches(loader):
         if isinstance(batch, tuple | list) and batch:
             yield batch[0], batch[1] if len(batch) > 1 else None
         else:

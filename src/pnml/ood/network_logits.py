@@ -22,6 +22,12 @@ def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
 
     The first element of a batch that is a tuple or a list is the input.
     """
+    for batch in whole_batches(data, rows):
+        yield batch[0] if isinstance(batch, tuple | list) else batch
+
+
+def whole_batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
+    """Batches of a loader as they come; arrays and tensors are cut into some."""
     if is_numpy_array(data) or is_tensor(data):
         yield from (data[start : start + rows] for start in range(0, len(data), rows))
         return
@@ -30,8 +36,7 @@ def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
             f"The rows came as a {type(data).__name__}; pass a loader of batches, an array or a "
             "tensor."
         )
-    for batch in data:
-        yield batch[0] if isinstance(batch, tuple | list) else batch
+    yield from data
 
 
 def is_loader(x: Any) -> bool:

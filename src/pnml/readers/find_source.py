@@ -27,7 +27,7 @@ def find_source(
     skip_bad: bool = False,
     spare: Spare = none_spare,
 ) -> FoundFiles:
-    """Find the files of a source; those of a stream or database are temporary.
+    """The files that hold the rows of a source; temporary ones for a stream or a database.
 
     Spare columns of frames, streams and databases may hold lists or anything else.
     """

@@ -154,7 +154,7 @@ class TableSource:
         return self._files.parts[file].file.name
 
     def leave_out(self, broken: Broken) -> None:
-        """Leave out a file that cannot be read, from now on."""
+        """Skip an unreadable file in this and all later passes."""
         self._files.leave_out(broken)
 
     def leave_out_named(self, bad: Mapping[str, str]) -> None:

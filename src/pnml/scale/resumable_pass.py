@@ -38,7 +38,7 @@ class Accumulator(Protocol):
         """State needed to resume."""
 
     def restore(self, document: Document, arrays: Arrays) -> None:
-        """Resume from a state."""
+        """Continue from a state that an earlier pass saved."""
 
 
 class LeftOutWarning(UserWarning):

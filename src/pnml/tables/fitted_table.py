@@ -163,7 +163,7 @@ class FittedTable:
         answer: Answer,
         trusted: BoolArray,
     ) -> tuple[Drivers, pa.Array]:
-        """The columns that drive each row's regret, and in words.
+        """The columns that drive each row's regret, as numbers and as a sentence.
 
         To find them costs a model that is not linear ten times its prediction, so that only rows
         that are not trusted, and the tenth of ordinary rows with the largest regrets, have reasons.

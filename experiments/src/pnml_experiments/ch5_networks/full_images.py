@@ -67,7 +67,7 @@ def cifar100(folder: Path) -> Arrays:
 
 
 def svhn(folder: Path) -> Arrays:
-    """Single digits of SVHN's test part, from pictures of whole numbers with a box per digit."""
+    """Test images of SVHN, one digit each, cut from pictures of whole house numbers."""
     images, labels = [], []
     files = [file for file in (folder / "images/test").glob("*.png") if _boxes(file).is_file()]
     for file in sorted(files, key=lambda file: int(file.stem)):

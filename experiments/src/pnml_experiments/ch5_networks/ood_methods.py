@@ -30,7 +30,7 @@ class Trio:
 
 
 class KeptNetwork(nn.Module):
-    """The head alone, as a network of rows that begin with features; what follows is left out."""
+    """A network that is the head alone: its inputs are rows whose first columns are features."""
 
     def __init__(self, head: nn.Linear) -> None:
         super().__init__()

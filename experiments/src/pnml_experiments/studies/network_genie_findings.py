@@ -75,7 +75,7 @@ class Found:
 
     @cached_property
     def unknown(self) -> dict[tuple[int, str, str], dict[str, Drawn]]:
-        """Numbers of every method and score on unknown rows."""
+        """AUROC and FPR95 of every method and score on unknown rows."""
         return {
             (trained, method, score): on_unknown(
                 self.of(trained, method), self.rows, self.drawn, score

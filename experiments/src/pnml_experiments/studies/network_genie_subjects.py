@@ -85,7 +85,7 @@ class Rows:
 
 
 def small_network() -> nn.Sequential:
-    """Two convolutions and two linear layers, with dropout before the last."""
+    """A small image classifier: two convolutions, two linear layers, dropout before the last."""
     return nn.Sequential(*body(filters=8, hidden=32), nn.Dropout(_DROPPED), nn.Linear(32, 10))
 
 

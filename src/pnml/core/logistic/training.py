@@ -1,4 +1,4 @@
-"""The multinomial logistic objective of the training rows, and the rows added to it."""
+"""Loss of multinomial logistic regression on training rows, to which new rows can be added."""
 
 from __future__ import annotations
 
