@@ -1,4 +1,4 @@
-"""Which rule should choose the penalty where rows can be interpolated? Eq. (V3) of docs/math.md.
+"""Which rule should choose the penalty where rows can be interpolated? Eq. (V3) of docs/math.
 
 On every PMLB regression set in the folder that PNML_DATA names with at least 8 features: training
 rows N = M/2 and N = M, standardised, the rest (at most 500 rows) for the test. The plain minimum

@@ -7,12 +7,17 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-MATHS = "math.md"
+MATHS = "math"
 _FENCES = re.compile(r"(^(`{3,})[^\n]*\n.*?^\2[ ]*$)", re.M | re.S)
 _DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.S)
 _DEFINED = re.compile(r"^\*\*\(([A-Z]\d+)\)\*\*", re.M)
+_LABEL = re.compile(r"\(([A-Z]\d+)\)")
 _CITED = re.compile(r"(Eqs?\.\s+)(\([A-Z]\d+\)(?:(?:,| and|, and|–)\s*\([A-Z]\d+\))*)")
-_TAGS_AND_CODE = re.compile(r"(<pre.*?</pre>|<a [^>]*>.*?</a>|<[^>]*>)", re.S)
+_TAGS_AND_CODE = re.compile(
+    r"(<pre.*?</pre>|<a [^>]*>.*?</a>"
+    r'|<(?:span|div) class="arithmatex">.*?</(?:span|div)>|<[^>]*>)',
+    re.S,
+)
 
 
 def on_config(config):
@@ -77,28 +82,41 @@ def on_page_markdown(markdown, page, **_):
 
 
 def _prepared(text, source):
-    if source == MATHS:
+    if posixpath.dirname(source) == MATHS:
         text = _DEFINED.sub(r'<span id="\1"></span>**(\1)**', text)
     return _DISPLAYED.sub(lambda found: f"\n\n$${found.group(1).strip()}$$\n\n", text)
 
 
+def defined_labels():
+    """Label of every equation → page of the maths that defines it."""
+    return {
+        label: page.relative_to(DOCS).with_suffix(".html").as_posix()
+        for page in sorted((DOCS / MATHS).glob("*.md"))
+        for label in _DEFINED.findall(page.read_text())
+    }
+
+
 def on_page_content(html, page, **_):
-    """Link every cited equation to the page of the maths."""
+    """Link every cited equation to where it is defined; in the maths, every label."""
     here = posixpath.dirname(page.file.dest_uri)
-    there = posixpath.relpath("math.html", here or ".")
-    labels = set(_DEFINED.findall((DOCS / MATHS).read_text()))
+    labels = defined_labels()
 
     def linked(found):
-        names = re.sub(
-            r"\(([A-Z]\d+)\)",
-            lambda label: (
-                f'<a href="{there}#{label.group(1)}">({label.group(1)})</a>'
-                if label.group(1) in labels
-                else label.group(0)
-            ),
-            found.group(2),
-        )
-        return found.group(1) + names
+        label = found.group(1)
+        if label not in labels:
+            return found.group(0)
+        return f'<a href="{posixpath.relpath(labels[label], here or ".")}#{label}">({label})</a>'
 
+    def linked_citation(found):
+        return found.group(1) + _LABEL.sub(linked, found.group(2))
+
+    in_maths = posixpath.dirname(page.file.src_uri) == MATHS
     parts = _TAGS_AND_CODE.split(html)
-    return "".join(part if i % 2 else _CITED.sub(linked, part) for i, part in enumerate(parts))
+    return "".join(
+        part
+        if i % 2
+        else _LABEL.sub(linked, part)
+        if in_maths
+        else _CITED.sub(linked_citation, part)
+        for i, part in enumerate(parts)
+    )

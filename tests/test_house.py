@@ -18,7 +18,7 @@ import pnml
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "experiments/src").rglob("*.py")])
-MATHS = ROOT / "docs" / "math.md"
+MATHS = sorted((ROOT / "docs" / "math").glob("*.md"))
 
 
 def python(code):
@@ -39,14 +39,35 @@ def cited_labels():
     return cited
 
 
+def labels_of(page):
+    return re.findall(r"^\*\*\(([A-Z]\d+)\)\*\*", page.read_text(), flags=re.MULTILINE)
+
+
 def defined_labels():
-    return Counter(re.findall(r"^\*\*\(([A-Z]\d+)\)\*\*", MATHS.read_text(), flags=re.MULTILINE))
+    return Counter(label for page in MATHS for label in labels_of(page))
 
 
 def test_every_equation_cited_in_the_code_is_in_the_maths():
     defined = defined_labels()
     missing = {label: files for label, files in cited_labels().items() if label not in defined}
     assert not missing
+
+
+def test_the_index_of_the_maths_says_which_page_holds_which_labels():
+    index = (ROOT / "docs" / "math" / "index.md").read_text()
+    for page in MATHS:
+        if page.stem == "index":
+            continue
+        numbers = {}
+        for label in labels_of(page):
+            numbers.setdefault(label[0], []).append(int(label[1:]))
+        ranges = (
+            f"{letter}{min(them)}" + (f"–{letter}{max(them)}" if len(them) > 1 else "")
+            for letter, them in numbers.items()
+        )
+        row = re.search(rf"^\| \[.+\]\({page.name}\) \|.*$", index, flags=re.MULTILINE)
+        assert row, page.name
+        assert row.group().endswith(f"| {', '.join(ranges)} |"), page.name
 
 
 def test_every_equation_is_defined_once():
