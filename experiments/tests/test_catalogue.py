@@ -70,7 +70,7 @@ def test_a_name_of_either_kind_is_found_and_a_near_one_is_offered():
 def test_the_state_says_what_is_done_or_missing(tmp_path, monkeypatch):
     monkeypatch.delenv("PNML_DATA", raising=False)
     assert state(MADE, tmp_path) == "can run"
-    for scale in ("small", "full"):
+    for scale in ("small", "stored"):
         place = tmp_path / "made" / scale
         place.mkdir(parents=True)
         (place / "rows.jsonl").write_text("")
@@ -99,7 +99,7 @@ def test_an_entry_of_several_adds_up_its_costs_and_names_its_data(monkeypatch):
     monkeypatch.setattr(catalogue, "find", {"one": one, "two": two}.__getitem__)
     entry = Entry("figure-both", "Figure 7.9", 7, "Both", ("one", "two"))
     assert entry.cost("small") == 3.0
-    assert entry.cost("full") is None
+    assert entry.cost("stored") is None
     assert entry.data == ("a", "b")
 
 

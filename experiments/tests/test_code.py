@@ -153,9 +153,9 @@ def test_a_changed_data_file_changes_the_stamp(tmp_path, monkeypatch):
         for content in (b"1", b"2"):
             (tmp_path / name).write_bytes(content)
             stamps.append(running.stamp(reads, "small"))
-    stamps.append(running.stamp(reads, "full"))
+    stamps.append(running.stamp(reads, "stored"))
     assert len(set(stamps)) == len(stamps)
-    assert running.stamp(reads, "full") == stamps[-1]
+    assert running.stamp(reads, "stored") == stamps[-1]
 
 
 def test_metadata_and_claims_keep_all_pieces_and_a_loader_forgets_its_own(tmp_path, monkeypatch):

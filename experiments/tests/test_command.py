@@ -74,7 +74,7 @@ def test_one_name_is_run_and_written(tmp_path):
 
 
 def test_the_folder_is_the_one_asked_for(tmp_path):
-    done = run("regret-curve", "--scale", "full", "-o", "elsewhere", "--json", cwd=tmp_path)
+    done = run("regret-curve", "--scale", "printed", "-o", "elsewhere", "--json", cwd=tmp_path)
     (entry,) = json.loads(done.stdout)["done"]
     assert Path(tmp_path, entry["page"]).is_file()
     assert entry["tables"][0]["rows"][0]["ours"] > 0
@@ -116,7 +116,7 @@ def few(monkeypatch):
         Experiment("broken", 2, "Broken", "no_such_module", extras=()),
         registry.find("ood-imagenet30"),
         Experiment("needy", 5, "Needy", "x", needs=("features/x.npz",), extras=()),
-        Experiment("huge", 5, "Huge", "x", extras=(), scales=("full",)),
+        Experiment("huge", 5, "Huge", "x", extras=(), scales=("stored",)),
     )
     monkeypatch.delenv("PNML_DATA", raising=False)
     monkeypatch.setattr(registry, "EXPERIMENTS", made)
@@ -198,7 +198,7 @@ def test_the_list_has_all_of_the_thesis_with_cost_data_and_state(call, tmp_path,
     curve = entries["figure-regret-curve"]
     assert curve["number"] == "Figure 5.1"
     assert curve["state"] == "done at small"
-    assert set(curve["minutes"]) == {"small", "full"}
+    assert set(curve["minutes"]) == {"small", "printed"}
     assert entries["table-ablation"]["data"] == ["features"]
     assert entries["table-ablation"]["state"] == "needs PNML_DATA"
     words = call("reproduce", "--list", "-o", tmp_path / "out").out

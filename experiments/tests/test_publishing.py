@@ -54,12 +54,12 @@ def odd_result():
 
 
 def test_a_page_is_the_same_from_its_rows_alone(tmp_path):
-    path = written(tmp_path / "rows.jsonl", ODD, "full", odd_result())
-    assert page_from_rows(path) == page(ODD, "full", odd_result())
+    path = written(tmp_path / "rows.jsonl", ODD, "stored", odd_result())
+    assert page_from_rows(path) == page(ODD, "stored", odd_result())
 
 
 def test_rows_are_the_same_after_they_were_written(tmp_path):
-    found = stored(written(tmp_path / "rows.jsonl", ODD, "full", odd_result())).result
+    found = stored(written(tmp_path / "rows.jsonl", ODD, "stored", odd_result())).result
     assert found.tables == odd_result().tables
     assert [one.name for one in found.figures] == ["odd-one", "odd-two"]
     with pytest.raises(InputError, match="PNG"):
@@ -67,7 +67,7 @@ def test_rows_are_the_same_after_they_were_written(tmp_path):
 
 
 def test_the_release_that_made_the_rows_stays_on_the_page(tmp_path):
-    path = written(tmp_path / "rows.jsonl", ODD, "full", odd_result())
+    path = written(tmp_path / "rows.jsonl", ODD, "stored", odd_result())
     text = path.read_text().replace('"pnml": "', '"pnml": "9.')
     path.write_text(text)
     assert " · pnml 9." in page_from_rows(path)
@@ -82,7 +82,7 @@ def test_broken_rows_are_one_sentence(tmp_path, content):
 
 
 def test_rows_cut_short_are_one_sentence(tmp_path):
-    path = written(tmp_path / "rows.jsonl", ODD, "full", odd_result())
+    path = written(tmp_path / "rows.jsonl", ODD, "stored", odd_result())
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     with pytest.raises(InputError, match="not a whole file"):
         stored(path)
@@ -109,7 +109,7 @@ def test_what_someone_says_of_a_result_outlives_its_rows(tmp_path):
     docs = tmp_path / "docs"
     (docs / "data").mkdir(parents=True)
     (docs / "data" / "regret-curve.txt").write_text("It says much.\n")
-    for scale in ("small", "full"):
+    for scale in ("small", "printed"):
         reproduce(find("regret-curve"), scale, tmp_path / "out")
         publish(tmp_path / "out", docs)
         text = (docs / "regret-curve.md").read_text()
@@ -120,12 +120,12 @@ def test_what_someone_says_of_a_result_outlives_its_rows(tmp_path):
 
 def test_the_largest_scale_wins_and_a_smaller_one_does_not_replace_it(tmp_path):
     docs = tmp_path / "docs"
-    for scale in ("full", "small"):
+    for scale in ("printed", "small"):
         reproduce(find("regret-curve"), scale, tmp_path / scale)
-    reproduce(find("regret-curve"), "small", tmp_path / "full")
-    publish(tmp_path / "full", docs)
+    reproduce(find("regret-curve"), "small", tmp_path / "printed")
+    publish(tmp_path / "printed", docs)
     assert publish(tmp_path / "small", docs) == []
-    assert stored(docs / "data" / "regret-curve.jsonl").scale == "full"
+    assert stored(docs / "data" / "regret-curve.jsonl").scale == "printed"
 
 
 def test_the_script_takes_two_folders(tmp_path, capsys):

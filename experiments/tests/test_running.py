@@ -107,9 +107,9 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
 
 def test_a_scale_that_is_not_offered_is_refused(tmp_path):
     only = Experiment(
-        "only", 5, "Only", "ch5_networks.ood_networks", "ImageNet-30", scales=("full",)
+        "only", 5, "Only", "ch5_networks.ood_networks", "ImageNet-30", scales=("printed",)
     )
-    with pytest.raises(InputError, match="--scale full"):
+    with pytest.raises(InputError, match="--scale printed"):
         reproduce(only, "small", tmp_path)
 
 

@@ -23,6 +23,7 @@ EXPERIMENT = Experiment(
     id="polynomial",
     chapter=2,
     title="Polynomials fitted by least squares",
+    scales=("small", "printed"),
     minutes=(0.05, 0.1),
     extras=("plots",),
 )

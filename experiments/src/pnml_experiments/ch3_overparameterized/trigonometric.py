@@ -24,6 +24,7 @@ EXPERIMENT = Experiment(
     id="trigonometric",
     chapter=3,
     title="More cosines than points",
+    scales=("small", "printed"),
     minutes=(0.1, 0.5),
     extras=("plots",),
 )

@@ -40,6 +40,7 @@ EXPERIMENT = Experiment(
     id="uci-double-descent",
     chapter=3,
     title="Double descent and regret thresholds on UCI sets",
+    scales=("small", "printed"),
     minutes=(0.2, 4.0),
     extras=("plots",),
     needs=("uci/yacht.npz", "uci/energy.npz", "uci/power-plant.npz"),

@@ -28,6 +28,7 @@ EXPERIMENT = Experiment(
     id="luckiness-polynomials",
     chapter=4,
     title="Polynomials with luckiness",
+    scales=("small", "printed"),
     minutes=(0.1, 1.2),
     extras=("plots",),
 )

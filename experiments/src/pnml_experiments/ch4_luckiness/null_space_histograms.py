@@ -24,6 +24,7 @@ EXPERIMENT = Experiment(
     id="null-space-histograms",
     chapter=4,
     title="Ridge and luckiness inside and outside the span",
+    scales=("small", "printed"),
     minutes=(0.1, 0.1),
     extras=("plots",),
 )

@@ -39,6 +39,7 @@ EXPERIMENT = Experiment(
     id="shift",
     chapter=4,
     title="Test rows of another make than the training rows",
+    scales=("small", "printed"),
     minutes=(0.5, 1.2),
     extras=("plots",),
     needs=("shift",),

@@ -26,6 +26,7 @@ EXPERIMENT = Experiment(
     id="ablation-table",
     chapter=5,
     title="Tuned layers of a ResNet-20, and their union",
+    scales=("small", "printed"),
     minutes=(0.05, 0.1),
     extras=("plots",),
     needs=("features/deep_pnml_genie.npz",),

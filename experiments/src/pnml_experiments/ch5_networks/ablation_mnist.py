@@ -30,6 +30,7 @@ EXPERIMENT = Experiment(
     chapter=5,
     title="Tuned layers of a small network on MNIST, run for real",
     minutes=(2.3, 30.0),
+    other="A small network on MNIST stands for the ResNet-20 on CIFAR-10.",
     extras=("plots", "torch"),
     needs=("mnist", "fashion-mnist"),
 )

@@ -25,6 +25,7 @@ EXPERIMENT = Experiment(
     chapter=5,
     title="Spectrum of the training embeddings",
     minutes=(0.5, 8.0),
+    less="2,500 of 50,000 training images; no network trained on SVHN.",
     extras=("plots", "torch"),
     needs=(
         "features/cifar10_resnet20.npz",

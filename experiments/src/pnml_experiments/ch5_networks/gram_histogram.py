@@ -24,6 +24,7 @@ EXPERIMENT = Experiment(
     chapter=5,
     title="Gram against Gram + pNML, sample by sample",
     minutes=(0.8, 10.0),
+    less="2,500 of 50,000 training images, and crops of Tiny-ImageNet for those of LSUN.",
     extras=("plots", "torch"),
     needs=("small-images", "weights/densenet_bc100_cifar100.pth"),
 )

@@ -22,6 +22,7 @@ EXPERIMENT = Experiment(
     id="iris-maps",
     chapter=5,
     title="Regret of a single-layer network on Iris",
+    scales=("small", "printed"),
     minutes=(0.05, 0.1),
     extras=("plots",),
 )

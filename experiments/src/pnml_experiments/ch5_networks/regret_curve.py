@@ -19,6 +19,7 @@ EXPERIMENT = Experiment(
     id="regret-curve",
     chapter=5,
     title="Regret of a two-class predictor",
+    scales=("small", "printed"),
     minutes=(0.05, 0.05),
     extras=("plots",),
 )

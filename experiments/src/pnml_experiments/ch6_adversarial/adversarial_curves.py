@@ -34,6 +34,7 @@ EXPERIMENT = Experiment(
     chapter=6,
     title="The adversarial defence by radius, strength and steps",
     minutes=(0.8, 60.0),
+    other="MNIST stands for CIFAR-10 and ImageNet; 200 digits.",
     extras=("plots", "torch"),
     needs=("mnist", "weights/mnist_cnn_pgd.pth"),
 )

@@ -25,6 +25,7 @@ EXPERIMENT = Experiment(
     id="adversarial-scheme",
     chapter=6,
     title="The adversarial defence from end to end",
+    scales=("small", "printed"),
     minutes=(0.05, 0.5),
     extras=("plots", "torch"),
 )

@@ -31,6 +31,7 @@ EXPERIMENT = Experiment(
     id="adversarial-toy",
     chapter=6,
     title="Two mechanisms of the adversarial defence, in the plane",
+    scales=("small", "printed"),
     minutes=(0.2, 1.0),
     extras=("plots", "torch"),
 )

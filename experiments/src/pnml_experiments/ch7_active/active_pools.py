@@ -24,6 +24,7 @@ EXPERIMENT = Experiment(
     chapter=7,
     title="The pools of active learning",
     minutes=(0.05, 0.1),
+    less="Parts of EMNIST, CIFAR-10 and SVHN.",
     extras=("plots", "torch"),
     needs=("mnist", "fashion-mnist", "emnist", "images/cifar10_small.npz", "images/ood_small.npz"),
 )

@@ -29,6 +29,7 @@ EXPERIMENT = Experiment(
     id="dial-cifar10",
     chapter=7,
     title="Active learning on CIFAR-10, as many house numbers as pictures in the pool",
+    scales=("small", "printed"),
     minutes=(0.05, 0.1),
     extras=("plots", "torch"),
     uses=("images/cifar10.npz", "images/svhn.npz"),

@@ -31,7 +31,7 @@ EXPERIMENT = Experiment(
     title="How much the picks of DIAL owe to the masks that were drawn",
     minutes=(1.4, 15.0, 60.0),
     extras=("plots", "torch"),
-    scales=("small", "medium", "full"),
+    scales=("small", "medium", "stored"),
     needs=("mnist", "fashion-mnist"),
     beyond=True,
 )

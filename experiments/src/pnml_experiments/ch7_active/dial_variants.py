@@ -19,7 +19,7 @@ EXPERIMENT = Experiment(
     title="What might serve DIAL better on a polluted pool",
     minutes=(2.1, 80.0, 800.0),
     extras=("plots", "torch"),
-    scales=("small", "medium", "full"),
+    scales=("small", "medium", "stored"),
     needs=("mnist", "fashion-mnist"),
     beyond=True,
 )

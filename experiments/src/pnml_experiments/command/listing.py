@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pnml_experiments.framework.experiment import Experiment
 
 # Width of all number columns with their gaps, and of the longest id.
-_NUMBERS, _LONGEST = 38, 26
+_NUMBERS, _LONGEST = 37, 26
 
 
 def show_list(output: Path, as_json: bool) -> None:
@@ -29,8 +29,9 @@ def show_list(output: Path, as_json: bool) -> None:
     for title, part in (("The thesis", thesis()), ("Beyond the thesis", beyond())):
         print_words(title, _grid([_cells(entry, output) for entry in part]))
     print_words(
-        "Columns small and full are minutes of one core, about. Run one with pnml reproduce ID, "
-        "all with pnml reproduce --all."
+        "Columns small and largest are minutes of one core, about; printed is a run of the size "
+        "that the thesis had, stored one of all data at hand. Run one with pnml reproduce ID, all "
+        "with pnml reproduce --all."
     )
 
 
@@ -47,7 +48,7 @@ def _grid(rows: list[list[str]]) -> Table:
     data = (rest - name) * 2 // 5
     table.add_column("id, title", width=name, overflow="fold")
     table.add_column("thesis", no_wrap=True)
-    for heading in ("ch.", "small", "full"):
+    for heading in ("small", "largest"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("data", width=data, overflow="fold")
     table.add_column("state", width=rest - name - data, overflow="fold")
@@ -59,10 +60,9 @@ def _grid(rows: list[list[str]]) -> Table:
 def _cells(entry: Entry, output: Path) -> list[str]:
     return [
         f"{entry.id}\n{entry.title}",
-        _short(entry.number),
-        str(entry.chapter),
+        _short(entry.number) or f"ch. {entry.chapter}",
         _minutes(entry.cost("small")),
-        _minutes(entry.cost("full")),
+        f"{_minutes(entry.cost(entry.largest))}\n{entry.largest}",
         ", ".join(entry.data) or "none",
         entry.state(output),
     ]

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 class ScaleName(StrEnum):
-    """How much is run: minutes, hours (where offered), or all of the data."""
+    """How much is run; `full` is the old name of the largest scale."""
 
     small = "small"
     medium = "medium"
+    stored = "stored"
+    printed = "printed"
     full = "full"
 
 
@@ -41,7 +43,8 @@ def reproduce(
     scale: Annotated[
         ScaleName,
         typer.Option(
-            help="small takes minutes, medium (a few entries) hours, full all of the data."
+            help="small takes minutes, medium (a few entries) hours; stored has all data at hand, "
+            "printed the size that the thesis had. full is the old name of the larger of the two."
         ),
     ] = ScaleName.small,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path(

@@ -46,17 +46,20 @@ def usual_jobs() -> int:
 def split(scale: str, output: Path, fresh: bool) -> tuple[list[Task], list[tuple[str, str]]]:
     """Tasks that can run here, and (id, reason) of the others."""
     from pnml_experiments.framework.registry import EXPERIMENTS
+    from pnml_experiments.framework.scales import FULL, today, warn_of_full
 
+    if scale == FULL:
+        warn_of_full("each experiment runs at the larger of the two that it has")
     tasks, skipped = [], []
     for experiment in EXPERIMENTS:
-        lack = experiment.lacking()
+        lack, asked = experiment.lacking(), today(scale, experiment.scales)
         if lack is not None:
             skipped.append((experiment.id, lack.sentence))
-        elif scale not in experiment.scales:
-            reason = f"{experiment.id} is not offered at the scale {scale}."
+        elif asked not in experiment.scales:
+            reason = f"{experiment.id} is not offered at the scale {asked}."
             skipped.append((experiment.id, reason))
         else:
-            tasks.append(Task(experiment, scale, output, fresh))
+            tasks.append(Task(experiment, asked, output, fresh))
     return tasks, skipped
 
 

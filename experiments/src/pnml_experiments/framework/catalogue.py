@@ -8,12 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from pnml.errors import InputError
-from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.experiment import ROWS, Experiment
 from pnml_experiments.framework.printed import lines
 from pnml_experiments.framework.registry import EXPERIMENTS, find
-
-# From the smallest, as they are offered.
-SCALES = ("small", "medium", "full")
+from pnml_experiments.framework.scales import SCALES, Offered
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,11 @@ class Entry:
     def kind(self) -> str:
         """figure, table or algorithm; experiment where the thesis has none."""
         return self.number.partition(" ")[0].lower() or "experiment"
+
+    @property
+    def largest(self) -> Offered:
+        """The largest scale of its first experiment."""
+        return self.experiments[0].scales[-1]
 
     def cost(self, scale: str) -> float | None:
         """Approximate minutes at a scale; None if one of its experiments has none."""
@@ -67,7 +70,7 @@ def state(experiment: Experiment, folder: Path) -> str:
 
 def finished(experiment: Experiment, folder: Path) -> list[str]:
     """The scales with a result below the folder, smallest first."""
-    return [scale for scale in SCALES if Path(folder, experiment.id, scale, "rows.jsonl").is_file()]
+    return [scale for scale in SCALES if (experiment.place(folder, scale) / ROWS).is_file()]
 
 
 @cache

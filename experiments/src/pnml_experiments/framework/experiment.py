@@ -9,16 +9,18 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pnml.errors import InputError
+from pnml_experiments.framework.scales import FULL, Offered, size_of, today, warn_of_full
+from pnml_experiments.framework.scales import Scale as Scale
 from pnml_experiments.framework.stored_files import VARIABLE, find, paths
 
 if TYPE_CHECKING:  # listing experiments loads no numpy
     from pnml_experiments.framework.output import Output
     from pnml_experiments.framework.result import Result
 
-Scale = Literal["small", "medium", "full"]
+ROWS = "rows.jsonl"  # name of the file with the rows of a result
 # Called with (done, total).
 Progress = Callable[[int, int], None]
 
@@ -68,20 +70,22 @@ class Experiment:
     needs: tuple[str, ...] = ()  # paths below the data folder, or names of groups of them
     uses: tuple[str, ...] = ()  # the same, of files that only add rows
     extras: tuple[str, ...] = ("plots",)
-    scales: tuple[Scale, ...] = ("small", "full")
+    scales: tuple[Offered, ...] = ("small", "stored")
     minutes: tuple[float, ...] = ()  # of one core at each scale, approximate
     own: tuple[str, ...] = ()  # files, one of which our own numbers need
     gpu: bool = False  # our own numbers need a GPU
     beyond: bool = False  # a study that the thesis does not have
+    less: str = ""  # what the scale stored lacks of what the thesis had
+    other: str = ""  # what stands for the data or the network of the thesis
 
     def __post_init__(self) -> None:
         for name in ("needs", "uses", "own"):
             object.__setattr__(self, name, paths(getattr(self, name)))
 
-    def run(self, scale: Scale, out: Output, progress: Progress) -> Result:
+    def run(self, scale: Offered, out: Output, progress: Progress) -> Result:
         """The result at this scale; finished pieces are taken from the output folder."""
         run: Callable[..., Result] = import_module(f"pnml_experiments.{self.module}").run
-        return run(*[self.case] * bool(self.case), scale, out, progress)
+        return run(*[self.case] * bool(self.case), size_of(scale), out, progress)
 
     def lacking(self) -> Lack | None:
         """The first thing that is missing; None if the experiment can run."""
@@ -117,7 +121,7 @@ class Experiment:
     def cost(self, scale: str) -> float | None:
         """Approximate minutes at a scale; None if not offered or not known.
 
-        >>> Experiment("one", 2, "One", "one", minutes=(0.5, 10.0)).cost("full")
+        >>> Experiment("one", 2, "One", "one", minutes=(0.5, 10.0)).cost("stored")
         10.0
         """
         known: dict[str, float] = dict(zip(self.scales, self.minutes, strict=False))
@@ -128,9 +132,22 @@ class Experiment:
         names = dict.fromkeys((*self.needs, *self.uses))
         return [path for name in names if (path := find(name)) is not None]
 
-    def check(self, scale: str) -> Scale:
+    def place(self, folder: Path, scale: str) -> Path:
+        """Folder of a run below the folder of all results.
+
+        The largest scale was called `full` once; a folder of that name stays in use.
+        """
+        here, older = folder / self.id / scale, folder / self.id / FULL
+        in_use = scale == self.scales[-1] and older.is_dir() and not here.is_dir()
+        return older if in_use else here
+
+    def check(self, scale: str) -> Offered:
         """The scale, if it is offered and nothing is missing; InputError otherwise."""
-        if scale not in self.scales:
+        asked = today(scale, self.scales)
+        if scale == FULL:
+            warn_of_full(f"{self.id} runs at {asked}")
+        offered = next((one for one in self.scales if one == asked), None)
+        if offered is None:
             raise InputError(
                 f"{self.id} runs at the scales {' and '.join(self.scales)}, but {scale} was asked "
                 f"for; pass --scale {self.scales[0]}."
@@ -138,4 +155,4 @@ class Experiment:
         lack = self.lacking()
         if lack is not None:
             raise InputError(lack.sentence)
-        return scale
+        return offered

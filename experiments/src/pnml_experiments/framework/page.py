@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from pnml.metrics import Estimate
+from pnml_experiments.framework.extent import extent_line
 from pnml_experiments.framework.result import Result, Row, Table
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def page(
 ) -> str:
     """The page: how it was run, the verdicts in `said`, figures, tables with notes below.
 
+    Its first line says where the result has less than the thesis, or other data.
+
     `release` is the version of pnml that made the result, this one by default.
     """
     seeds = ", ".join(map(str, result.seeds)) or "none"
@@ -37,7 +40,8 @@ def page(
         f"repeats: {result.repeats}",
         f"intervals: {result.interval}",
     ]
-    parts = [f"# {experiment.title}", " · ".join(how), *said, *result.remarks]
+    first = extent_line(experiment, scale, result)
+    parts = [f"# {experiment.title}", first, " · ".join(how), *said, *result.remarks]
     parts += [
         f"![{figure.caption}]({figure.name}.png)\n\n*{figure.caption}*" for figure in result.figures
     ]

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from pnml.errors import InputError
 from pnml.runtime.atomic import write_whole
-from pnml_experiments.framework.catalogue import SCALES, Entry, beyond, finished, thesis
+from pnml_experiments.framework.catalogue import Entry, beyond, finished, thesis
 from pnml_experiments.framework.claims import claims_page, judged
 from pnml_experiments.framework.evidence import Word
+from pnml_experiments.framework.experiment import ROWS
+from pnml_experiments.framework.extent import extent
 from pnml_experiments.framework.page import page
 from pnml_experiments.framework.registry import EXPERIMENTS
-from pnml_experiments.framework.rows import stored
+from pnml_experiments.framework.rows import Stored, stored
+from pnml_experiments.framework.scales import SCALES
 
-_ROWS = "rows.jsonl"
 _SAID: dict[Word, str] = {
     "holds": "That holds.",
     "holds in part": "That holds in part.",
@@ -27,6 +29,10 @@ _HEAD = (
     "Every figure, table and algorithm of the thesis, and what stands beside it here. Each page "
     "is written from its rows in the folder `data`, never typed: printed, ours, the difference and "
     "why. `pnml reproduce ID` runs any of them again; `pnml reproduce --list` says what it takes."
+    "\n\n"
+    "Beside a page is the scale of its run: `printed` has the size that the thesis had, `stored` "
+    "all data at hand, `medium` and `small` less than that. A page with less than the thesis had "
+    "says so in its first line."
 )
 
 
@@ -63,7 +69,7 @@ def publish(results: Path, docs: Path) -> list[str]:
         here = docs / "data" / f"{experiment.id}.jsonl"
         if not done or (here.is_file() and _size(stored(here).scale) > _size(done[-1])):
             continue
-        copy(results / experiment.id / done[-1], docs)
+        copy(experiment.place(results, done[-1]), docs)
         copied.append(experiment.id)
     for rows in sorted((docs / "data").glob("*.jsonl")):
         write_whole(docs / f"{rows.stem}.md", [published_page(rows.stem, docs).encode()])
@@ -74,10 +80,10 @@ def publish(results: Path, docs: Path) -> list[str]:
 
 def copy(folder: Path, docs: Path) -> None:
     """Copy the rows and the figures of one finished result."""
-    rows = stored(folder / _ROWS)
+    rows = stored(folder / ROWS)
     (docs / "data").mkdir(parents=True, exist_ok=True)
     kept = docs / "data" / f"{rows.experiment.id}.jsonl"
-    write_whole(kept, [(folder / _ROWS).read_bytes()])
+    write_whole(kept, [(folder / ROWS).read_bytes()])
     for figure in rows.result.figures:
         picture = folder / f"{figure.name}.png"
         write_whole(docs / picture.name, [picture.read_bytes()])
@@ -112,9 +118,7 @@ def _link(name: str, docs: Path) -> str:
     rows = docs / "data" / f"{name}.jsonl"
     if rows.is_file():
         result = stored(rows)
-        every = (row for table in result.result.tables for row in table.rows)
-        run = any(row.ours is not None or row.fair is not None for row in every)
-        return f"[{name}]({name}.md), {result.scale if run else 'printed numbers alone'}"
+        return f"[{name}]({name}.md), {_how_much(result)}"
     return f"[{name}]({name}.md)" if (docs / f"{name}.md").is_file() else ""
 
 
@@ -124,8 +128,17 @@ def _reason(own: tuple[str, ...], gpu: bool) -> str:
     return "not run: needs a GPU" if gpu else "not run yet"
 
 
+def _how_much(rows: Stored) -> str:
+    """The scale of a result, and whether it has other data than the thesis."""
+    kind = extent(rows.experiment, rows.scale, rows.result)
+    if kind == "printed numbers alone":
+        return kind
+    return f"{rows.scale}, other data" if kind == "other data" else rows.scale
+
+
 def _size(scale: str) -> int:
-    return SCALES.index(scale)
+    names: list[str] = [*SCALES]
+    return names.index(scale)
 
 
 def main(arguments: Sequence[str]) -> None:

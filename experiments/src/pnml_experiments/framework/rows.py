@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.result import Figure, Result, Row, Table
+from pnml_experiments.framework.scales import today
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,13 +87,20 @@ def stored(path: Path) -> Stored:
             head["interval"],
             tuple(head["remarks"]),
         )
-        experiment = Experiment(head["experiment"], head["chapter"], head["title"], "")
-        return Stored(experiment, head["scale"], head["pnml"], result)
+        experiment = _known(head["experiment"], head["chapter"], head["title"])
+        scale = today(head["scale"], experiment.scales)
+        return Stored(experiment, scale, head["pnml"], result)
     except (ValueError, KeyError, TypeError, RuntimeError) as error:
         raise InputError(
             f"{path} is not a whole file of rows ({type(error).__name__}); run the experiment "
             "again with --fresh."
         ) from error
+
+
+def _known(name: str, chapter: int, title: str) -> Experiment:
+    """The experiment of this name as it was when the rows were made; it cannot be run."""
+    known = next((one for one in EXPERIMENTS if one.id == name), Experiment(name, chapter, title))
+    return replace(known, chapter=chapter, title=title, module="", case="")
 
 
 def _row(record: Mapping[str, Any]) -> Row:

@@ -11,11 +11,12 @@ from pnml.runtime.atomic import write_whole
 from pnml.runtime.fingerprint import fingerprint
 from pnml_experiments.framework.code import run_digest
 from pnml_experiments.framework.colours import in_turn
-from pnml_experiments.framework.experiment import Experiment, Progress
+from pnml_experiments.framework.experiment import ROWS, Experiment, Progress
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.page import page
 from pnml_experiments.framework.result import Figure, Result
 from pnml_experiments.framework.rows import lines
+from pnml_experiments.framework.scales import Offered, size_of
 
 
 def reproduce(
@@ -32,22 +33,22 @@ def reproduce(
     figures as PNG and SVG.
     """
     asked = experiment.check(scale)
-    place = folder / experiment.id / asked
+    place = experiment.place(folder, asked)
     out = Output(place, folder / "cache", stamp(experiment, asked), fresh=fresh)
     result = experiment.run(asked, out, progress)
     for figure in result.figures:
         _write_figure(figure, place)
-    records = lines(experiment, scale, result)
+    records = lines(experiment, asked, result)
     text = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
-    write_whole(place / "rows.jsonl", [line.encode() for line in text])
-    write_whole(place / "result.md", [page(experiment, scale, result).encode()])
+    write_whole(place / ROWS, [line.encode() for line in text])
+    write_whole(place / "result.md", [page(experiment, asked, result).encode()])
     return result, place / "result.md"
 
 
-def stamp(experiment: Experiment, scale: str) -> str:
+def stamp(experiment: Experiment, scale: Offered) -> str:
     """What finished pieces depend on: pnml's version, the data files, and the code of `run`."""
     inputs = fingerprint(*experiment.files(), run_digest(experiment.module))
-    return f"{experiment.id} {scale} {version('pnml')} {inputs}"
+    return f"{experiment.id} {size_of(scale)} {version('pnml')} {inputs}"
 
 
 def _write_figure(figure: Figure, folder: Path) -> None:

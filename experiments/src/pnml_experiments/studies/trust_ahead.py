@@ -1,7 +1,7 @@
 """Answers of rivals to the fresh tables, stored ahead of the one run that scores ours on them.
 
 ``python -m pnml_experiments.studies.trust_ahead RESULTS``; the run
-``pnml reproduce trust-tables --scale full -o RESULTS`` then takes them from there.
+``pnml reproduce trust-tables --scale stored -o RESULTS`` then takes them from there.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(
     extras=("plots",),
     needs=("trust-small",),
     uses=("trust",),
-    scales=("small", "medium", "full"),
+    scales=("small", "medium", "stored"),
     beyond=True,
 )
 

@@ -1,0 +1,49 @@
+"""How much of what the thesis had stands behind a result."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.result import Result
+
+Extent = Literal["printed scale", "subset", "other data", "printed numbers alone"]
+
+_REDUCED = ("small", "medium")
+
+
+def extent(experiment: Experiment, scale: str, result: Result) -> Extent:
+    """Whether a result has the size and the data of the thesis."""
+    rows = (row for table in result.tables for row in table.rows)
+    if all(row.ours is None and row.fair is None for row in rows):
+        return "printed numbers alone"
+    if experiment.other:
+        return "other data"
+    return "subset" if scale in _REDUCED or _lacks(experiment, scale) else "printed scale"
+
+
+def extent_line(experiment: Experiment, scale: str, result: Result) -> str:
+    """First line of a page whose result has less, or other data, than the thesis.
+
+    >>> one = Experiment("one", 2, "One", less="10 of 50 sets.")
+    >>> from pnml_experiments.framework.result import Row, Table, exactly
+    >>> result = Result((Table("A", (Row({}, ours=exactly(1.0)),)),))
+    >>> extent_line(one, "stored", result)
+    '**Less than the thesis had.** 10 of 50 sets.'
+    """
+    kind = extent(experiment, scale, result)
+    fewer = f"The scale {scale} has fewer rows, draws or steps."
+    if kind == "printed numbers alone":
+        return " ".join(["**Printed numbers alone.** Nothing was run.", experiment.less]).strip()
+    if kind == "other data":
+        reduced = [fewer] if scale in _REDUCED else []
+        return " ".join(["**Other data than the thesis had.**", experiment.other, *reduced])
+    if kind == "printed scale":
+        return ""
+    whose = "the data at hand" if experiment.beyond and not experiment.less else "the thesis had"
+    what = fewer if scale in _REDUCED else _lacks(experiment, scale)
+    return f"**Less than {whose}.** {what}"
+
+
+def _lacks(experiment: Experiment, scale: str) -> str:
+    return "" if scale == "printed" else experiment.less

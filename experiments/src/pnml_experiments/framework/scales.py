@@ -1,0 +1,44 @@
+"""Scales: how much of the data of the thesis a run has."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Literal
+
+# How much a run has: a few minutes, hours, all data at hand, or all that the thesis had.
+Offered = Literal["small", "medium", "stored", "printed"]
+# What the function `run` of an experiment is told; stored and printed are its full size.
+Scale = Literal["small", "medium", "full"]
+# From the smallest, as they are offered.
+SCALES: tuple[Offered, ...] = ("small", "medium", "stored", "printed")
+# Name of the largest scale before there were two of them.
+FULL = "full"
+
+
+def size_of(scale: Offered) -> Scale:
+    """The size that `run` is told for a scale.
+
+    >>> size_of("small"), size_of("stored"), size_of("printed")
+    ('small', 'full', 'full')
+    """
+    return "full" if scale == "stored" or scale == "printed" else scale
+
+
+def today(scale: str, offered: Sequence[Offered]) -> str:
+    """A scale by its name of today: `full` is the largest of those offered.
+
+    >>> today("full", ("small", "printed")), today("small", ("small", "printed"))
+    ('printed', 'small')
+    """
+    return offered[-1] if scale == FULL else scale
+
+
+def warn_of_full(what_runs: str) -> None:
+    """Warn that the scale full has two new names."""
+    warnings.warn(
+        f"The scale full is now called stored (all data at hand) or printed (as much as the thesis "
+        f"had); {what_runs}. The name full goes in pnml 0.4.",
+        FutureWarning,
+        stacklevel=3,
+    )
