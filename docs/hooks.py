@@ -8,11 +8,15 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 MATHS = "math"
+GLOSSARY = "glossary.md"
+TERMS = ("genie", "regret", "leverage", "luckiness", "expected error")
 _FENCES = re.compile(r"(^(`{3,})[^\n]*\n.*?^\2[ ]*$)", re.M | re.S)
 _DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.S)
 _DEFINED = re.compile(r"^\*\*\(([A-Z]\d+)\)\*\*", re.M)
+_TERM = re.compile(rf"\b(?:{'|'.join(TERMS)})\b", re.I)
 _LABEL = re.compile(r"\(([A-Z]\d+)\)")
 _CITED = re.compile(r"(Eqs?\.\s+)(\([A-Z]\d+\)(?:(?:,| and|, and|–)\s*\([A-Z]\d+\))*)")
+_INTERVAL = re.compile(r"(\S) (\[[-−+]?[\d.]+,) ([-−+]?[\d.]+\])")  # of 0.92 [0.90, 0.94]
 _TAGS_AND_CODE = re.compile(
     r"(<pre.*?</pre>|<a [^>]*>.*?</a>"
     r'|<(?:span|div) class="arithmatex">.*?</(?:span|div)>|<[^>]*>)',
@@ -84,7 +88,14 @@ def on_page_markdown(markdown, page, **_):
 def _prepared(text, source):
     if posixpath.dirname(source) == MATHS:
         text = _DEFINED.sub(r'<span id="\1"></span>**(\1)**', text)
+    if source == GLOSSARY:
+        text = re.sub(r"^\*\*([^*]+)\.\*\*", _named_entry, text, flags=re.M)
     return _DISPLAYED.sub(lambda found: f"\n\n$${found.group(1).strip()}$$\n\n", text)
+
+
+def _named_entry(found):
+    name = found.group(1).lower().replace(" ", "-")
+    return f'<span id="{name}"></span>{found.group(0)}'
 
 
 def defined_labels():
@@ -97,26 +108,46 @@ def defined_labels():
 
 
 def on_page_content(html, page, **_):
-    """Link every cited equation to where it is defined; in the maths, every label."""
-    here = posixpath.dirname(page.file.dest_uri)
+    """Link equations and terms to where they are defined; keep intervals on one line."""
+    here = posixpath.dirname(page.file.dest_uri) or "."
+    if page.file.src_uri != GLOSSARY:
+        html = _with_terms(html, posixpath.relpath(GLOSSARY.replace(".md", ".html"), here))
+    in_maths = posixpath.dirname(page.file.src_uri) == MATHS
+    pattern = _LABEL if in_maths else _CITED  # other pages say Eq. before a label
+    linked = _label_linker(here)
+    parts = _TAGS_AND_CODE.split(html)
+    for i in range(0, len(parts), 2):  # the others are tags, code, links and formulas
+        text = pattern.sub(lambda found: _LABEL.sub(linked, found.group(0)), parts[i])
+        parts[i] = _INTERVAL.sub("\\1\N{NO-BREAK SPACE}\\2\N{NO-BREAK SPACE}\\3", text)
+    return "".join(parts)
+
+
+def _label_linker(here):
     labels = defined_labels()
 
     def linked(found):
         label = found.group(1)
         if label not in labels:
             return found.group(0)
-        return f'<a href="{posixpath.relpath(labels[label], here or ".")}#{label}">({label})</a>'
+        return f'<a href="{posixpath.relpath(labels[label], here)}#{label}">({label})</a>'
 
-    def linked_citation(found):
-        return found.group(1) + _LABEL.sub(linked, found.group(2))
+    return linked
 
-    in_maths = posixpath.dirname(page.file.src_uri) == MATHS
-    parts = _TAGS_AND_CODE.split(html)
-    return "".join(
-        part
-        if i % 2
-        else _LABEL.sub(linked, part)
-        if in_maths
-        else _CITED.sub(linked_citation, part)
-        for i, part in enumerate(parts)
-    )
+
+def _with_terms(html, glossary):
+    """Link the first use of each term in a paragraph of the page to the glossary."""
+    wanted = dict.fromkeys(TERMS)
+
+    def linked(found):
+        term = found.group(0)
+        if term.lower() not in wanted:
+            return term
+        del wanted[term.lower()]
+        return f'<a class="term" href="{glossary}#{term.lower().replace(" ", "-")}">{term}</a>'
+
+    def paragraph(found):
+        parts = _TAGS_AND_CODE.split(found.group(0))
+        parts[::2] = [_TERM.sub(linked, part) for part in parts[::2]]
+        return "".join(parts)
+
+    return re.sub(r"<p>.*?</p>", paragraph, html, flags=re.S)

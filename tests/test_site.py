@@ -120,6 +120,14 @@ def test_equations_are_linked_to_where_they_are_defined(site, pages):
     assert "least-squares.html#S2" in pages[site / "math" / "networks.html"].links
 
 
+def test_terms_link_to_their_entry_in_the_glossary_at_first_use(site, pages):
+    networks = pages[site / "guide" / "networks.html"]
+    assert networks.links.count("../glossary.html#regret") == 1
+    assert {"genie", "regret", "leverage", "luckiness", "expected-error"} <= (
+        pages[site / "glossary.html"].names
+    )
+
+
 def test_every_formula_is_handed_to_the_renderer(site):
     """No dollar sign is left outside of code, where a formula would have begun."""
     html = "".join(page.read_text() for page in (site / "math").glob("*.html"))
