@@ -22,6 +22,11 @@ def ran(tmp_path):
     return lambda page: pages.run(f"../{page}", tmp_path)
 
 
+def test_a_loop_around_dial_select_does_what_modal_did(ran):
+    accuracy = ran("how-to/untested-libraries.md")["accuracy"]
+    assert accuracy[-1] > accuracy[0] + 0.1
+
+
 def test_a_network_is_honest_on_rows_it_has_not_seen_and_only_there(ran):
     names = ran("how-to/network-features.md")
     new, truth = names["features"](names["new"]), names["truth"]

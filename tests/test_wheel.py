@@ -14,14 +14,14 @@ import child
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "pnml"
-ENDINGS = {".py", ".typed", ".css", ".js", ".jinja", ".md", ".LICENSE"}
+ENDINGS = {".py", ".typed", ".css", ".js", ".jinja", ".md", ".LICENSE", ".xz"}
 NEEDED = {
     "pnml/py.typed",
     "pnml/report/page.css",
     "pnml/report/page.html.jinja",
     "pnml/report/page.js",
     "pnml/report/plotly-basic.LICENSE",
-    "pnml/report/plotly-basic.min.js",
+    "pnml/report/plotly-basic.min.js.xz",
 }
 
 

@@ -166,7 +166,8 @@ def curves(record):
 
 
 def adapters(record):
-    from modAL.models import ActiveLearner
+    from types import SimpleNamespace
+
     from scipy.sparse import csr_matrix
     from skactiveml.classifier import SklearnClassifier
     from small_text import SklearnClassifier as TextClassifier
@@ -179,8 +180,8 @@ def adapters(record):
     def forest():
         return RandomForestClassifier(7, min_samples_leaf=2, random_state=0)
 
-    learner = ActiveLearner(forest(), active.dial_sampling, X_training=X[:15], y_training=y[:15])
-    record.case("active/modAL", lambda: learner.query(X[15:45], 3, X_eval=X[45:]))
+    learner = SimpleNamespace(estimator=forest().fit(X[:15], y[:15]))
+    record.case("active/modAL", lambda: active.dial_sampling(learner, X[15:45], 3, X[45:]))
     partly = np.where(np.arange(45) < 15, y[:45], np.nan)
     model = SklearnClassifier(forest(), classes=[0, 1, 2], random_state=0)
     for paths in (None, 1):

@@ -57,52 +57,6 @@ def some_fall(defence, found, y):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["apgd-ce", "apgd-t", "fab-t", "square"])
-def test_pyautoattack_takes_it_for_a_network(defence, kind):
-    package = library("pyautoattack")
-    x, y = images(), defence(images()).argmax(dim=1)
-    version = {"version": "custom", "attacks": [kind]}
-    attack = package.AutoAttack(defence, eps=RADIUS, seed=0, **version)
-    attack.apgd.n_iter = attack.apgd_targeted.n_iter = attack.fab.n_iter = 6
-    attack.apgd.n_restarts = attack.fab.n_restarts = 1
-    attack.apgd_targeted.n_target_classes = attack.fab.n_target_classes = 2
-    attack.square.n_queries = 30
-    found, _ = attack.run_standard_evaluation(x, y)
-    within(x, found)
-    some_fall(defence, found, y)
-
-
-@pytest.mark.peers
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["PGD", "FGSM"])
-def test_torchattacks_takes_it_for_a_network(defence, name):
-    package = library("torchattacks")
-    x, y = images(), defence(images()).argmax(dim=1)
-    settings = {"PGD": {"alpha": 0.1, "steps": 8}, "FGSM": {}}[name]
-    found = getattr(package, name)(defence, eps=RADIUS, **settings)(x, y)
-    within(x, found)
-    some_fall(defence, found, y)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["LinfPGD", "HopSkipJumpAttack"])
-def test_foolbox_takes_it_for_a_network(name):
-    package = library("foolbox")
-    defence = AdversarialPNML(tiny(), 0.1)
-    model = package.PyTorchModel(defence.eval(), bounds=(0, 1))
-    x = images()
-    y = defence(x).argmax(dim=1)
-    other = torch.stack([x[(y != label).nonzero()[0, 0]] for label in y])
-    settings, given = {"steps": 8}, {}
-    if name == "HopSkipJumpAttack":
-        settings, given = {"steps": 1, "constraint": "linf"}, {"starting_points": other}
-    attack = getattr(package.attacks, name)(**settings)
-    _, found, fooled = attack(model, x, y, epsilons=RADIUS, **given)
-    within(x, found)
-    assert fooled.any()
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_art_takes_it_for_a_network_and_its_dtypes_are_cast(defence):
     library("art")
     from art.attacks.evasion import HopSkipJump, ProjectedGradientDescent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -120,7 +121,7 @@ def test_charts_are_made_of_what_the_basic_bundle_can_draw(regression, classific
 
 def test_the_bundle_of_plotly_is_the_one_that_its_note_names():
     folder = files("pnml.report")
-    script = (folder / "plotly-basic.min.js").read_text(encoding="utf-8")
+    script = lzma.decompress((folder / "plotly-basic.min.js.xz").read_bytes()).decode()
     version = re.search(r"plotly\.js \(basic - minified\) v([\d.]+)", script[:200])[1]
     assert f"version {version}," in (folder / "plotly-basic.md").read_text(encoding="utf-8")
     assert "MIT" in (folder / "plotly-basic.LICENSE").read_text(encoding="utf-8")

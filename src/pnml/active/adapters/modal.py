@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,12 @@ def dial_sampling(
 ) -> tuple[IntArray, FloatArray]:
     """DIAL for modAL: rows of the pool to label, and the utility of each in nats. Eq. (I3).
 
+    modAL has had no release since June 2023. This adapter is no longer tested with it, and warns a
+    learner of modAL; any object with `estimator` or `vote_proba` works as well.
+
     Parameters
     ----------
-    learner : Committee or ActiveLearner of modAL
+    learner : Committee or ActiveLearner of modAL, or an object like them
         The models are the learners of the committee, or the members of a learner's ensemble.
     X : array (N, d)
         The pool.
@@ -52,6 +56,12 @@ def dial_sampling(
     >>> index.shape
     (3,)
     """
+    if type(learner).__module__.partition(".")[0] == "modAL":
+        warnings.warn(
+            "dial_sampling is no longer tested with modAL, which has had no release since June "
+            "2023; a loop around pnml.active.dial_select does the same.",
+            stacklevel=2,
+        )
     pool = np.asarray(X)
     rows = pool if X_eval is None else np.concatenate([pool, np.asarray(X_eval)])
     if hasattr(learner, "vote_proba"):
