@@ -112,9 +112,9 @@ def test_rivals_are_stored_apart_from_ours(table, out, few, monkeypatch):
     answers(table, out, counted.append)
     assert len(counted) == 6
     monkeypatch.setattr(trust_answers, "own_code", lambda: "another release")
-    seen = set(out._cache.iterdir())
+    seen = set(out.cache.iterdir())
     answers(table, out, lambda steps: None)
-    new = set(out._cache.iterdir()) - seen
+    new = set(out.cache.iterdir()) - seen
     assert len(new) == 1  # ours alone
     again = rival_answers(table, out, lambda steps: None)
     for name, arrays in rivals.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from pnml_experiments.ch5_networks.ood_tables import SEED
 from pnml_experiments.framework.data import arrays, data_path
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.stored_files import CLINC, RESNET20
+
+if TYPE_CHECKING:
+    from pnml_experiments.ch5_networks.image_subjects import Subject
 
 # Rows of training and of each other set.
 SIZES: dict[str, dict[str, tuple[int | None, int | None]]] = {
@@ -87,6 +90,28 @@ def clinc150(train: int | None, others: int | None, out: Output) -> FeatureSet:
         {"out of scope": stored["x_oos_test"][:others].astype(float)},
         labels,
         stored["y_test"][sample].astype(int),
+    )
+
+
+def printed_densenet(subject: Subject, out: Output) -> FeatureSet:
+    """A DenseNet-BC-100 on image sets of their printed size; features are kept once computed."""
+    from pnml_experiments.ch5_networks.full_features import (
+        OUTLIERS,
+        features_of,
+        labels_of,
+    )
+    from pnml_experiments.ch5_networks.image_subjects import head_of
+
+    head = head_of(subject.network())
+    strange = {name: file for name, file in OUTLIERS.items() if name != subject.ind}
+    return FeatureSet(
+        head.weight.detach().numpy(),
+        head.bias.detach().numpy(),
+        features_of(subject, "train", out.cache),
+        features_of(subject, "test", out.cache),
+        {name: features_of(subject, file, out.cache) for name, file in strange.items()},
+        labels_of(subject, "train"),
+        labels_of(subject, "test"),
     )
 
 

@@ -31,6 +31,7 @@ DIGESTS = {
     "cifar10": "868194971e9ed6c1",
     "cifar100": "7b7452ba54b9e3d4",
     "svhn": "71684e21d03af878",
+    "svhn_train": "c7b4101b1d0593b0",
     "tiny": "92afe147a9ab8ea1",
 }
 _SIDE = 32  # pixels
@@ -68,14 +69,25 @@ def cifar100(folder: Path) -> Arrays:
 
 def svhn(folder: Path) -> Arrays:
     """Test images of SVHN, one digit each, cut from pictures of whole house numbers."""
+    images, labels = _digits_cut_out(folder / "images/test")
+    return {"x_test": images, "y_test": labels}
+
+
+def svhn_train(folder: Path) -> Arrays:
+    """Training images of SVHN, cut out as the test images are."""
+    images, labels = _digits_cut_out(folder / "images/train")
+    return {"x_train": images, "y_train": labels}
+
+
+def _digits_cut_out(folder: Path) -> tuple[Images, npt.NDArray[Any]]:
     images, labels = [], []
-    files = [file for file in (folder / "images/test").glob("*.png") if _boxes(file).is_file()]
+    files = [file for file in folder.glob("*.png") if _boxes(file).is_file()]
     for file in sorted(files, key=lambda file: int(file.stem)):
         picture = _pixels(file.read_bytes())
         for label, box in _digits(_boxes(file)):
             images.append(_shrunk(_square(picture, box)))
             labels.append(label)
-    return {"x_test": np.stack(images), "y_test": np.array(labels)}
+    return np.stack(images), np.array(labels)
 
 
 def tiny(folder: Path) -> Arrays:
@@ -95,6 +107,7 @@ SOURCES: dict[str, Callable[[Path], Arrays]] = {
     "cifar10": cifar10,
     "cifar100": cifar100,
     "svhn": svhn,
+    "svhn_train": svhn_train,
     "tiny": tiny,
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pnml.metrics import Estimate
@@ -44,12 +44,13 @@ _ABOUT = (
     "Near is the other CIFAR set, and for CLINC150 the out-of-scope queries, its only set; far are "
     "all the others. pNML is RegretDetector with its defaults."
 )
+DETECTOR_REMARK = (
+    "All detectors see the same features and the same head, and none sees an outlier: KNN has "
+    "k = 50, ViM half of the dimensions, NCI α = 1e-4, GEN γ = 0.1 and the 100 most probable "
+    "classes. Mahalanobis and RMD take the labels of the training rows."
+)
 _REMARKS = (
-    (
-        "All detectors see the same features and the same head, and none sees an outlier: KNN has "
-        "k = 50, ViM half of the dimensions, NCI α = 1e-4, GEN γ = 0.1 and the 100 most probable "
-        "classes. Mahalanobis and RMD take the labels of the training rows."
-    ),
+    DETECTOR_REMARK,
     (
         "The DenseNets: 2,500 training images, 1,000 test images or those of the classes shown, "
         "700 or 1,000 outliers of a set; ResNet-20: 50,000, 10,000 and 10,000 or 26,032."
@@ -63,8 +64,8 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     for i, name in enumerate(SUBJECTS):
         found[name] = out.piece(name, lambda name=name: _piece(name, scale, out))  # type: ignore[misc]
         progress(i + 1, len(SUBJECTS))
-    tables = [_means(found, metric) for metric in ("auroc", "fpr95")]
-    tables += [_by_set(found, metric) for metric in _METRICS]
+    tables = [means_table(found, metric, _ABOUT) for metric in ("auroc", "fpr95")]
+    tables += [sets_table(found, metric) for metric in _METRICS]
     figure = Figure("ood-detectors", _CAPTION, lambda: draw(found))
     return Result(tuple(tables), (figure,), (SEED,), 1, INTERVAL, (_standing(found), *_REMARKS))
 
@@ -76,31 +77,42 @@ def _piece(name: str, scale: Scale, out: Output) -> dict[str, Any]:
     """The records of an evaluation: of each set, and of means, as plain values."""
     ind = _DENSENETS.get(name)
     data = features(name, scale, out) if ind is None else densenet(ind, scale, out)
-    table = evaluated(data, _NEAR[name])
+    return records(evaluated(data, _NEAR[name]))
+
+
+def records(table: OODTable) -> dict[str, Any]:
+    """The rows of an evaluation, and its means, as plain values."""
     return {"sets": table.to_records(), "means": table.means.to_records()}
 
 
-def evaluated(data: FeatureSet, near: str) -> OODTable:
+def evaluated(data: FeatureSet, *near: str) -> OODTable:
     """The evaluation of all detectors on a set of features."""
     detectors = fit_detectors_to_features(
         data.train, data.train_labels, weight=data.weight, bias=data.bias
     )
-    return evaluate_ood(detectors, data.test, data.outliers, near=[near], seed=SEED)
+    return evaluate_ood(detectors, data.test, data.outliers, near=near, seed=SEED)
 
 
-def _means(found: Mapping[str, Mapping[str, Any]], metric: str) -> Table:
+def means_table(
+    found: Mapping[str, Mapping[str, Any]],
+    metric: str,
+    about: str = "",
+    one_set: Collection[str] = ("CLINC150",),
+) -> Table:
+    """Means of a metric over all sets, and over far and near ones where there are both kinds."""
     rows = []
     for name, piece in found.items():
         for record in piece["means"]:
-            if name == "CLINC150" and record["sets"] != "all":
-                continue  # it has one set
+            if name in one_set and record["sets"] != "all":
+                continue
             labels = {"features": name, "detector": record["detector"], "sets": record["sets"]}
             value = _estimate(record, metric)
             rows.append(Row(labels, None, in_percent(value)))
-    return Table(f"Mean {_METRICS[metric]}, percent", tuple(rows), _ABOUT)
+    return Table(f"Mean {_METRICS[metric]}, percent", tuple(rows), about)
 
 
-def _by_set(found: Mapping[str, Mapping[str, Any]], metric: str) -> Table:
+def sets_table(found: Mapping[str, Mapping[str, Any]], metric: str) -> Table:
+    """A metric of every detector on every set of outliers."""
     rows = [
         Row(
             {"features": name, "OOD": record["ood"], "detector": record["detector"]},

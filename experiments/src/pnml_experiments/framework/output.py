@@ -47,7 +47,7 @@ class Output:
 
     def __init__(self, folder: Path, cache: Path, stamp: str, *, fresh: bool = False) -> None:
         self.folder = folder
-        self._cache = cache
+        self.cache = cache
         self._fresh = fresh
         self._computed: set[str] = set()
         try:
@@ -84,7 +84,7 @@ class Output:
         """
         parts = [*([version("pnml")] if ours else []), function_digest(compute), *depends]
         key = f"{name}-{fingerprint(*parts)[:16]}"
-        path = self._cache / f"{key}.npz"
+        path = self.cache / f"{key}.npz"
         if path.is_file() and (not self._fresh or key in self._computed):
             broken = suppress(OSError, ValueError, BadZipFile, EOFError)  # then compute again
             with broken, path.open("rb") as held, np.load(held, allow_pickle=False) as stored:

@@ -11,6 +11,7 @@ from pnml_experiments.framework.printed import lines
 VARIABLE = "PNML_DATA"
 RESNET20 = "features/cifar10_resnet20.npz"
 CLINC = "features/clinc150_minilm.npz"
+BANKING = "features/banking77_minilm.npz"
 EMNIST = "emnist/emnist47_small.npz"
 FASHION_TEST = "fashion_mnist/t10k-images-idx3-ubyte.gz"
 MNIST = {

@@ -1,0 +1,102 @@
+"""Features that took long to compute: made in pieces, then one file that carries its checksum."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from pnml.errors import InputError
+from pnml.runtime.atomic import whole_file
+from pnml.runtime.fingerprint import fingerprint
+from pnml_experiments.framework.data import Images
+
+Features = npt.NDArray[np.float32]
+PIECE = 500  # images, the most that an interruption costs
+
+
+def kept(
+    path: Path,
+    origin: str,
+    images: Images,
+    compute: Callable[[Images], Features],
+    tell: Callable[[int], None] = lambda more: None,
+) -> Features:
+    """Features of images out of a file, or computed piece by piece and then written to it.
+
+    An interrupted run keeps its finished pieces beside the file, and the next one goes on.
+
+    Parameters
+    ----------
+    path : the file, which ends in ``.npz``
+    origin : what the features depend on: a fingerprint of images and weights
+    compute : features (n, d) of a piece of the images
+    tell : is called with how many more images are done
+    """
+    if path.is_file():
+        tell(len(images))
+        return checked(path, origin)
+    parts = path.with_suffix(".parts") / origin[:16]
+    parts.mkdir(parents=True, exist_ok=True)
+    done = []
+    for start in range(0, len(images), PIECE):
+        piece = images[start : start + PIECE]
+        done.append(_piece(parts / f"{start:06d}.npy", piece, compute))
+        tell(len(piece))
+    found = np.concatenate(done)
+    write(path, origin, found)
+    shutil.rmtree(parts.parent)
+    return found
+
+
+def write(path: Path, origin: str, features: Features) -> None:
+    """Write features to a file in one step, with the checksum that `checked` asks for."""
+    with whole_file(path) as file:
+        np.savez(
+            file,
+            allow_pickle=False,
+            features=features,
+            origin=np.array(origin),
+            checksum=np.array(fingerprint(origin, features)),
+        )
+
+
+def checked(path: Path, origin: str) -> Features:
+    """The features in a file; InputError where they were changed or belong to other images."""
+    again = "delete the file, and the next run computes it again"
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            features, of, told = (stored[key] for key in ("features", "origin", "checksum"))
+    except (OSError, ValueError, KeyError, BadZipFile, EOFError) as error:
+        raise InputError(
+            f"{path} cannot be read as features ({type(error).__name__}), so it is broken; {again}."
+        ) from error
+    if fingerprint(str(of), features) != str(told):
+        raise InputError(
+            f"The features in {path} do not have the checksum {str(told)[:16]} that is stored with "
+            f"them, so they were changed; {again}."
+        )
+    if str(of) != origin:
+        raise InputError(
+            f"The features in {path} are those of other images or other weights than the ones "
+            f"below PNML_DATA; put the right images there, or {again}."
+        )
+    return np.asarray(features)
+
+
+def _piece(path: Path, images: Images, compute: Callable[[Images], Features]) -> Features:
+    """One piece; a file that an interruption left broken is computed again."""
+    if path.is_file():
+        with suppress(OSError, ValueError, EOFError), path.open("rb") as file:
+            stored = np.load(file, allow_pickle=False)
+            if len(stored) == len(images):
+                return np.asarray(stored)
+    found = compute(images)
+    with whole_file(path) as file:
+        np.save(file, found, allow_pickle=False)
+    return found
