@@ -62,6 +62,7 @@ def evidence(model, X):
         return model.regret(X), leverage, base.never_seen(rows), base.excess(rows)
     if reference.leverages is None:
         return model.regret(X), None
+    model = getattr(model, "estimator_", model) if not hasattr(model, "learner_") else model
     inside = [member.learner_ for member in getattr(model, "estimators_", [])]
     rows = [X for _ in inside] if inside else X
     return model.regret(X), model.learner_.leverage(rows)

@@ -150,6 +150,11 @@ def test_intervals_of_three_libraries_cover(ran):
     for interval in ("own", "by_crepes", "by_mapie"):
         assert interval_coverage(names["y"][200:], names[interval]) == pytest.approx(0.9, abs=0.06)
     np.testing.assert_allclose(names["by_crepes"], names["by_mapie"], rtol=1e-6)
+    assert interval_coverage(names["y"][200:], names["each"]) == pytest.approx(0.9, abs=0.06)
+    held = names["sets"][
+        np.arange(200), np.searchsorted(["high", "low", "middle"], names["kind"][200:])
+    ]
+    assert held.mean() == pytest.approx(0.9, abs=0.06)
 
 
 @pytest.mark.filterwarnings("ignore::pnml.models.refusals.LeftOutModelWarning")

@@ -12,6 +12,7 @@ from pnml.version import __version__ as __version__
 if TYPE_CHECKING:
     from pnml.estimators.classifier import PNMLClassifier
     from pnml.estimators.conformal import ConformalRegressor
+    from pnml.estimators.conformal_classifier import ConformalClassifier
     from pnml.estimators.difficulty import RegretDifficulty
     from pnml.estimators.kernel import KernelPNMLRegressor
     from pnml.estimators.luckiness import LpNMLRegressor
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 # Loaded on first use: scikit-learn takes over a second to import, and loads pandas.
 _HOMES = {
+    "ConformalClassifier": "pnml.estimators.conformal_classifier",
     "ConformalRegressor": "pnml.estimators.conformal",
     "KernelPNMLRegressor": "pnml.estimators.kernel",
     "LpNMLRegressor": "pnml.estimators.luckiness",
@@ -56,6 +58,7 @@ _HOMES = {
 
 __all__ = [
     "ConditionWarning",
+    "ConformalClassifier",
     "ConformalRegressor",
     "InputError",
     "KernelPNMLRegressor",

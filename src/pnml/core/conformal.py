@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.conditions import NOT_NEGATIVE
+from pnml.core.conditions import COUNT, NOT_NAN, NOT_NEGATIVE
 from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.leave_one_out import ALONE
@@ -19,7 +20,12 @@ _BLOCK_PAIRS = 2**20
 
 def split_scores(residuals: FloatArray, regrets: FloatArray) -> FloatArray:
     """Conformal scores |y − ŷ|/√K of rows held back, sorted, (n,). Eq. (C1)."""
-    return np.sort(np.abs(residuals) * np.exp(-regrets / 2))
+    return np.sort(unsorted_scores(residuals, regrets))
+
+
+def unsorted_scores(residuals: FloatArray, regrets: FloatArray) -> FloatArray:
+    """Conformal scores |y − ŷ|/√K of rows held back, in the order of the rows. Eq. (C1)."""
+    return np.abs(residuals) * np.exp(-regrets / 2)
 
 
 def split_distribution(mean: FloatArray, regrets: FloatArray, scores: FloatArray) -> Tabulated:
@@ -48,6 +54,42 @@ def rows_needed(coverage: float) -> int:
     while _rank(n, coverage) > n:
         n += 1
     return n
+
+
+@dataclass(frozen=True)
+class GroupedScores:
+    """Conformal scores of held-back rows, apart for every group of rows. Eq. (C7).
+
+    >>> scores = GroupedScores.of(np.array([3.0, 1.0, 2.0, 5.0]), np.array([0, 0, 0, 1]), 2)
+    >>> scores.thresholds(0.75)
+    array([ 3., inf])
+    """
+
+    scores: Annotated[FloatArray, "n", NOT_NAN]  # group after group, sorted within each
+    sizes: Annotated[npt.NDArray[np.int64], "g", COUNT]  # rows of each group
+
+    @classmethod
+    def of(cls, scores: FloatArray, groups: npt.NDArray[np.intp], n_groups: int) -> GroupedScores:
+        """From the score and the group, 0 to n_groups − 1, of every row."""
+        order = np.lexsort((scores, groups))
+        return cls(scores[order], np.bincount(groups, minlength=n_groups).astype(np.int64))
+
+    def thresholds(self, coverage: float) -> FloatArray:
+        """Score (g,) that a row of each group keeps below at this rate; infinite for few rows."""
+        ends = np.cumsum(self.sizes)
+        ranks = np.array([_rank(int(size), coverage) for size in self.sizes])
+        enough = ranks <= self.sizes
+        at = np.where(enough, ends - self.sizes + ranks - 1, 0)
+        found = self.scores[at] if len(self.scores) else np.zeros(len(at))
+        return np.where(enough, found, np.inf)
+
+
+def split_interval(mean: FloatArray, regrets: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Split-conformal intervals (n, 2): ŷ ± q̂√K, with each row's own q̂. Eqs. (C1) and (C7)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = np.exp(regrets / 2) * thresholds
+    half = np.where(np.isinf(regrets), np.inf, half)  # 0 · inf: no score is small there
+    return np.stack([mean - half, mean + half], axis=-1)
 
 
 @dataclass(frozen=True)

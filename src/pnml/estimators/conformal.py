@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,19 +14,26 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import check_coverage
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.trust import DEFAULT_LEVEL, Reference
-from pnml.errors import ConditionWarning, InputError
+from pnml.errors import InputError
+from pnml.estimators.calibration_rows import (
+    RowGroups,
+    Rows,
+    asked_groups,
+    check_calibration_size,
+    keep_groups,
+    split_rows,
+    warn_of_few,
+)
 from pnml.estimators.registry import register
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import (
     check_number_or_loo,
     check_rows,
     check_training_rows,
-    is_number,
     refuse_nonfinite,
 )
 from pnml.learners.finite import like_input
 from pnml.learners.least_squares import ORDINARY
-from pnml.runtime.checks import is_share
 
 
 def _has_distribution(model: ConformalRegressor) -> bool:
@@ -39,6 +44,11 @@ def _has_distribution(model: ConformalRegressor) -> bool:
     if fitted or (calibration is None and model.method == "jackknife+"):
         raise AttributeError(
             'method="jackknife+" gives intervals and no distribution; use method="split", or '
+            "estimator_.predict_dist for the estimator's own."
+        )
+    if isinstance(calibration, conformal.GroupedScores):
+        raise AttributeError(
+            "Calibration by groups gives intervals and no distribution; fit without groups, or use "
             "estimator_.predict_dist for the estimator's own."
         )
     return True
@@ -74,11 +84,13 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     (5, 2)
     """
 
+    _groups: RowGroups | None = None  # where fit was given groups
+
     def __init__(
         self,
         estimator: Any = None,
         *,
-        method: str = "split",
+        method: Literal["split", "jackknife+"] = "split",
         calibration_size: float = 0.25,
         random_state: Any = None,
     ) -> None:
@@ -87,8 +99,17 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.calibration_size = calibration_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the estimator and calibrate it on rows X (n, n_features), y (n,)."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit the estimator and calibrate it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+        groups : array-like of shape (n,), optional
+            A group per row, text or whole numbers; with ``method="split"`` each group is then
+            covered at the stated rate. ``predict_interval`` needs the groups of its rows too.
+        """
         if self.method not in ("split", "jackknife+"):
             raise InputError(
                 f"method is {self.method!r}, which is not known here; "
@@ -102,40 +123,28 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 "model in a TrustedRegressor."
             )
         if self.method == "split":
-            self._fit_split(estimator, *check_training_rows(self, X, y))
+            self._fit_split(estimator, *check_training_rows(self, X, y), groups)
         else:
-            _refuse_unfit_for_jackknife(estimator)
+            _refuse_unfit_for_jackknife(estimator, groups)
             self._fit_jackknife(estimator, *check_training_rows(self, X, y))
         return self
 
-    def _fit_split(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:
-        if not is_number(self.calibration_size) or not 0 < self.calibration_size < 1:
-            raise InputError(
-                f"calibration_size is {self.calibration_size!r}, but it is a share of the rows; "
-                "pass a number strictly between 0 and 1."
-            )
-        if len(X) < 4:
-            raise InputError(
-                f"X has {len(X)} rows (n_samples={len(X)}), too few to hold some back for "
-                'calibration; pass at least 4, or use method="jackknife+".'
-            )
-        n_calibration = int(np.ceil(self.calibration_size * len(X)))
-        if len(X) - n_calibration < 2:
-            raise InputError(
-                f"calibration_size is {self.calibration_size!r}, which leaves "
-                f"{len(X) - n_calibration} of {len(X)} rows to fit; pass a smaller share."
-            )
-        parts = train_test_split(
-            X, y, test_size=self.calibration_size, random_state=self.random_state
-        )
-        X_proper, X_calibration, y_proper, y_calibration = parts
-        self.estimator_ = estimator.fit(X_proper, y_proper)
-        dist = self.estimator_.predict_dist(X_calibration)
-        self._calibration: FloatArray | conformal.RidgeFolds = conformal.split_scores(
-            y_calibration - dist.mean, dist.regret
-        )
+    def _fit_split(self, estimator: Any, X: FloatArray, y: FloatArray, groups: Any) -> None:
+        instead = ', or use method="jackknife+"'
+        share = check_calibration_size(self.calibration_size, len(X), instead)
+        places = keep_groups(self, groups, len(X))
+        proper, held = split_rows(len(X), share, places, self.random_state)
+        self.estimator_ = estimator.fit(X[proper], y[proper])
+        dist = self.estimator_.predict_dist(X[held])
+        self._calibration: FloatArray | conformal.GroupedScores | conformal.RidgeFolds
+        self._calibration = conformal.split_scores(y[held] - dist.mean, dist.regret)
+        if self._groups is not None and places is not None:
+            scores = conformal.unsorted_scores(y[held] - dist.mean, dist.regret)
+            n_groups = len(self._groups.names)
+            self._calibration = conformal.GroupedScores.of(scores, places[held], n_groups)
 
     def _fit_jackknife(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:
+        keep_groups(self, None, len(X))
         self.estimator_ = estimator.fit(X, y)
         self._calibration = conformal.RidgeFolds.of(
             self.estimator_.spectrum_, X, y, self.estimator_.alpha_
@@ -148,7 +157,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         With ``method="split"`` only; it has the methods of every predictive distribution here.
         """
         dist = self.estimator_.predict_dist(self._checked(X))
-        scores = cast(FloatArray, self._calibration)
+        scores: Any = self._calibration
         return conformal.split_distribution(dist.mean, dist.regret, scores)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -161,37 +170,43 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         mean = self.estimator_.predict(X)
         if not return_std:
             return mean
-        split = not isinstance(self._calibration, conformal.RidgeFolds)
-        dist = self.predict_dist(X) if split else self.estimator_.predict_dist(X)
+        has_own = isinstance(self._calibration, np.ndarray)
+        dist = self.predict_dist(X) if has_own else self.estimator_.predict_dist(X)
         return mean, like_input(dist.std, X)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
-        """Interval (n, 2) for each label, valid at the rate `coverage` (see `method`)."""
+    def predict_interval(self, X: Any, coverage: float = 0.9, groups: Any = None) -> FloatArray:
+        """Interval (n, 2) for each label, valid at the rate `coverage` (see `method`).
+
+        `groups` are the groups of the rows, needed where ``fit`` was given groups.
+        """
         coverage = check_coverage(coverage)
         X = self._checked(X)
-        self._warn_of_few(coverage)
+        at = asked_groups(self._groups, groups, len(X))
+        self._warn_of_few(coverage, at)
         if isinstance(self._calibration, conformal.RidgeFolds):
             interval = self._calibration.interval(X, coverage)
+        elif isinstance(self._calibration, conformal.GroupedScores):
+            dist = self.estimator_.predict_dist(X)
+            limits = self._calibration.thresholds(coverage)[at]
+            interval = conformal.split_interval(dist.mean, dist.regret, limits)
         else:
             interval = self.predict_dist(X).interval(coverage)
-        return like_input(interval, X)
+        answer: FloatArray = like_input(interval, X)
+        return answer
 
-    def _warn_of_few(self, coverage: float) -> None:
+    def _warn_of_few(self, coverage: float, at: Rows) -> None:
         """Warn where too few rows were held back for intervals of this coverage to end."""
-        folds = isinstance(self._calibration, conformal.RidgeFolds)
-        scores = self._calibration.residuals if folds else self._calibration  # type: ignore[union-attr]
-        have, needed = len(cast(FloatArray, scores)), conformal.rows_needed(coverage)
-        if have >= needed:
-            return
-        part = "" if folds else " held back for calibration"
-        share = 1.0 if folds or not is_share(self.calibration_size) else self.calibration_size
-        warnings.warn(
-            f"The intervals are infinite, since {coverage:g} coverage needs at least {needed} rows"
-            f"{part} and there are {have}; fit with {int(np.ceil(needed / share))} rows or more, "
-            "or ask for less coverage.",
-            ConditionWarning,
-            stacklevel=3,
-        )
+        held = self._calibration
+        what, share, part = "The intervals", self.calibration_size, " held back for calibration"
+        if isinstance(held, conformal.RidgeFolds):
+            have, share, part = len(held.residuals), 1.0, ""
+        elif isinstance(held, conformal.GroupedScores):
+            place = min(np.unique(at), key=lambda place: held.sizes[place])
+            have = int(held.sizes[place])
+            what += f" in group {self._groups.name(place)}" if self._groups else ""
+        else:
+            have = len(held)
+        warn_of_few(f"{what} are infinite", coverage, have, share, part)
 
     def regret(self, X: Any) -> Any:
         """Regret of each row in nats, by the fitted estimator."""
@@ -229,7 +244,12 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return X
 
 
-def _refuse_unfit_for_jackknife(estimator: Any) -> None:
+def _refuse_unfit_for_jackknife(estimator: Any, groups: Any) -> None:
+    if groups is not None:
+        raise InputError(
+            'groups was passed, but method="jackknife+" covers all rows together; use '
+            'method="split" to cover each group.'
+        )
     if getattr(estimator, "_method", None) is not ORDINARY:
         raise InputError(
             f'method="jackknife+" works with PNMLRegressor, but estimator is a '

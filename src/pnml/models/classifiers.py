@@ -12,12 +12,15 @@ from sklearn.linear_model import LogisticRegression
 
 from pnml.core.arrays import FloatArray
 from pnml.core.conditions import FINITE, MAY_BE_INFINITE, NOT_NAN, NOT_NEGATIVE, POSITIVE
+from pnml.core.conformal import GroupedScores
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.logistic.model import LogisticModel
 from pnml.core.logistic.training import Objective, TrainingRows
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.errors import InputError
+from pnml.estimators.calibration_rows import RowGroups
 from pnml.estimators.classifier import PNMLClassifier
+from pnml.estimators.conformal_classifier import ConformalClassifier
 from pnml.estimators.universal_classifier import UniversalClassifier
 from pnml.learners.feature_geometry import FeatureGeometry
 from pnml.learners.label_union import LabelUnion
@@ -25,7 +28,7 @@ from pnml.learners.logistic_refit import LogisticPNML, LogisticRefit
 from pnml.learners.one_step import OneStep, sampled_rows
 from pnml.models.codec import LABELS, Conversion, array, estimator, numbers, value
 from pnml.models.relations import RELATIONS, relations_in
-from pnml.models.schema import Either, ManyOf, Number, OneOf, Spec
+from pnml.models.schema import Either, Fitted, ManyOf, Number, OneOf, Spec
 
 
 def _objective(training: TrainingRows, weight: Annotated[FloatArray, "c q"]) -> Objective:
@@ -199,12 +202,31 @@ def _check_universal(values: Mapping[str, Any]) -> None:
         raise InputError("the labels in a UniversalClassifier are not those of its classes")
 
 
+def _check_conformal(values: Mapping[str, Any]) -> None:
+    if "estimator_" not in values:
+        return  # not fitted
+    inside, classes = values["estimator_"], values["classes_"]
+    if not np.array_equal(getattr(inside, "classes_", ()), classes):
+        raise InputError("the classes of a ConformalClassifier are not those of its classifier")
+    groups = values.get("_groups")
+    cells = 1 if groups is None else len(groups.names)
+    cells *= len(classes) if values.get("class_conditional", False) else 1
+    if len(values["_calibration"].sizes) != cells:
+        raise InputError("the scores of a ConformalClassifier are not those of its groups")
+
+
 _CLASSIFIER: dict[str, Spec] = {
     "estimator_": OneOf((LogisticRegression,)),
     "spectrum_": OneOf((Spectrum,)),
     "alpha_": Number((float,), NOT_NEGATIVE),
     "_genie": OneOf((StoredOneStep, StoredRefit)),
     "_relations": RELATIONS,
+}
+_CONFORMAL: dict[str, Spec] = {
+    "estimator_": Fitted(),
+    "classes_": LABELS,
+    "_calibration": OneOf((GroupedScores,)),
+    "_groups": OneOf((RowGroups,)),
 }
 _LOGISTIC: dict[str, Spec] = {
     "classes_": LABELS,
@@ -244,4 +266,5 @@ CLASSIFIERS = [
             frozenset({"estimators_", "named_estimators_", "learner_"}), _union_state, _union
         ),
     ),
+    estimator(ConformalClassifier, _CONFORMAL, _check_conformal),
 ]

@@ -27,8 +27,10 @@ from pnml.models.schema import (
 )
 
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
-# Files of older versions lack the relations of columns.
-_SOMETIMES = frozenset({"feature_names_in_", "_sample", "_sklearn_output_config", "_relations"})
+# Files of older versions lack the relations of columns. Groups are those of conformal estimators.
+_SOMETIMES = frozenset(
+    {"feature_names_in_", "_sample", "_sklearn_output_config", "_relations", "_groups"}
+)
 
 ANYTHING = Anything()
 # What scikit-learn itself keeps of the columns of rows.
@@ -146,8 +148,8 @@ _NUMBER_OR_TEXT = Setting((str, np.str_, NoneType))
 _PARAMETERS: dict[str, Spec] = {
     **dict.fromkeys(("alpha", "noise_variance", "radius", "gamma"), _NUMBER_OR_TEXT),
     **dict.fromkeys(("degree", "coef0", "calibration_size", "tol", "prior"), Setting(())),
-    **dict.fromkeys(("fit_intercept", "normalize"), _FLAG),
-    **dict.fromkeys(("method", "penalty"), _TEXT),
+    **dict.fromkeys(("fit_intercept", "normalize", "class_conditional"), _FLAG),
+    **dict.fromkeys(("method", "penalty", "conformity_score"), _TEXT),
 }
 
 

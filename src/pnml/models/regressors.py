@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
-from pnml.core.conditions import IN_ORDER, NOT_NEGATIVE, POSITIVE
-from pnml.core.conformal import RidgeFolds
+import numpy as np
+
+from pnml.core.conditions import ANY_NUMBER, IN_ORDER, NOT_NEGATIVE, POSITIVE
+from pnml.core.conformal import GroupedScores, RidgeFolds
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.kernel import KernelMatrix
 from pnml.core.leave_one_out import LeaveOneOut
@@ -17,6 +19,7 @@ from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
+from pnml.estimators.calibration_rows import RowGroups
 from pnml.estimators.conformal import ConformalRegressor
 from pnml.estimators.difficulty import RegretDifficulty
 from pnml.estimators.kernel import KernelPNMLRegressor
@@ -29,10 +32,10 @@ from pnml.learners.lasso import Lasso
 from pnml.learners.least_squares import LeastSquares
 from pnml.learners.norm_ball import NormBall
 from pnml.learners.union import Union
-from pnml.models.codec import Conversion, array, estimator, number
+from pnml.models.codec import Conversion, array, estimator, number, value
 from pnml.models.kernels import KERNEL_PARAMS
 from pnml.models.relations import RELATIONS, relations_in
-from pnml.models.schema import Either, Fitted, ManyOf, Number, OneOf, Row, Spec
+from pnml.models.schema import Either, Fitted, ManyOf, Number, OneOf, Row, Spec, Texts
 
 _FLOAT, _NOT_NEGATIVE = number(), number(NOT_NEGATIVE)
 _BOOL = OneOf((bool,))
@@ -76,10 +79,27 @@ _UNIVERSAL: dict[str, Spec] = _LOO | {
 }
 _CONFORMAL: dict[str, Spec] = {
     "estimator_": Fitted(),
-    "_calibration": Either((array("n", holds=IN_ORDER), OneOf((RidgeFolds,)))),
+    "_calibration": Either((array("n", holds=IN_ORDER), OneOf((RidgeFolds, GroupedScores)))),
+    "_groups": OneOf((RowGroups,)),
 }
 
+_GROUP_NAMES = Either(
+    (
+        Texts("g"),
+        array("g", dtype=np.int64),
+        array("g"),
+        array("g", dtype=np.bool_, holds=ANY_NUMBER),
+    )
+)
+
 _VALUE = frozenset({"learner_"})
+
+
+def _check_groups(values: Mapping[str, Any]) -> None:
+    scores, groups = values.get("_calibration"), values.get("_groups")
+    names = 0 if groups is None else len(groups.names)
+    if (len(scores.sizes) if isinstance(scores, GroupedScores) else 0) != names:
+        raise InputError("the scores of a ConformalRegressor are not those of its groups")
 
 
 def _stream_state(model: Any) -> dict[str, Any]:
@@ -193,6 +213,7 @@ REGRESSORS = [
         params=KERNEL_PARAMS,
     ),
     estimator(UniversalRegressor, _UNIVERSAL, convert=_UNION),
-    estimator(ConformalRegressor, _CONFORMAL),
+    value(RowGroups, names=_GROUP_NAMES),
+    estimator(ConformalRegressor, _CONFORMAL, _check_groups),
     estimator(RegretDifficulty, {"estimator_": Fitted()}),
 ]

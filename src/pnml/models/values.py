@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
 from pnml.core.conditions import NOT_NEGATIVE
-from pnml.core.conformal import RidgeFolds
+from pnml.core.conformal import GroupedScores, RidgeFolds
 from pnml.core.elementwise import ELEMENTWISE
 from pnml.core.geometry.span import Span
 from pnml.core.geometry.spectrum import Spectrum
@@ -52,6 +52,14 @@ def _check_start(values: Mapping[str, Any]) -> None:
         raise InputError(f"columns that depend on others are not among the {n_columns} there are")
 
 
+def _check_sizes(values: Mapping[str, Any]) -> None:
+    scores, ends = values["scores"], np.cumsum(values["sizes"])
+    if not len(ends) or int(ends[-1]) != len(scores):
+        raise InputError("the conformal scores of groups are not as many as their rows")
+    if not all(bool(np.all(np.diff(part) >= 0)) for part in np.split(scores, ends[:-1])):
+        raise InputError("the conformal scores of a group are not in order")
+
+
 # Functions of one number and dtypes, which steps of a Pipeline take as parameters.
 FUNCTIONS_BY_NAME: dict[str, Any] = {name: known.function for name, known in ELEMENTWISE.items()}
 DTYPES_BY_NAME: dict[str, Any] = {
@@ -86,4 +94,5 @@ VALUES = [
     value(Lasso, check=check_own, stored_as="LassoSolution"),
     value(Ball),
     value(RidgeFolds),
+    value(GroupedScores, check=_check_sizes),
 ]
