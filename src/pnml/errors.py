@@ -9,6 +9,18 @@ class InputError(ValueError):
     """Error on bad input: what came, what it clashes with, what to do, in one sentence."""
 
 
+def how_to_install(extra: str) -> str:
+    """The end of a sentence about a missing package: the commands that install an extra.
+
+    >>> print(how_to_install("torch"))
+    run pip install "pnml[torch]" (in a clone: pip install -c constraints.txt -e ".[torch]")
+    """
+    return (
+        f'run pip install "pnml[{extra}]" '
+        f'(in a clone: pip install -c constraints.txt -e ".[{extra}]")'
+    )
+
+
 class ConditionWarning(UserWarning):
     """Warning that the numbers asked for are less accurate than usual, and why."""
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import child
+import pnml
 
 MADE = ["model.pnml", "new.csv", "report.html", "scored.csv", "train.csv"]
 
@@ -113,7 +114,7 @@ def test_a_pipe_that_knows_no_greek_still_gets_the_words_and_json_too(installed,
 
 def test_the_version_is_that_of_the_package(installed):
     done = installed("--version")
-    assert (done.returncode, done.stdout.strip()) == (0, f"pnml {version('pnml')}")
+    assert (done.returncode, done.stdout.strip()) == (0, f"pnml {pnml.__version__}")
 
 
 def test_help_lists_the_commands_within_half_a_second(installed):
@@ -164,14 +165,14 @@ def test_completion_knows_commands_and_options(installed):
 
 
 def test_doctor_tells_what_is_installed_and_how_to_get_the_rest(call, monkeypatch):
-    from pnml.cli import doctor
+    from pnml.cli import installed as packages
 
     found = json.loads(call("doctor", "--json").out)
-    assert found["pnml"] == version("pnml")
+    assert found["pnml"] == pnml.__version__
     assert found["ready"]["cli"] is True
     assert found["extras"]["cli"]["pyarrow"] == version("pyarrow")
-    kept = doctor._version
-    monkeypatch.setattr(doctor, "_version", lambda p: None if p == "torch" else kept(p))
+    kept = packages._version
+    monkeypatch.setattr(packages, "_version", lambda p: None if p == "torch" else kept(p))
     done = call("doctor")
     assert done.code == 0
     assert 'pip install "pnml[torch]"' in " ".join(done.out.split())
@@ -179,16 +180,16 @@ def test_doctor_tells_what_is_installed_and_how_to_get_the_rest(call, monkeypatc
 
 
 def test_doctor_finds_a_library_that_comes_in_another_package(monkeypatch):
-    from pnml.cli import doctor
+    from pnml.cli import installed as packages
 
     def version(package):
         if package == "xgboost-cpu":
             return "3.2.0"
-        raise doctor.PackageNotFoundError(package)
+        raise packages.PackageNotFoundError(package)
 
-    monkeypatch.setattr(doctor, "version", version)
-    assert doctor._version("xgboost") == "3.2.0"
-    assert doctor._version("lightgbm") is None
+    monkeypatch.setattr(packages, "version", version)
+    assert packages._version("xgboost") == "3.2.0"
+    assert packages._version("lightgbm") is None
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich", "pyarrow", "jinja2"])

@@ -32,6 +32,7 @@ from pnml.active.strategies import (
     by_epig,
     by_margin,
 )
+from pnml.errors import how_to_install as _how_to_install
 from pnml.lazy_names import found_on_first_use
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def __getattr__(name: str) -> Any:
         if error.name != "torch":  # adapters name their own package
             raise
         raise ModuleNotFoundError(
-            f"pnml.active.{name} needs PyTorch, which is not installed; run "
-            'pip install "pnml[torch]".',
+            f"pnml.active.{name} needs PyTorch, which is not installed; "
+            f"{_how_to_install('torch')}.",
             name="torch",
         ) from error

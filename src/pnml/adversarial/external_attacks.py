@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from pnml.adversarial.attack_problem import AttackProblem, scores_of
 from pnml.adversarial.attack_result import AttackResult
 from pnml.adversarial.checks import check_count, check_inputs
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 from pnml.nn.eval_mode import as_in_use
 
 # Range of inputs that pyautoattack assumes.
@@ -272,8 +272,8 @@ def package(name: str, package: str) -> Any:
         if error.name is None or error.name.split(".")[0] != package:
             raise
         raise ModuleNotFoundError(
-            f"This attack needs {package}, which is not installed; run pip install "
-            '"pnml[adversarial]".',
+            f"This attack needs {package}, which is not installed; "
+            f"{how_to_install('adversarial')}.",
             name=error.name,
         ) from error
 

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from pnml.cli import streams
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 
 # What `pip install "pnml[cli]"` brings.
 _EXTRA = {"typer", "rich", "pyarrow", "safetensors", "jinja2"}
@@ -47,9 +47,17 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> int:
     """The exit code of a command."""
-    import typer
+    try:
+        import typer
 
-    from pnml.cli.app import app
+        from pnml.cli.app import app
+    except ModuleNotFoundError:
+        if arguments[:1] != ["doctor"]:
+            raise
+        from pnml.cli.installed import tell  # it says what is missing, so it needs no package
+
+        tell("--json" in arguments)
+        return 0
 
     usage_error = typer.BadParameter.__mro__[1]
     try:
@@ -89,10 +97,7 @@ def _sentence(error: BaseException) -> str:
 def _lacking(package: str, message: str) -> str:
     """Which package to install; an error of ours names it already."""
     if package in _EXTRA:
-        return (
-            f"The command line needs {package}, which is not installed: "
-            'run pip install "pnml[cli]".'
-        )
+        return f"The command line needs {package}, which is not installed: {how_to_install('cli')}."
     if not message.startswith("No module named"):
         return message
     return f"This needs {package}, which is not installed: run pip install {package}."

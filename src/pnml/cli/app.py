@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ from pnml.cli.merge import merge
 from pnml.cli.report import report
 from pnml.cli.reproduce import FORWARDED, reproduce
 from pnml.cli.score import score
+from pnml.version import __version__
 
 app = typer.Typer(
     help="How far could hindsight have beaten the model on this very row?",
@@ -27,7 +27,7 @@ for command in (demo, fit, score, report, reproduce, merge, inspect, export, doc
 
 def _show_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"pnml {version('pnml')}")
+        typer.echo(f"pnml {__version__}")
         raise typer.Exit
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 from pnml.estimators.registry import Task, register
 from pnml.estimators.trusted_classifier import TrustedClassifier
 from pnml.estimators.trusted_regressor import TrustedRegressor
@@ -39,8 +39,8 @@ def boosted(name: str, task: Task, words: Sequence[tuple[int, int]] = ()) -> Any
     library, model = _MODELS[name]
     if find_spec(library) is None:
         raise InputError(
-            f"--learner {name} needs {library}, which is not installed; run "
-            f'pip install "pnml[{library}]", or take --learner boosting.'
+            f"--learner {name} needs {library}, which is not installed; "
+            f"{how_to_install(library)}, or take --learner boosting."
         )
     kind = "Regressor" if task == "regression" else "Classifier"
     options = _OPTIONS[name] | {"random_state": 0}

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pnml.errors import how_to_install
+
 try:
     import pyarrow as pa
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        'pnml.fit_table needs pyarrow, which is not installed; run pip install "pnml[cli]".',
+        f"pnml.fit_table needs pyarrow, which is not installed; {how_to_install('cli')}.",
         name="pyarrow",
     ) from error
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy.typing as npt
 
-from pnml.errors import InputError, shorten
+from pnml.errors import InputError, how_to_install, shorten
 from pnml.models.stored_arrays import DAMAGED, Places, places_of, read_arrays
 from pnml.version import __version__
 
@@ -164,6 +164,6 @@ def _library() -> ModuleType:
         import safetensors.numpy
     except ModuleNotFoundError as error:
         raise InputError(
-            'Model files need safetensors, which is not installed; run pip install "pnml[files]".'
+            f"Model files need safetensors, which is not installed; {how_to_install('files')}."
         ) from error
     return safetensors

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.errors import MOST_PATH, InputError, how_to_install, shorten
 from pnml.models.container import pack, unpack
 from pnml.models.decode import decode, needs_model
 from pnml.models.encode import encode
@@ -218,7 +218,7 @@ def _network_file() -> ModuleType:
         if error.name != "torch":
             raise
         raise InputError(
-            "it holds the last layer of a network, which needs PyTorch; run "
-            'pip install "pnml[torch]" and load it again.'
+            "it holds the last layer of a network, which needs PyTorch; "
+            f"{how_to_install('torch')} and load it again."
         ) from error
     return network_file

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 from pnml.estimators.registry import every_learner
 from pnml.models.classifiers import CLASSIFIER_PARTS, CLASSIFIERS
 from pnml.models.codec import Codec, derived
@@ -55,8 +55,8 @@ def refuse_without_pyarrow(described: Mapping[str, Any]) -> None:
         name = item.get("class") if isinstance(item, dict) else None
         if isinstance(name, str) and name in _TABLE_NAMES - set(CODECS):
             raise InputError(
-                "it is a model of a table, which needs pyarrow; run "
-                'pip install "pnml[cli]" and load it again.'
+                "it is a model of a table, which needs pyarrow; "
+                f"{how_to_install('cli')} and load it again."
             )
 
 

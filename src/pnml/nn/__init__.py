@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pnml.errors import how_to_install as _how_to_install
+
 try:
     import torch as _torch  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        'pnml.nn needs PyTorch, which is not installed; run pip install "pnml[torch]".',
+        f"pnml.nn needs PyTorch, which is not installed; {_how_to_install('torch')}.",
         name=error.name,
     ) from error
 

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 from pnml.runtime.atomic import check_path, reason, write_whole
 
 _DTYPES = ("float32", "float64")
@@ -62,7 +62,7 @@ def export_onnx(
         if missing not in _EXTRA:
             raise
         raise InputError(
-            f'export_onnx needs {missing}, which is not installed; run pip install "pnml[onnx]".'
+            f"export_onnx needs {missing}, which is not installed; {how_to_install('onnx')}."
         ) from error
     try:
         write_whole(path, [proto])

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pnml.errors import how_to_install
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -35,7 +37,7 @@ def require_matplotlib(caller: str) -> None:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise ImportError(
-            f'{caller} needs matplotlib, which is not installed; run pip install "pnml[plots]".'
+            f"{caller} needs matplotlib, which is not installed; {how_to_install('plots')}."
         ) from error
 
 

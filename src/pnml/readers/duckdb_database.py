@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 from pnml.readers.database_address import DatabaseAddress
 from pnml.readers.sqlite_database import quoted
 
@@ -82,6 +82,6 @@ def _library() -> ModuleType:
         return import_module("duckdb")
     except ModuleNotFoundError as error:
         raise InputError(
-            "Addresses such as duckdb:// need duckdb, which is not installed; run "
-            'pip install "pnml[databases]".'
+            "Addresses such as duckdb:// need duckdb, which is not installed; "
+            f"{how_to_install('databases')}."
         ) from error

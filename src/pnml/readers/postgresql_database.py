@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 from pnml.readers.database_address import DatabaseAddress
 from pnml.readers.duckdb_database import named
 
@@ -109,5 +109,5 @@ def _library() -> ModuleType:
     except ModuleNotFoundError as error:
         raise InputError(
             "Addresses such as postgresql:// need adbc-driver-postgresql, which is not installed; "
-            'run pip install "pnml[databases]".'
+            f"{how_to_install('databases')}."
         ) from error

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from pnml.errors import MOST_PATH, InputError, shorten
+from pnml.errors import MOST_PATH, InputError, how_to_install, shorten
 from pnml.readers.file_errors import brief_reason
 
 
@@ -119,6 +119,6 @@ def _library() -> ModuleType:
         return import_module("fsspec")
     except ModuleNotFoundError as error:
         raise InputError(
-            "Addresses such as s3:// need fsspec, which is not installed; run "
-            'pip install "pnml[scale]".'
+            "Addresses such as s3:// need fsspec, which is not installed; "
+            f"{how_to_install('scale')}."
         ) from error

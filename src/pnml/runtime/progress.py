@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from operator import length_hint
 from typing import Any, TypeVar
 
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 
 T = TypeVar("T")
 
@@ -134,7 +134,7 @@ def _bar(
     installed = find_spec("rich") is not None
     if asked and not installed:
         raise InputError(
-            'A progress bar needs rich, which is not installed; run pip install "pnml[cli]" or '
+            f"A progress bar needs rich, which is not installed; {how_to_install('cli')} or "
             "pass progress=False."
         )
     terminal = sys.stderr is not None and sys.stderr.isatty()

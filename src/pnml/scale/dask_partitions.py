@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from pnml.errors import InputError, shorten
+from pnml.errors import InputError, how_to_install, shorten
 
 try:
     from dask.base import compute as compute
     from dask.delayed import delayed as delayed
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        'fit_dask and lazily need Dask, which is not installed; run pip install "pnml[scale]".',
+        f"fit_dask and lazily need Dask, which is not installed; {how_to_install('scale')}.",
         name=error.name,
     ) from error
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 from pnml_experiments.framework.scales import FULL, Offered, size_of, today, warn_of_full
 from pnml_experiments.framework.scales import Scale as Scale
 from pnml_experiments.framework.stored_files import VARIABLE, find, paths
@@ -94,7 +94,7 @@ class Experiment:
                 return Lack(
                     f"pnml[{extra}]",
                     f"{self.id} needs {_BRINGS[extra]}, which is not installed: "
-                    f'run pip install "pnml[{extra}]".',
+                    f"{how_to_install(extra)}.",
                 )
         named = os.environ.get(VARIABLE, "")
         if self.needs and not named:

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pnml.core.arrays import FloatArray
-from pnml.errors import InputError
+from pnml.errors import InputError, how_to_install
 
 COVERAGE, LEVEL = 0.9, 0.99
 # Answers to new rows by name: score, rejected, interval, prediction, or several scores.
@@ -49,8 +49,8 @@ def lightgbm_classifier(**settings: Any) -> Any:
 def _lightgbm(name: str, settings: Mapping[str, Any]) -> Any:
     if find_spec("lightgbm") is None:
         raise InputError(
-            "trust-tables scores the predictions of LightGBM, which is not installed: run "
-            'pip install "pnml[lightgbm]".'
+            "trust-tables scores the predictions of LightGBM, which is not installed: "
+            f"{how_to_install('lightgbm')}."
         )
     import lightgbm as library
 

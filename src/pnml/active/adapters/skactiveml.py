@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from pnml.errors import how_to_install
+
 try:
     from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SkactivemlClassifier
     from skactiveml.utils import MISSING_LABEL, check_equal_missing_label, check_type
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "pnml.active.DIAL needs scikit-activeml, which is not installed; run "
-        'pip install "pnml[active]".',
+        "pnml.active.DIAL needs scikit-activeml, which is not installed; "
+        f"{how_to_install('active')}.",
         name=error.name,
     ) from error
 from sklearn.base import clone

@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from pnml.errors import InputError, shorten
+from pnml.errors import InputError, how_to_install, shorten
 from pnml.models.refusals import UnmetNeedError
 
 # Public module → its classes. A file names a class as "module.Class"; no other name is looked up.
@@ -107,8 +107,8 @@ def library(module: str) -> Any:
         if error.name != module or module not in _EXTRAS:
             raise
         raise UnmetNeedError(
-            f"it holds a model of {_EXTRAS[module]}, which is not installed; run "
-            f'pip install "pnml[{module}]" and load it again.'
+            f"it holds a model of {_EXTRAS[module]}, which is not installed; "
+            f"{how_to_install(module)} and load it again."
         ) from error
 
 
