@@ -11,6 +11,7 @@ import pytest
 
 import child
 from pnml import InputError, PNMLRegressor, load, save
+from pnml.errors import how_to_install
 
 torch = pytest.importorskip("torch")
 
@@ -262,7 +263,7 @@ except pnml.InputError as error:
     done = child.python(code, check=True)
     first, rows, sentence = done.stdout.splitlines()
     assert (first, rows) == ("False", "200")
-    assert sentence.endswith('needs PyTorch; run pip install "pnml[torch]" and load it again.')
+    assert sentence.endswith(f"needs PyTorch; {how_to_install('torch')} and load it again.")
 
 
 def test_a_file_made_by_hand_from_the_page_loads(path, layout):

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import child
 from drawing import DISPLAYS, curve, png
 from pnml import InputError, LpNMLRegressor, PNMLRegressor
+from pnml.errors import how_to_install
 from pnml.plots import SpectrumDisplay
 
 
@@ -151,7 +152,7 @@ for call in (
     lines = done.stdout.splitlines()
     assert len(lines) == 4
     assert all(
-        line.endswith('which is not installed; run pip install "pnml[plots]".') for line in lines
+        line.endswith(f"which is not installed; {how_to_install('plots')}.") for line in lines
     )
 
 
