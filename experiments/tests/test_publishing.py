@@ -100,8 +100,7 @@ def test_a_run_is_published_with_its_figures_and_an_index(tmp_path):
         "regret-curve.png",
         str(Path("data", "regret-curve.jsonl")),
     }
-    kept = (tmp_path / "out" / "regret-curve" / "small" / "result.md").read_text()
-    assert (docs / "regret-curve.md").read_text() == kept
+    assert (docs / "regret-curve.md").read_text() == published_page("regret-curve", docs)
     assert "[regret-curve](regret-curve.md), small" in (docs / "index.md").read_text()
 
 
@@ -114,8 +113,9 @@ def test_what_someone_says_of_a_result_outlives_its_rows(tmp_path):
         publish(tmp_path / "out", docs)
         text = (docs / "regret-curve.md").read_text()
         assert text.index("It says much.") < text.index("![")
-        bare = page_from_rows(docs / "data" / "regret-curve.jsonl")
-        assert text.replace("It says much.\n\n", "") == bare
+        said = [part for part in text.split("\n\n") if part not in ("It says much.", "")]
+        bare = page_from_rows(docs / "data" / "regret-curve.jsonl").split("\n\n")
+        assert [part for part in said if not part.startswith("**“")] == bare
 
 
 def test_the_largest_scale_wins_and_a_smaller_one_does_not_replace_it(tmp_path):
@@ -159,5 +159,5 @@ def test_the_published_index_is_up_to_date():
 def test_a_page_begins_with_what_its_rows_say_of_the_claims():
     text = published_page("ablation-table", RESULTS)
     head, _, _ = text.partition("\n## ")
-    (claim,) = [one for one, _ in judged(RESULTS, "ablation-table")]
-    assert f"**{claim.text}** That holds" in head
+    for one in judged(RESULTS, "ablation-table"):
+        assert f"**“{one.claim.words}”** That holds" in head

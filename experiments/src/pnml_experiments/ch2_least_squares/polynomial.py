@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.estimators.regressor import PNMLRegressor
 from pnml_experiments.framework.colours import COLOURS, DASHES, TRAINING
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, by_count
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
@@ -188,14 +186,3 @@ def _draw(
 
 def _joined_values(values: list[float]) -> str:
     return ", ".join(f"{value:.2f}" for value in values)
-
-
-def _judge_penalty(evidence: Evidence) -> Verdict:
-    table, number = "Degree two on three points", "regret beyond 0.05, mean"
-    fits = ("λ = 0", "λ = 0.1", "λ = 1")
-    values = [evidence.ours(table, fit=fit, number=number).value for fit in fits]
-    said = f"Mean regret away from the points at λ = 0, 0.1 and 1: {_joined_values(values)} nats."
-    return by_count(sum(a > b for a, b in pairwise(values)), 2, said)
-
-
-CLAIMS = (Claim(2, "A larger penalty means a smaller regret.", "polynomial", _judge_penalty),)

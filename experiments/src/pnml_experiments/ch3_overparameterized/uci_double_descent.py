@@ -25,7 +25,7 @@ from pnml_experiments.ch3_overparameterized.uci_min_norm import (
 )
 from pnml_experiments.framework.colours import INKS
 from pnml_experiments.framework.data import arrays, is_here
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, by_count
+from pnml_experiments.framework.evidence import Evidence
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import numbers
@@ -321,75 +321,3 @@ _LOSS_TABLE = "Log-loss of the rows of least regret"
 
 def _set_names(evidence: Evidence) -> list[str]:
     return list(dict.fromkeys(row.labels["set"] for row in evidence.rows(_LOSS_TABLE)))
-
-
-def _judge_loss(evidence: Evidence) -> Verdict:
-    names = _set_names(evidence)
-    fair, printed = (
-        sum(
-            number(_LOSS_TABLE, set=name, learner="pNML", rows="all").value
-            < number(_LOSS_TABLE, set=name, learner="min-norm", rows="all").value
-            for name in names
-        )
-        for number in (evidence.fair, evidence.ours)
-    )
-    said = (
-        f"Mean test log-loss below that of the min-norm fit on {printed} of {len(names)} UCI sets "
-        f"by the printed protocol, on {fair} by the fair one."
-    )
-    return by_count(fair, len(names), said)
-
-
-def _judge_threshold(evidence: Evidence) -> Verdict:
-    names = _set_names(evidence)
-
-    def loss(name: str, rows: str) -> float:
-        return evidence.fair(_LOSS_TABLE, set=name, learner="pNML", rows=rows).value
-
-    lower = sum(loss(name, "80 %") < loss(name, "all") for name in names)
-    said = (
-        f"The 80 % of test rows with the least regret have a lower log-loss than all on {lower} of "
-        f"{len(names)} sets."
-    )
-    return by_count(lower, len(names), said)
-
-
-def _judge_descent(evidence: Evidence) -> Verdict:
-    names = _set_names(evidence)
-
-    def value(name: str, number: str) -> float:
-        return evidence.fair("Double descent", set=name, number=number).value
-
-    near = sum(
-        abs(value(name, "rows at the largest regret") - value(name, "columns")) <= 1
-        for name in names
-    )
-    ranks = [value(name, "rank correlation of loss and regret") for name in names]
-    said = (
-        f"The regret is largest within one row of as many rows as columns on {near} of "
-        f"{len(names)} sets; rank correlation of loss and regret over sizes {min(ranks):.2f} to "
-        f"{max(ranks):.2f}."
-    )
-    return by_count(near, len(names), said)
-
-
-CLAIMS = (
-    Claim(
-        3,
-        "The pNML learner has a lower log-loss than the min-norm fit.",
-        "uci-double-descent",
-        _judge_loss,
-    ),
-    Claim(
-        3,
-        "Rows with a small regret have a small log-loss, so the regret can be a threshold.",
-        "uci-double-descent",
-        _judge_threshold,
-    ),
-    Claim(
-        3,
-        "Regret and its bound show double descent, with the peak at as many rows as columns.",
-        "uci-double-descent",
-        _judge_descent,
-    ),
-)

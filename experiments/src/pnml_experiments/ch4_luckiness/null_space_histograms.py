@@ -12,7 +12,6 @@ from pnml.core.arrays import FloatArray
 from pnml.estimators.luckiness import LpNMLRegressor
 from pnml.estimators.regressor import PNMLRegressor
 from pnml_experiments.framework.colours import COLOURS
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
@@ -187,28 +186,3 @@ def _draw(found: dict[tuple[str, str], FloatArray]) -> MatplotlibFigure:
         ax.set(title=where, xlabel="prediction", yscale="log", ylabel="tests")
         ax.legend(fontsize="x-small")
     return figure
-
-
-def _judge_null_space(evidence: Evidence) -> Verdict:
-    def widest(how: str) -> float:
-        ends = evidence.rows(
-            "Range of the predictions", tests="in the null space", predicted_by=how
-        )
-        return max(abs(row.ours.value) for row in ends if row.ours is not None)
-
-    exact, rough = widest("ridge, dual float64"), widest("ridge, primal float32")
-    said = (
-        f"Ridge predicts 0 there: at most {exact:.0e} in exact enough arithmetic. Normal equations "
-        f"in float32 give up to {rough:.0f}, which is the printed picture."
-    )
-    return Verdict("does not hold" if exact < 1e-6 else "holds", said)
-
-
-CLAIMS = (
-    Claim(
-        4,
-        "Outside the span of the training rows ridge predicts wildly, luckiness near 0.",
-        "null-space-histograms",
-        _judge_null_space,
-    ),
-)

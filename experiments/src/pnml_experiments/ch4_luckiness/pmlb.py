@@ -15,7 +15,7 @@ from pnml.metrics import Estimate
 from pnml_experiments.ch4_luckiness.linear_learners import METHODS, mean_losses
 from pnml_experiments.ch4_luckiness.pmlb_rows import RATIOS, drawn, printed, read, sets
 from pnml_experiments.framework.colours import INKS
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, Word
+from pnml_experiments.framework.evidence import Evidence
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
@@ -252,31 +252,3 @@ def _shares_better(evidence: Evidence, against: str, measure: str) -> list[float
         number="sets where luckiness is better, percent",
     )
     return [row.ours.value for row in rows if row.labels["in"] == measure and row.ours is not None]
-
-
-def _judge_against_ridge(evidence: Evidence) -> Verdict:
-    shares = _shares_better(evidence, "ridge", "MSE")
-    said = (
-        f"Better than ridge in MSE, by means over draws, on {min(shares):.0f} to "
-        f"{max(shares):.0f} % of the sets, depending on the number of training rows, which print "
-        "does not give; printed 96 %."
-    )
-    return Verdict("holds" if min(shares) >= 90 else "does not hold", said)
-
-
-def _judge_against_bayes(evidence: Evidence) -> Verdict:
-    shares = _shares_better(evidence, "Bayes", "log-loss")
-    most = sum(share > 50 for share in shares)
-    said = (
-        f"Lower log-loss than Bayes, by means over draws, on {min(shares):.0f} to "
-        f"{max(shares):.0f} % of the sets, and on most of them at {most} of {len(shares)} numbers "
-        "of training rows; printed 74 %."
-    )
-    word: Word = "holds in part" if most else "does not hold"
-    return Verdict("holds" if most == len(shares) else word, said)
-
-
-CLAIMS = (
-    Claim(4, "Luckiness beats ridge in MSE on nearly all PMLB sets.", "pmlb", _judge_against_ridge),
-    Claim(4, "Luckiness beats Bayes in log-loss on most PMLB sets.", "pmlb", _judge_against_bayes),
-)

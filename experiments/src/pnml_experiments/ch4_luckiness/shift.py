@@ -25,7 +25,6 @@ from pnml_experiments.ch4_luckiness.shift_rival_tables import (
 from pnml_experiments.ch4_luckiness.shift_rivals import Search, told
 from pnml_experiments.framework.colours import INKS
 from pnml_experiments.framework.data import arrays, is_here
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, by_count, interval_text
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import lines
@@ -347,25 +346,3 @@ def _drawn(names: list[str], first: int) -> MatplotlibFigure:
         ax.set(xlabel=f"component {first + 1}", ylabel=f"component {first + 2}", title=name)
     axes[0].legend(fontsize="small")
     return figure
-
-
-def _judge_error(evidence: Evidence) -> Verdict:
-    names = ("wine", "parkinson", "fire", "fertility", "triazines")
-    gains = {
-        name: evidence.ours("Luckiness against ridge", set=name, penalty="chosen") for name in names
-    }
-    good = [name for name, gain in gains.items() if gain.low > 0]
-    capped = evidence.ours("What print compares with", set="wine", printed_as="ridge").value
-    ridge = evidence.ours("Distribution shift, RMSE", set="wine", method="ridge").value
-    said = (
-        f"With one rule for both, luckiness is clearly below ridge in RMSE on {len(good)} of "
-        f"{len(names)} sets; on wine the change is {interval_text(gains['wine'])} %, printed 26 %. "
-        f"Print compares with ridge at the penalty 10, the end of its range: {capped:.3f} on wine, "
-        f"where the rule has {ridge:.3f}."
-    )
-    return by_count(len(good), len(names), said)
-
-
-CLAIMS = (
-    Claim(4, "Under distribution shift luckiness has the least error.", "shift", _judge_error),
-)

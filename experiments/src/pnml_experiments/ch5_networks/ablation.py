@@ -14,7 +14,6 @@ from pnml.core.arrays import FloatArray
 from pnml.core.universality import label_envelope, label_shares
 from pnml.metrics import detection_metrics
 from pnml_experiments.framework.data import arrays
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
@@ -277,26 +276,3 @@ def _draw(values: Mapping[str, FloatArray], what: str) -> MatplotlibFigure:
     ax.set(xlabel=what, ylabel="images", yscale="log", ylim=(0.8, None))
     ax.legend()
     return figure
-
-
-def _judge_two_layers(evidence: Evidence) -> Verdict:
-    table = "By the number of tuned layers"
-    loss = {
-        n: evidence.ours(table, layers=n, number="log-loss, mean").value for n in ("0", "2", "7")
-    }
-    said = (
-        f"Mean log-loss to base 10 with 0, 2 and 7 tuned layers of a ResNet-20: {loss['0']:.3f}, "
-        f"{loss['2']:.3f}, {loss['7']:.3f}, as printed, from the raw genies."
-    )
-    lowest = min(loss, key=lambda n: loss[n]) == "2"
-    return Verdict("holds" if lowest else "does not hold", said)
-
-
-CLAIMS = (
-    Claim(
-        5,
-        "Two tuned layers have a lower log-loss than none or seven.",
-        "ablation-table",
-        _judge_two_layers,
-    ),
-)

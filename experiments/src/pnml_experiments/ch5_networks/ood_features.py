@@ -31,6 +31,7 @@ EXPERIMENTS = (
         chapter=5,
         title="OOD detection from the features of a ResNet-20",
         minutes=(0.05, 0.3),
+        other="A ResNet-20 stands for the networks of the thesis.",
         extras=("plots", "torch"),
         case="ResNet-20",
         needs=("features/cifar10_resnet20.npz",),
@@ -41,6 +42,7 @@ EXPERIMENTS = (
         chapter=5,
         title="OOD detection from embeddings of sentences, CLINC150",
         minutes=(0.05, 0.2),
+        other="Sentences stand for the images of the thesis.",
         extras=("plots", "torch"),
         case="CLINC150",
         needs=("features/clinc150_minilm.npz",),
@@ -93,11 +95,20 @@ def run(case: str, scale: Scale, out: Output, progress: Progress) -> Result:
         return _REBUILT if ood.startswith("Imagenet") else _NOTE
 
     tables = three_tables(rows_of(values, printed, note), ABOUT)
-    if case == "CLINC150":
-        tables += (_accuracy(data),)
+    tables += (_accuracy(data),) if case == "CLINC150" else (_norms(data),)
     name = f"ood-{case.replace('-', '').lower()}"
     figure = Figure(name, _CAPTIONS[case], lambda: draw(values))
     return Result(tables, (figure,), (SEED,), 1, INTERVAL, (_REMARKS[case],))
+
+
+def _norms(data: FeatureSet) -> Table:
+    """Mean length of the features of known and unknown images, before they are scaled."""
+    sets = {"CIFAR-10": data.test, **data.outliers}
+    rows = tuple(
+        Row({"images": name}, None, exactly(float(np.linalg.norm(found, axis=1).mean())))
+        for name, found in ((name, np.asarray(each, np.float64)) for name, each in sets.items())
+    )
+    return Table("Mean norm of the features", rows, digits=2)
 
 
 def _accuracy(data: FeatureSet) -> Table:

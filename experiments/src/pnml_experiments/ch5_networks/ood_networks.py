@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pnml_experiments.ch5_networks.image_subjects import Subject
 from pnml_experiments.ch5_networks.network_tables import run_tables
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, by_count
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import ood_pairs
@@ -134,35 +133,3 @@ def _printed_alone(ind: str) -> Result:
 
 
 _AUROC = "AUROC, percent"
-
-
-def _pnml_improves(method: str) -> Claim:
-    def judge(evidence: Evidence) -> Verdict:
-        good, of, gains = 0, 0, []
-        for row in evidence.rows(_AUROC, method=method):
-            labels = {"IND": row.labels["IND"], "OOD": row.labels["OOD"]}
-            added = evidence.row(_AUROC, method=f"{method} + pNML", **labels)
-            value = added.fair or added.ours
-            if row.ours is None or value is None:
-                continue
-            of += 1
-            good += value.value > row.ours.value
-            gains.append(value.value - row.ours.value)
-        mean = sum(gains) / len(gains)
-        said = (
-            f"The AUROC rises on {good} of {of} pairs of data sets that can be had, by {mean:.1f} "
-            "points on average, with the scale chosen from training rows alone."
-        )
-        return by_count(good, of, said)
-
-    name = "the maximal probability" if method == "Baseline" else method
-    text = f"On a DenseNet, pNML added to {name} detects unknown images better."
-    return Claim(5, text, "ood-densenet", judge)
-
-
-CLAIMS = (
-    _pnml_improves("Baseline"),
-    _pnml_improves("ODIN"),
-    _pnml_improves("Gram"),
-    _pnml_improves("OECC"),
-)

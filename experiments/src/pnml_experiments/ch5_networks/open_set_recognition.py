@@ -24,7 +24,6 @@ from pnml_experiments.ch5_networks.open_set_tables import (
     six_tables,
 )
 from pnml_experiments.framework.data import data_path
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, by_count
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Arrays, Output
 from pnml_experiments.framework.result import Result
@@ -202,34 +201,3 @@ def _features(train: int, test: int, epochs: int) -> Arrays:
         moved = torch.cat([odin.perturb(part) for part in torch.split(images, _BATCH)])
         found |= {name: features(images), f"{name}_moved": features(moved)}
     return found
-
-
-def _judge_area(evidence: Evidence) -> Verdict:
-    table = "OSCR area, 1000 rows of each set"
-    unknown = list(dict.fromkeys(row.labels["unknown"] for row in evidence.rows(table)))
-    good, of, gains = 0, 0, []
-    for name in unknown:
-        scores = {row.labels["score"]: row.ours for row in evidence.rows(table, unknown=name)}
-        refit, plain = scores.get("pNML refit"), scores.get("Max-prob")
-        if refit is not None and plain is not None:
-            of += 1
-            good += refit.value > plain.value
-            gains.append(refit.value - plain.value)
-    if not of:
-        return Verdict("not settled here", "The refitted layer was not run.")
-    said = (
-        f"With a ResNet-20 the refitted layer has a larger OSCR area than the maximal probability "
-        f"on {good} of {of} unknown sets, by {sum(gains) / of:+.3f} on average; the network of the "
-        "thesis cannot be had."
-    )
-    return by_count(good, of, said)
-
-
-CLAIMS = (
-    Claim(
-        5,
-        "The fully trained last layer tells known from unknown classes better than the network.",
-        "open-set-resnet20",
-        _judge_area,
-    ),
-)

@@ -34,7 +34,6 @@ from pnml_experiments.ch6_adversarial.adversarial_subjects import (
     robust_network,
     standard_network,
 )
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, interval_text
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Result
@@ -254,41 +253,3 @@ def _remarks(sizes: Sizes) -> tuple[str, ...]:
         f"most {budget.hop_rows} points that survive."
     )
     return (points, thesis, worst)
-
-
-def _judge_transferred(evidence: Evidence) -> Verdict:
-    table = "Accuracy, percent"
-    plain = evidence.ours(table, model="robust network", attack="PGD")
-    defended = evidence.ours(table, model="robust, λ = 0.1", attack="PGD")
-    said = (
-        f"PGD made for the network leaves it {interval_text(plain)} % and the defence "
-        f"{interval_text(defended)} % of 1,000 digits."
-    )
-    return Verdict("holds" if defended.low > plain.value else "does not hold", said)
-
-
-def _judge_adaptive(evidence: Evidence) -> Verdict:
-    table = "Gain over the robust network"
-    gains = {row.labels["λ"]: row.fair for row in evidence.rows(table)}
-    best = max((gain for gain in gains.values() if gain is not None), key=lambda gain: gain.value)
-    said = (
-        f"In the worst case over attacks made for each the best strength changes accuracy by "
-        f"{interval_text(best)} points: who knows of the defence uses its step."
-    )
-    return Verdict("holds" if best.low > 0 else "does not hold", said)
-
-
-CLAIMS = (
-    Claim(
-        6,
-        "The defence raises accuracy under attacks made for the network.",
-        "adversarial-mnist",
-        _judge_transferred,
-    ),
-    Claim(
-        6,
-        "The defence raises accuracy under attacks that know of it.",
-        "adversarial-mnist",
-        _judge_adaptive,
-    ),
-)

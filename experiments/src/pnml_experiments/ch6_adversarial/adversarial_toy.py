@@ -18,7 +18,6 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     pgd_to_the_end,
 )
 from pnml_experiments.ch6_adversarial.adversarial_subjects import Points
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, Word, interval_text
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
@@ -251,25 +250,3 @@ def _draw_one(ax: Axes, network: nn.Module, found: Refined, row: int) -> None:
 
 def _pair(place: Tensor) -> tuple[float, float]:
     return float(place[0]), float(place[1])
-
-
-def _judge_mechanisms(evidence: Evidence) -> Verdict:
-    shares = {
-        name: evidence.ours("Mechanisms, percent", of_label_1=f"of these: {name}")
-        for name in ("local maximum", "overshoot", "neither")
-    }
-    said = ", ".join(f"{name} {interval_text(share)} %" for name, share in shares.items())
-    both = min(shares["local maximum"].low, shares["overshoot"].low) > 0
-    most = both and shares["neither"].value < 5
-    word: Word = "holds" if most else "holds in part" if both else "does not hold"
-    return Verdict(word, f"Of the points that the defence turns back in the plane: {said}.")
-
-
-CLAIMS = (
-    Claim(
-        6,
-        "Two mechanisms explain the defence: local maxima and overshoots.",
-        "adversarial-toy",
-        _judge_mechanisms,
-    ),
-)

@@ -7,54 +7,99 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from pnml.errors import InputError
-from pnml_experiments.framework.evidence import Claim, Evidence, Verdict, Word
-from pnml_experiments.framework.registry import EXPERIMENTS
+from pnml_experiments.framework.evidence import Claim, Evidence, Rule, Verdict, Word
+from pnml_experiments.framework.extent import Extent, extent
 from pnml_experiments.framework.rows import Stored, stored
 
 _HEAD = (
     "# Which claims hold\n\n"
-    "What the thesis says, in our words, and what came out when it was run again. Verdicts and "
-    "numbers are found from the rows of the pages they link to, by the rules that stand beside "
-    "each experiment; none is typed. A claim about data or networks that cannot be had here is "
-    "judged on those that can, and its line says so."
+    "What the thesis says, in its own words, and what came out when it was run again. Each claim "
+    "has a rule that stands below its words; code finds the verdict and the numbers from the rows "
+    "of the page that the line links to, and none is typed. The first verdict judges what was "
+    "claimed: by the protocol of the thesis, against its own rivals. Ours is the same claim by our "
+    "protocol or against more rivals. The last column says what the rows are: as much as the "
+    "thesis had (printed scale), a subset of it, other data in its place, or nothing but printed "
+    "numbers.\n\n"
+    "**Not settled** means that the rows cannot tell; what would settle it stands beside it."
 )
+_HEADINGS = ("claim", "verdict", "evidence", "ours", "rows")
+_TITLES = {
+    2: "Least squares",
+    3: "More parameters than rows",
+    4: "Luckiness",
+    5: "Networks",
+    6: "Adversarial defence",
+    7: "Active learning",
+}
+
+
+class Judged(NamedTuple):
+    """A claim, the verdict on it, ours beside it, and how much stands behind them."""
+
+    claim: Claim
+    verdict: Verdict
+    ours: Verdict | None
+    extent: Extent
 
 
 @cache
 def claims() -> tuple[Claim, ...]:
-    """Every claim that stands beside an experiment, by chapter."""
-    modules = dict.fromkeys(one.module for one in EXPERIMENTS)
-    loaded = [import_module(f"pnml_experiments.{name}") for name in modules]
-    collected = [claim for module in loaded for claim in getattr(module, "CLAIMS", ())]
-    return tuple(sorted(collected, key=lambda claim: claim.chapter))
+    """Every claim, by chapter."""
+    folder = Path(__file__).parents[1] / "claims"
+    names = sorted(path.stem for path in folder.glob("[!_]*.py"))
+    loaded = [import_module(f"pnml_experiments.claims.{name}") for name in names]
+    collected = [claim for module in loaded for claim in module.CLAIMS]
+    return tuple(sorted(collected, key=lambda claim: (claim.chapter, claim.experiment)))
 
 
-def judged(docs: Path, experiment: str | None = None) -> Iterator[tuple[Claim, Verdict]]:
+def judged(docs: Path, experiment: str | None = None) -> Iterator[Judged]:
     """Claims with verdicts, as far as their rows are below `docs`; of one experiment or all."""
+    read: dict[str, Stored] = {}
     for claim in claims():
-        rows = docs / "data" / f"{claim.experiment}.jsonl"
-        if rows.is_file() and experiment in (None, claim.experiment):
-            yield claim, _verdict(claim, stored(rows))
+        path = docs / "data" / f"{claim.experiment}.jsonl"
+        if not path.is_file() or experiment not in (None, claim.experiment):
+            continue
+        rows = read.setdefault(claim.experiment, stored(path))
+        ours = None if claim.variant is None else _verdict(claim.variant, rows)
+        how_much = extent(rows.experiment, rows.scale, rows.result)
+        yield Judged(claim, _verdict(claim.judge, rows), ours, how_much)
 
 
-def _verdict(claim: Claim, rows: Stored) -> Verdict:
+def _verdict(rule: Rule, rows: Stored) -> Verdict:
     try:
-        return claim.judge(Evidence(rows.result))
+        return rule(Evidence(rows.result))
     except InputError:  # a small scale does not have all tables
-        return Verdict("not settled here", f"The scale {rows.scale} does not have the rows.")
+        said = f"The scale {rows.scale} does not have the rows."
+        return Verdict("not settled", said, "A run at a larger scale.")
 
 
 def claims_page(docs: Path) -> str:
     """The page of all claims that the rows below `docs` can settle."""
-    verdicts = list(judged(docs))
-    count: Counter[str] = Counter(verdict.word for _, verdict in verdicts)
+    found = list(judged(docs))
+    count: Counter[str] = Counter(one.verdict.word for one in found)
     summary = ", ".join(f"{count[word]} × {word}" for word in get_args(Word) if count[word])
-    lines = ["| chapter | claim | verdict | evidence |", "| --- | --- | --- | --- |"]
-    for claim, verdict in verdicts:
-        page = f"[{claim.experiment}]({claim.experiment}.md)"
-        word = f"**{verdict.word}**"
-        lines.append(f"| {claim.chapter} | {claim.text} | {word} | {verdict.evidence} {page} |")
-    return "\n\n".join([_HEAD, f"Of {len(verdicts)} claims: {summary}.", "\n".join(lines)]) + "\n"
+    parts = [_HEAD, f"Of {len(found)} claims: {summary}."]
+    for chapter in sorted({one.claim.chapter for one in found}):
+        here = [one for one in found if one.claim.chapter == chapter]
+        body = [_line(one) for one in here]
+        head = [f"| {' | '.join(_HEADINGS)} |", f"|{' --- |' * len(_HEADINGS)}"]
+        parts += [f"## Chapter {chapter}: {_TITLES[chapter]}", "\n".join([*head, *body])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(one: Judged) -> str:
+    page = f"[{one.claim.experiment}]({one.claim.experiment}.md)"
+    ours = "" if one.ours is None else f"**{one.ours.word}.** {evidence_of(one.ours)}"
+    claim = f"“{one.claim.words}” *{one.claim.rule}*"
+    cells = (claim, f"**{one.verdict.word}**", evidence_of(one.verdict), ours)
+    return f"| {' | '.join(cells)} | {page}, {one.extent} |"
+
+
+def evidence_of(verdict: Verdict) -> str:
+    """The numbers behind a verdict, and what would settle it if they do not."""
+    if not verdict.settle:
+        return verdict.evidence
+    return f"{verdict.evidence} It would take: {verdict.settle}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml_experiments.framework.result import Result, Row
 
-Word = Literal["holds", "holds in part", "does not hold", "not settled here"]
+Word = Literal["holds", "holds in part", "does not hold", "not settled"]
 
 
 class Verdict(NamedTuple):
@@ -18,6 +18,7 @@ class Verdict(NamedTuple):
 
     word: Word
     evidence: str
+    settle: str = ""  # what would settle a claim that is not settled
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,10 @@ class Evidence:
             raise InputError(f"{len(rows)} rows of {table!r} have {labels}, not one.")
         return rows[0]
 
+    def value(self, table: str, **labels: str) -> float:
+        """Our number under the protocol of the thesis, without its interval."""
+        return self.ours(table, **labels).value
+
     def ours(self, table: str, **labels: str) -> Estimate:
         """Our number under the protocol of the thesis."""
         value = self.row(table, **labels).ours
@@ -62,14 +67,19 @@ class Evidence:
         return value
 
 
+Rule = Callable[[Evidence], Verdict]
+
+
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the thesis, in our words, and the rule that judges it."""
+    """A claim of the thesis in its own words, and the rule that judges it."""
 
     chapter: int
-    text: str
+    words: str  # of the thesis, without its mathematics
+    rule: str  # when the claim holds, in one sentence
     experiment: str
-    judge: Callable[[Evidence], Verdict]
+    judge: Rule  # by the protocol of the thesis, against its own rivals
+    variant: Rule | None = None  # the same claim by our protocol, or against more rivals
 
 
 def by_count(good: int, of: int, evidence: str) -> Verdict:
@@ -77,6 +87,37 @@ def by_count(good: int, of: int, evidence: str) -> Verdict:
     if good == of:
         return Verdict("holds", evidence)
     return Verdict("holds in part" if 2 * good >= of else "does not hold", evidence)
+
+
+def open_question(evidence: str, settle: str) -> Verdict:
+    """A claim that the rows do not settle, and what would."""
+    return Verdict("not settled", evidence, settle)
+
+
+def by_truth(true: bool, evidence: str) -> Verdict:
+    """Verdict on a claim that is true or false.
+
+    >>> by_truth(True, "1 < 2.").word
+    'holds'
+    """
+    return Verdict("holds" if true else "does not hold", evidence)
+
+
+def against_rivals(ahead: Mapping[str, Estimate], evidence: str, settle: str) -> Verdict:
+    """Verdict on being ahead of every rival, from paired leads with their intervals.
+
+    >>> clear, open_ = Estimate(2.0, 1.0, 3.0), Estimate(0.5, -1.0, 2.0)
+    >>> against_rivals({"a": clear, "b": clear}, "", "").word
+    'holds'
+    >>> against_rivals({"a": clear, "b": open_}, "", "More seeds.").word
+    'not settled'
+    """
+    if all(lead.low > 0 for lead in ahead.values()):
+        return Verdict("holds", evidence)
+    if any(lead.high < 0 for lead in ahead.values()):
+        some = any(lead.low > 0 for lead in ahead.values())
+        return Verdict("holds in part" if some else "does not hold", evidence)
+    return open_question(evidence, settle)
 
 
 def interval_text(value: Estimate, digits: int = 1) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pnml.errors import InputError
 from pnml.runtime.atomic import write_whole
 from pnml_experiments.framework.catalogue import Entry, beyond, finished, thesis
-from pnml_experiments.framework.claims import claims_page, judged
+from pnml_experiments.framework.claims import claims_page, evidence_of, judged
 from pnml_experiments.framework.evidence import Word
 from pnml_experiments.framework.experiment import ROWS
 from pnml_experiments.framework.extent import extent
@@ -22,7 +22,7 @@ _SAID: dict[Word, str] = {
     "holds": "That holds.",
     "holds in part": "That holds in part.",
     "does not hold": "That does not hold.",
-    "not settled here": "That is not settled here.",
+    "not settled": "That is not settled.",
 }
 _HEAD = (
     "# Results\n\n"
@@ -48,8 +48,8 @@ def published_page(name: str, docs: Path) -> str:
     The comment is in ``data/NAME.txt``, so that it outlives the rows.
     """
     said = [
-        f"**{claim.text}** {_SAID[verdict.word]} {verdict.evidence}"
-        for claim, verdict in judged(docs, name)
+        f"**“{one.claim.words}”** {_SAID[one.verdict.word]} {evidence_of(one.verdict)}"
+        for one in judged(docs, name)
     ]
     words = docs / "data" / f"{name}.txt"
     if words.is_file():
