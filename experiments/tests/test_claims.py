@@ -137,7 +137,7 @@ def test_a_headline_share_must_be_in_the_printed_table(printed, word):
         )
     ]
     found = about("Labels to reach an accuracy", *rows)
-    assert claim("77.2% of labeled").judge(found).word == word
+    assert claim("[77.2%] of labeled").judge(found).word == word
 
 
 @pytest.mark.parametrize(

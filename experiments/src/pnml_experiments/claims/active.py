@@ -140,7 +140,7 @@ def _printed_share(claimed: float, cases: tuple[tuple[str, str], ...]) -> Callab
 
 _OOD_HEADLINE = (
     "In the existence of out-of-distribution (OOD) samples, for the same accuracy level our "
-    "criterion needs {} of labeled samples compared to recent leading methods for {}."
+    "criterion needs [{}] of labeled samples compared to recent leading methods for [{}]."
 )
 _HEADLINE_RULE = "The share is that of some rival and accuracy of the printed table or text."
 

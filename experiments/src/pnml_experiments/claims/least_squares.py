@@ -115,7 +115,7 @@ CLAIMS = (
     ),
     Claim(
         2,
-        "The rest of the evaluation is similar, yielding the following pNML learner [with "
+        "The rest of the evaluation is similar … yielding the following pNML learner [with "
         "regularization].",
         "The printed density has mass one. Ours: with the corrected prefactor.",
         "polynomial",

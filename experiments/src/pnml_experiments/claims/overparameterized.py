@@ -309,7 +309,7 @@ CLAIMS = (
     ),
     Claim(
         3,
-        "For a large training set size the test set log-loss increases when removing training "
+        "For a large training set size … the test set log-loss increases when removing training "
         "samples up to M = N. Then the log-loss declines although the training set size decreases.",
         "The log-loss of both learners is largest within one row of as many rows as columns.",
         "uci-double-descent",

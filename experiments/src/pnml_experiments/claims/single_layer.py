@@ -197,7 +197,7 @@ CLAIMS = (
     ),
     Claim(
         5,
-        "Test input that resides in the subspace that corresponds to the small eigenvalues … a "
+        "Test input that resides … in the subspace that corresponds to the small eigenvalues … a "
         "large regret is obtained [limit as printed].",
         "The printed limit at xᵀg = 1 is what the rule itself gives.",
         "regret-curve",
