@@ -29,8 +29,8 @@ _SAMPLE_SEED = 0
 _MOST = {"train": None, "test": None, "gaussian": 2_000, "uniform": 2_000}
 _MOST_OUTLIERS = 10_000
 # The same for the network of SVHN, which is there to confirm and not to compare with print.
-_MOST_OF_SVHN = {"train": 25_000, "test": 5_000}
-_MOST_OUTLIERS_OF_SVHN = 2_000
+_MOST_OF_SVHN = {"train": 6_000, "test": 3_000}
+_MOST_OUTLIERS_OF_SVHN = 500
 # Set, as files name it → its file and the array in it.
 _FILES = {
     "cifar10": ("images/cifar10.npz", "x_test"),
