@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from pnml.errors import ConditionWarning, InputError
-from pnml.nn import LastLayerPNML
+from pnml.nn import LastLayerPNML, network_fingerprint
 
 # Logits of float32 products in another order, or merged first, differ in their last digits.
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
@@ -380,10 +380,42 @@ def test_weights_that_changed_after_the_fit_are_told_of_once(way, network, input
         module(inputs)
 
 
+def test_a_changed_extractor_is_told_of_and_does_not_add(inputs):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(5, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Linear(12, 3))
+    x = torch.randn(300, 5)
+    changes = {
+        "a weight": lambda net: torch.no_grad()(net[0].weight.view(-1)[7].add_)(1e-5),
+        "a running mean": lambda net: net.train()(x + 1),
+        "a weight of another file": lambda net: net.load_state_dict(
+            {k: v + (k == "0.bias") for k, v in net.state_dict().items()}
+        ),
+    }
+    for change in changes.values():
+        m = LastLayerPNML(copy.deepcopy(network)).fit(x)
+        again = LastLayerPNML(copy.deepcopy(network))
+        again.load_state_dict(m.state_dict())
+        for module in (m, again):
+            module(x)
+            change(module.model)
+            with pytest.warns(ConditionWarning, match="before the last layer are not") as told:
+                module(x), module(x)
+            assert len(told) == 1
+        with pytest.raises(InputError, match=r"differ before the last layer, .* same network"):
+            LastLayerPNML(network).fit(x) + LastLayerPNML(m.model).fit(x)
+
+
+def test_an_unchanged_network_is_read_once(network, inputs, monkeypatch):
+    m = LastLayerPNML(network).fit(inputs)
+    monkeypatch.setattr(network_fingerprint, "sums_of", lambda weights: pytest.fail("read again"))
+    m(inputs), m.trusted(inputs), m.score([inputs])
+
+
 def test_casts_copies_and_states_of_before_are_the_same_weights(network, inputs):
     m = LastLayerPNML(network).fit(inputs)
     state = m.state_dict()
     state.pop("fingerprint.digests")
+    state.pop("fingerprint.others")
     old = LastLayerPNML(copy.deepcopy(network))
     old.load_state_dict(state)
     copied = copy.deepcopy(m)

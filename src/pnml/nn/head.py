@@ -150,9 +150,13 @@ def _linear(
     return logits
 
 
-def weights_version(owners: list[nn.Module]) -> tuple[tuple[int, int, int], ...]:
-    """Identity, address and number of in-place changes of each weight of some heads."""
-    weights = (weight for owner in owners for weight in owner.parameters())
+def weights_version(
+    owners: list[nn.Module], *, buffers: bool = False
+) -> tuple[tuple[int, int, int], ...]:
+    """Identity, address and number of in-place changes of each weight of some modules."""
+    weights: list[Tensor] = [weight for owner in owners for weight in owner.parameters()]
+    if buffers:
+        weights += [buffer for owner in owners for buffer in owner.buffers()]
     return tuple((id(w), w.data_ptr(), 0 if w.is_inference() else w._version) for w in weights)
 
 

@@ -19,10 +19,10 @@ from pnml.nn.feature_regret import Scorer
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.feature_statistic import FeatureStatistic, StatisticBuilder
 from pnml.nn.head import check_shapes, linear_module
-from pnml.nn.head_fingerprint import HeadFingerprint
 from pnml.nn.last_layer_output import LastLayerOutput
 from pnml.nn.last_layer_settings import Settings
 from pnml.nn.masks import Mask, Padding, Reading, masked_output, read, refuse_ambiguous
+from pnml.nn.network_fingerprint import NetworkFingerprint
 from pnml.nn.network_verdicts import NetworkVerdicts
 from pnml.nn.scaled_head import ScaledHead
 from pnml.nn.split_model import SplitModel
@@ -119,7 +119,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         self.settings = Settings(task, alpha, normalize, bias_column, scale, regions, precision)
         self.model = model
         self.statistic = StatisticBuffers()
-        self.fingerprint = HeadFingerprint()  # of the last layer when rows were counted
+        self.fingerprint = NetworkFingerprint()  # of the network when rows were counted
         self._split = SplitModel(model, layer, inputs)
         self._known: tuple[Any, Scorer] | None = None  # revision of statistic and head
         self._reference = CachedReference()

@@ -1,4 +1,4 @@
-"""Fingerprint of the last layer that a statistic was fitted with, kept in a buffer."""
+"""Fingerprint of the network that a statistic was fitted with, kept in buffers."""
 
 from __future__ import annotations
 
@@ -17,63 +17,77 @@ from pnml.runtime.fingerprint import fingerprint
 _SHORT = (torch.float16, torch.bfloat16)
 
 
-class HeadFingerprint(nn.Module):
-    """Digests of a head's weights in float32 and in both short dtypes; zeros: unknown.
+# Weights that are summed at once.
+_AT_ONCE = 2**20
+_MODULUS = 2**61 - 1
 
-    It warns once for each fit.
+
+class NetworkFingerprint(nn.Module):
+    """Digests of a head's weights and of all others, in float32 and both short dtypes.
+
+    Zeros: unknown, or there are none. It warns once for each fit. Digests are computed again only
+    where a weight was replaced or changed in place.
     """
 
-    digests: Tensor  # (3,)  whole numbers, which no cast of the network changes
+    digests: Tensor  # (3,)  of the head; whole numbers, which no cast of the network changes
+    others: Tensor  # (3,)  of all weights and buffers before it
 
     def __init__(self) -> None:
         super().__init__()
-        self._seen: Any = None  # version of the head that was compared last
+        self._seen: Any = None  # version of the network that was compared last
         self._warned = False
-        self.register_buffer("digests", torch.zeros(1 + len(_SHORT), dtype=torch.int64))
-
-    @property
-    def known(self) -> bool:
-        """Whether a fingerprint is stored."""
-        return not self.digests.is_meta and bool(self.digests.any())
+        for name in ("digests", "others"):
+            self.register_buffer(name, torch.zeros(1 + len(_SHORT), dtype=torch.int64))
 
     def store(self, split: SplitModel) -> None:
-        """Keep the fingerprint of a network's head; unknown if that is no module."""
+        """Keep the fingerprint of a network; of a head that is no module it is unknown."""
         with torch.inference_mode(False):
             self.digests = digests_of(split.head_weights()).to(self.digests.device)
-        self._seen, self._warned = split.head_version(), False
+            self.others = sums_of(split.other_weights()).to(self.others.device)
+        self._seen, self._warned = split.version(), False
 
     def check(self, split: SplitModel) -> None:
-        """Warn if a network's head is not the one of the fingerprint, as far as that is known."""
-        version = split.head_version()
+        """Warn if a network is not the one of the fingerprint, as far as that is known."""
+        version = split.version()
         if self._warned or version == self._seen:
             return
         self._seen = version
-        if self.known and not same_weights(self.digests.cpu(), digests_of(split.head_weights())):
+        changed = None
+        if differ(self.digests, digests_of(split.head_weights())):
+            changed = "The weights of the last layer are"
+        elif differ(self.others, sums_of(split.other_weights())):
+            changed = "Weights or buffers before the last layer are"
+        if changed is not None:
             self._warned = True
             warnings.warn(
-                "The weights of the last layer are not those that the training rows were counted "
-                "with, so regrets compare inputs with rows of another network; call fit again.",
+                f"{changed} not those that the training rows were counted with, so regrets compare "
+                "inputs with rows of another network; call fit again.",
                 ConditionWarning,
                 stacklevel=5,
             )
 
-    def refuse_other(self, other: HeadFingerprint) -> None:
-        """Raise if two fingerprints are known to be of different heads."""
-        both = self.known and other.known
-        if both and not same_weights(self.digests.cpu(), other.digests.cpu()):
-            raise InputError(
-                "The two were fitted with last layers of different weights, so their training rows "
-                "do not add; fit both with the same network."
-            )
+    def refuse_other(self, other: NetworkFingerprint) -> None:
+        """Raise if two fingerprints are known to be of different networks."""
+        pairs = {
+            "last layers of different weights": (self.digests, other.digests),
+            "networks whose weights differ before the last layer": (self.others, other.others),
+        }
+        for what, (one, another) in pairs.items():
+            if differ(one, another):
+                raise InputError(
+                    f"The two were fitted with {what}, so their training rows do not add; fit both "
+                    "with the same network."
+                )
 
     def _get_name(self) -> str:
-        return "HeadFingerprint"
+        return "NetworkFingerprint"
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
     ) -> None:
         """Load a state that may be without a fingerprint, as older ones are."""
-        state_dict.setdefault(prefix + "digests", torch.zeros_like(self.digests, device="cpu"))
+        for name in ("digests", "others"):
+            state_dict.setdefault(prefix + name, torch.zeros_like(self.digests, device="cpu"))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self._seen, self._warned = None, False
 
@@ -92,6 +106,37 @@ def digests_of(weights: Iterable[Tensor]) -> Tensor:
     casts += [[part.to(dtype).float() for part in parts] for dtype in _SHORT]
     numbers = [int(fingerprint(*cast)[:15], 16) for cast in casts]
     return torch.tensor(numbers, dtype=torch.int64)
+
+
+def sums_of(weights: Iterable[Tensor]) -> Tensor:
+    """Digests (3,) of many weights: sums of their bits, in float32 and both short dtypes.
+
+    A sum of whole numbers is the same in any order and on any device, and costs one reading of the
+    weights. Weights on the meta device have none.
+
+    >>> one = [torch.arange(6.0), torch.ones(2)]
+    >>> same_weights(sums_of(one), sums_of([part.bfloat16() for part in one]))
+    True
+    >>> bool(sums_of(one)[0] == sums_of([part + 1e-6 for part in one])[0])
+    False
+    """
+    totals = [0] * (1 + len(_SHORT))
+    for place, weight in enumerate(weights, start=1):
+        if weight.is_meta:
+            return torch.zeros(len(totals), dtype=torch.int64)
+        values = weight.detach().flatten()
+        for start in range(0, len(values), _AT_ONCE):
+            part = values[start : start + _AT_ONCE]
+            casts = [part.float(), *(part.to(dtype).float() for dtype in _SHORT)]
+            for i, cast in enumerate(casts):
+                totals[i] += place * int(cast.view(torch.int32).sum(dtype=torch.int64))
+    return torch.tensor([1 + total % _MODULUS if total else 0 for total in totals])
+
+
+def differ(one: Tensor, other: Tensor) -> bool:
+    """Whether two digests are known, and are of different weights."""
+    known = all(not part.is_meta and bool(part.any()) for part in (one, other))
+    return known and not same_weights(one.cpu(), other.cpu())
 
 
 def same_weights(one: Tensor, other: Tensor) -> bool:

@@ -179,6 +179,21 @@ class SplitModel:
         owner = head.function if isinstance(head, CallableHead) else getattr(head, "module", None)
         return list(owner.state_dict().values()) if isinstance(owner, nn.Module) else []
 
+    def other_weights(self) -> list[Tensor]:
+        """Weights and stored buffers of all that runs before the head, each once."""
+        known = {weight.data_ptr() for weight in self.head_weights()}
+        kept = {
+            weight.data_ptr(): weight
+            for module in self.modules
+            for weight in module.state_dict().values()
+            if isinstance(weight, Tensor) and weight.is_floating_point()
+        }
+        return [weight for address, weight in kept.items() if address not in known]
+
+    def version(self) -> tuple[Any, ...]:
+        """What changes with any weight or buffer of the network, and is cheap to compare."""
+        return (*self.head_version(), *weights_version(self.modules, buffers=True))
+
     def head(self, width: int) -> Head:
         """The last layer; raises if it does not take features of this width."""
         if self._network is None:

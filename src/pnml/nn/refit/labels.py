@@ -27,8 +27,12 @@ def label_of(batch: Any, name: str) -> Any:
     )
 
 
-def class_labels(labels: Any, shape: torch.Size, classes: int, name: str) -> Tensor:
+def class_labels(
+    labels: Any, shape: torch.Size, classes: int, name: str, kept: Tensor | None = None
+) -> Tensor:
     """Labels to refit with, as whole numbers of this shape; raises if one is no class.
+
+    Where positions do not count, by `kept`, the label may be anything and becomes 0.
 
     >>> class_labels([1, 0], torch.Size([2]), 2, "Batch 0")
     tensor([1, 0])
@@ -46,6 +50,8 @@ def class_labels(labels: Any, shape: torch.Size, classes: int, name: str) -> Ten
             f"number for each of {tuple(shape)} inputs is needed; pass class indices."
         )
     values = values.detach().cpu().long()
+    if kept is not None:
+        values = values.where(kept.cpu(), 0)
     if bool(((values < 0) | (values >= classes)).any()):
         raise InputError(
             f"{name} has labels from {int(values.min())} to {int(values.max())}, but the network "

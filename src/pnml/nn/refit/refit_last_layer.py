@@ -15,6 +15,7 @@ from pnml.errors import InputError
 from pnml.nn.batches import batches_of, input_of
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.head import check_shapes, linear_module
+from pnml.nn.masks import Mask, all_padding, refuse_ambiguous
 from pnml.nn.refit.checkpoint import Checkpoint
 from pnml.nn.refit.labels import class_labels, label_of
 from pnml.nn.refit.refit_output import Genies, RefitOutput
@@ -111,13 +112,16 @@ class RefitLastLayerPNML:
         head = linear_module(weight, None if bias is None else _floats(bias))
         return cls(head, **settings).fit_features(embeddings, labels)
 
-    def fit(self, loader: Any, *, progress: bool | None = None) -> Self:
+    def fit(self, loader: Any, *, mask: Mask = None, progress: bool | None = None) -> Self:
         """Learn from the training inputs of a loader, which run through the network once.
 
         Parameters
         ----------
         loader : iterable of batches
             Tuples (input, label), or dicts for the network's keywords with an entry "labels".
+        mask : callable, str, tensor, array or False, optional
+            Positions that count: a function of a batch, an entry of a dict, or the mask of the
+            only batch. By default ``attention_mask`` and labels of -100; False counts all.
         progress : bool, optional
             Show a bar; by default where the standard error is a terminal and rich is installed.
         """
@@ -126,7 +130,7 @@ class RefitLastLayerPNML:
         for number, batch in enumerate(batches):
             name = f"Batch {number}"
             labels = label_of(batch, name)
-            self._add(builder, self._source.of_inputs(input_of(batch)), labels, name)
+            self._add(builder, self._rows_of(batch, mask), labels, name)
         return self._learn(builder.total())
 
     def fit_features(self, features: Any, labels: Any) -> Self:
@@ -142,14 +146,18 @@ class RefitLastLayerPNML:
             self._add(builder, self._source.of_features(values), labels, "The array")
         return self._learn(builder.total())
 
-    def __call__(self, batch: Any = None, **inputs: Any) -> RefitOutput:
+    def __call__(self, batch: Any = None, *, mask: Mask = None, **inputs: Any) -> RefitOutput:
         """Logits, genies and regret of inputs.
 
         The first element of a tuple is the input; a dict, or keywords, are passed as keywords to
-        the network. The output has no gradient.
+        the network. The output has no gradient. Positions that are padding, by `mask` or by the
+        batch itself, are not refitted: all but their logits and features is NaN.
         """
         self._refitter()
-        return self._scored(self._source.of_inputs(input_of(inputs if batch is None else batch)))
+        if batch is None:  # all keywords are the network's
+            batch, mask = inputs if mask is None else {**inputs, "mask": mask}, None
+        refuse_ambiguous(mask, self.model)
+        return self._scored(self._rows_of(batch, mask))
 
     def score_features(
         self,
@@ -166,6 +174,7 @@ class RefitLastLayerPNML:
         self,
         loader: Any,
         *,
+        mask: Mask = None,
         checkpoint: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
     ) -> RefitOutput:
@@ -175,6 +184,8 @@ class RefitLastLayerPNML:
         ----------
         loader : iterable of batches
             As for `fit`, with or without labels.
+        mask : callable, str, tensor, array or False, optional
+            As for `fit`.
         checkpoint : path, optional
             An ``.npz`` file that keeps finished rows. An interrupted run resumes from it, with the
             same result, if network, training rows, settings and inputs are the same.
@@ -183,17 +194,18 @@ class RefitLastLayerPNML:
         """
         self._refitter()
         batches = tracked(batches_of(loader), "Computing features", progress)
-        parts = [self._source.of_inputs(input_of(batch)) for batch in batches]
+        parts = [self._rows_of(batch, mask) for batch in batches]
         if not parts:
             raise InputError("There is nothing to score, since the loader gave no batch; pass one.")
-        names = ("rows", "features", "logits")
-        rows = NetworkRows(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
-        return self._scored(rows, checkpoint, progress)
+        return self._scored(NetworkRows.joined(parts), checkpoint, progress)
 
-    def trusted(self, batch: Any, level: float = DEFAULT_LEVEL) -> Tensor:
-        """Whether the regret of each input is as small as those of training rows, each left out."""
+    def trusted(self, batch: Any, level: float = DEFAULT_LEVEL, *, mask: Mask = None) -> Tensor:
+        """Whether the regret of each input is as small as those of training rows, each left out.
+
+        False at padding.
+        """
         thresholds = self.thresholds(level)
-        trusted: Tensor = thresholds.trusts(self(batch).regret)
+        trusted: Tensor = thresholds.trusts(self(batch, mask=mask).regret)
         return trusted
 
     def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
@@ -242,8 +254,14 @@ class RefitLastLayerPNML:
         self, builder: TrainingRowsBuilder, batch: NetworkRows, labels: Any, name: str
     ) -> None:
         shape, classes = batch.logits.shape[:-1], batch.logits.shape[-1]
-        checked = class_labels(labels, shape, classes, name)
-        builder.add(batch.rows, checked.flatten(), classes, name)
+        kept = None if batch.kept is None else batch.kept.cpu()
+        checked = class_labels(labels, shape, classes, name, kept)
+        counted = checked.flatten() if kept is None else checked[kept]
+        builder.add(batch.rows, counted, classes, name, checked.numel())
+
+    def _rows_of(self, batch: Any, mask: Mask) -> NetworkRows:
+        """Rows of a batch that are no padding."""
+        return self._source.of_inputs(input_of(batch)).masked(mask, batch)
 
     def _learn(self, training: TrainingRows) -> Self:
         self._fitted = self._source.refitter(training, self.settings)
@@ -270,6 +288,8 @@ class RefitLastLayerPNML:
                 f"The inputs give rows of shape {tuple(batch.rows.shape[1:])}, but those of "
                 f"training have {tuple(training.rows.shape[1:])}; bring them to that size."
             )
+        if batch.kept is not None and not len(batch.rows):
+            raise all_padding(batch.kept.numel(), "score")
         refuse_nonfinite(batch.rows, "The input")
         step = refitter.rows_at_once
         chunks = [batch.rows[i : i + step] for i in range(0, len(batch.rows), step)]
@@ -285,7 +305,7 @@ class RefitLastLayerPNML:
         if file is not None and file.parts:
             file.write()
         genies = Genies.joined(parts, batch.logits.shape[-1])
-        return RefitOutput.of(batch.logits, batch.features, genies)
+        return RefitOutput.of(batch.logits, batch.features, genies, batch.kept)
 
 
 def _floats(values: Any) -> Tensor:

@@ -51,7 +51,7 @@ class RefitOutput:
     """Output of RefitLastLayerPNML: the network's own, genies of all labels, regret.
 
     Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position.
-    Everything but logits and features is in float64.
+    Everything but logits and features is in float64, and NaN at padding.
 
     >>> ten = torch.tensor([[0.9, 0.2]]).double().log()
     >>> one = torch.zeros(1).double()
@@ -70,12 +70,21 @@ class RefitOutput:
     converged: Tensor  # (...)  whether the error is within the tolerance
 
     @classmethod
-    def of(cls, logits: Tensor, features: Tensor, genies: Genies) -> RefitOutput:
-        """The outputs of a network with the genies of their rows."""
+    def of(
+        cls, logits: Tensor, features: Tensor, genies: Genies, kept: Tensor | None = None
+    ) -> RefitOutput:
+        """The outputs of a network with the genies of their rows; NaN where none was refitted."""
         shape, device = logits.shape[:-1], logits.device
 
         def shaped(values: npt.NDArray[np.generic]) -> Tensor:
-            return torch.as_tensor(values, device=device).reshape(*shape, *values.shape[1:])
+            there = torch.as_tensor(values, device=device)
+            if kept is None:
+                return there.reshape(*shape, *values.shape[1:])
+            nothing = False if there.dtype is torch.bool else torch.nan
+            whole = torch.full((*shape, *values.shape[1:]), nothing, dtype=there.dtype)
+            whole = whole.to(device)
+            whole[kept.to(device)] = there
+            return whole
 
         return cls(
             logits,
@@ -104,5 +113,6 @@ class RefitOutput:
     def log_loss(self, labels: Tensor) -> Tensor:
         """Log-loss (...) in nats of the pNML probabilities, for labels (...) counted from 0."""
         classes = self.logits.shape[-1]
-        indices = class_labels(labels, self.regret.shape, classes, "The output")
+        counted = ~self.regret.isnan()
+        indices = class_labels(labels, self.regret.shape, classes, "The output", counted)
         return -self.log_prob.gather(-1, indices.to(self.log_prob.device)[..., None]).squeeze(-1)

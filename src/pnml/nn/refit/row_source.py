@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from pnml.errors import InputError
 from pnml.nn.batches import call, device_of, moved
 from pnml.nn.eval_mode import as_in_use, unwrapped
 from pnml.nn.head import CallableHead
+from pnml.nn.masks import Mask, kept_positions
 from pnml.nn.refit.cut_model import Cut, cut_model, cut_pair
 from pnml.nn.refit.exact_refit import ExactRefit
 from pnml.nn.refit.fine_tuning import FineTuned
@@ -30,6 +31,27 @@ class NetworkRows:
     rows: Tensor  # (n, ...)  input of the refitted part
     features: Tensor  # (..., d)  input of the last layer
     logits: Tensor  # (..., C)
+    kept: Tensor | None = None  # (...)  positions that count; None: all of them
+
+    def masked(self, mask: Mask, batch: Any) -> NetworkRows:
+        """The same without the rows of positions that do not count, by a mask of the batch."""
+        kept = kept_positions(mask, batch, self.logits)
+        if kept is None:
+            return self
+        return replace(self, rows=self.rows[kept.flatten().to(self.rows.device)], kept=kept)
+
+    @classmethod
+    def joined(cls, parts: list[NetworkRows]) -> NetworkRows:
+        """The rows of several batches, in order."""
+        names = ("rows", "features", "logits")
+        together = cls(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+        if all(part.kept is None for part in parts):
+            return together
+        kept = [
+            torch.ones(part.logits.shape[:-1], dtype=torch.bool) if part.kept is None else part.kept
+            for part in parts
+        ]
+        return replace(together, kept=torch.cat(kept))
 
 
 class Source(Protocol):

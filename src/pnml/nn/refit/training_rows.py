@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pnml.errors import InputError
+from pnml.nn.masks import all_padding
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,13 @@ class TrainingRowsBuilder:
     def __init__(self) -> None:
         self._rows: list[Tensor] = []
         self._labels: list[Tensor] = []
-        self._classes = 0
+        self._classes = self._positions = 0
 
-    def add(self, rows: Tensor, labels: Tensor, classes: int, name: str) -> None:
-        """Add rows (n, ...) and labels (n,); error messages call them `name`."""
+    def add(
+        self, rows: Tensor, labels: Tensor, classes: int, name: str, positions: int = 0
+    ) -> None:
+        """Add rows (n, ...) and labels (n,) out of some positions; errors call them `name`."""
+        self._positions += positions
         refuse_nonfinite(rows, name)
         if self._rows and rows.shape[1:] != self._rows[0].shape[1:]:
             raise InputError(
@@ -42,6 +46,8 @@ class TrainingRowsBuilder:
     def total(self) -> TrainingRows:
         """All rows so far; raises if there are none, or fewer than two classes."""
         if not self._rows or sum(map(len, self._rows)) == 0:
+            if self._positions:
+                raise all_padding(self._positions, "fit")
             raise InputError(
                 "There is nothing to fit, since not one training row came; pass a loader or "
                 "features with rows in them."
