@@ -62,6 +62,7 @@ INTEGRATION = (
     "experiments/test_network_genie.py::test_the_study_judges_every_method_ends_with_the_verdict_and_goes_on",
     "experiments/test_networks.py",
     "experiments/test_open_set.py",
+    "experiments/test_open_set_rivals.py::test_trained_rivals_tell_the_unknown_rows_they_saw_from_digits",
     "experiments/test_stored_data.py",
     "experiments/test_synthetic.py::test_each_entry_runs_small_and_draws",
     "experiments/test_table_job.py::test_the_study_runs_small_and_goes_on",

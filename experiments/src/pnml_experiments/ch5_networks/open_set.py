@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,28 @@ Judged = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Scored:
+    """What a score says of rows."""
+
+    confidence: FloatArray  # (n,)  high for known classes
+    named: npt.NDArray[np.intp]  # (n,)  the class it goes with
+
+
+@dataclass(frozen=True)
 class Rows:
-    """Features of rows, as they are and after ODIN's step."""
+    """Features of rows, as they are and after ODIN's step, and what other networks say of them."""
 
     features: FloatArray  # (n, d)
     moved: FloatArray  # (n, d)
+    others: Mapping[str, Scored] = field(default_factory=dict)
 
     def taken(self, places: npt.NDArray[np.intp]) -> Rows:
         """Some of the rows."""
-        return Rows(self.features[places], self.moved[places])
+        others = {
+            name: Scored(each.confidence[places], each.named[places])
+            for name, each in self.others.items()
+        }
+        return Rows(self.features[places], self.moved[places], others)
 
 
 @dataclass(frozen=True)
@@ -71,14 +84,6 @@ class OpenSet:
             labels=self.labels[places],
             unknown={name: rows.taken(some(rows)) for name, rows in self.unknown.items()},
         )
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What a score says of rows."""
-
-    confidence: FloatArray  # (n,)  high for known classes
-    named: npt.NDArray[np.intp]  # (n,)  the class it goes with
 
 
 Scorer = Callable[[Rows], Scored]
@@ -148,6 +153,11 @@ def _refit(data: OpenSet) -> Scorer:
     return score
 
 
+def _by_other(name: str) -> Builder:
+    """The score of a network of its own."""
+    return lambda data: lambda rows: rows.others[name]
+
+
 # Scores that take no time: all rows are judged by them.
 FAST: Mapping[str, Builder] = {
     MAX_PROB: _by_head(lambda data: lambda rows: MSP.score(data.logits(rows.features))),
@@ -166,10 +176,11 @@ def all_judged(
     data: OpenSet, sample: int, out: Output, progress: Progress
 ) -> tuple[dict[str, Judged], dict[str, Judged]]:
     """What each score makes of all rows, and of a sample of them, if there is one, the slow too."""
-    tasks = [("all", data, name, build) for name, build in FAST.items()]
+    fast = {**FAST, **{name: _by_other(name) for name in data.known.others}}
+    tasks = [("all", data, name, build) for name, build in fast.items()]
     if SLOW and sample:
         few = data.sampled(sample)
-        tasks += [("sample", few, name, build) for name, build in {**FAST, **SLOW}.items()]
+        tasks += [("sample", few, name, build) for name, build in {**fast, **SLOW}.items()]
     found: dict[str, dict[str, Judged]] = {"all": {}, "sample": {}}
     for i, (part, rows, name, build) in enumerate(tasks):
         key = f"{part}: {name}"
