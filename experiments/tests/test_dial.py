@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import partial
 
@@ -80,7 +81,7 @@ def test_mnist_runs_and_goes_on(name, polluted, folder, tmp_path, monkeypatch):
     first = run_in(name, tmp_path, told)
     rounds = 2 * 3 * len(setting.strategies)
     assert told[-1] == (rounds, rounds)
-    monkeypatch.setattr("pnml_experiments.ch7_active.dial_networks.trained", None)
+    monkeypatch.setattr("pnml_experiments.ch7_active.dial_networks._epoch", None)
     again = run_in(name, tmp_path, [])
     assert again.tables == first.tables
     titles = [table.title for table in first.tables]
@@ -91,6 +92,38 @@ def test_mnist_runs_and_goes_on(name, polluted, folder, tmp_path, monkeypatch):
     ]
     assert first.seeds == (0, 1)
     draw(first)
+
+
+def test_turns_change_the_order_of_the_rounds_and_nothing_else(folder, tmp_path, monkeypatch):
+    setting = shrink(monkeypatch, "MNIST", partial(digit_cnn, 2, 4), start=10, stop=16)
+    straight = run_in("dial-mnist", tmp_path / "straight", [])
+    in_turn = replace(setting, turn=2)
+    assert in_turn.stops() == [12, 14, 16]
+    monkeypatch.setattr(dial_pools, "settings", lambda _: {"small": in_turn})
+    told = []
+    assert run_in("dial-mnist", tmp_path / "turns", told).tables == straight.tables
+    assert told == sorted(told)
+    first, second = (
+        [json.loads(line)["piece"] for line in journal.read_text().splitlines()[1:]]
+        for where in ("straight", "turns")
+        for journal in (tmp_path / where / "dial-mnist").glob("rounds-*.jsonl")
+    )
+    assert first != second
+    assert sorted(first) == sorted(second)
+    names = [rule.name for rule in setting.strategies]
+    half = [key for key in second[: len(second) // 2] if key.endswith("accuracy")]
+    assert {key.split(" ", 1)[1].rsplit(" ", 2)[0] for key in half} == set(names)
+
+
+def test_how_far_counts_the_finished_rounds_of_every_seed(monkeypatch):
+    strategies = (Strategy("DIAL", None), Strategy("DIAL, T = 1", None))
+    setting = replace(dial_pools.settings("MNIST")["small"], seeds=2, start=10, stop=30, step=1)
+    setting = replace(setting, strategies=strategies)
+    keys = ["0 DIAL 0 accuracy", "0 DIAL 0 picks", "0 DIAL 1 accuracy", "1 DIAL, T = 1 0 accuracy"]
+    assert dial.how_far(setting, keys) == (
+        "Rounds of 21 that are finished: seed 0: DIAL 2, DIAL, T = 1 0; "
+        "seed 1: DIAL 0, DIAL, T = 1 1."
+    )
 
 
 def test_variants_of_dial_share_seeds_that_no_other_table_uses(folder, tmp_path, monkeypatch):

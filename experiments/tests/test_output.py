@@ -114,3 +114,19 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file"):
         Output(tmp_path / "file" / "below", tmp_path / "cache", "stamp")
+
+
+def test_a_journal_outlives_another_stamp_and_what_it_depends_on_has_its_own(tmp_path):
+    first = opened(tmp_path)
+    assert first.journal("long", ["a", np.zeros(2)]).piece("x", lambda: 1) == 1
+    later = opened(tmp_path, "another stamp")
+    assert later.journal("long", ["a", np.zeros(2)]).piece("x", refuse) == 1
+    assert later.journal("long", ["a", np.ones(2)]).piece("x", lambda: 2) == 2
+    assert opened(tmp_path).journal("long", ["a", np.zeros(2)]).piece("x", refuse) == 1
+
+
+def test_a_fresh_run_forgets_a_journal_once(tmp_path):
+    opened(tmp_path).journal("long", ["a"]).piece("x", lambda: 1)
+    fresh = opened(tmp_path, fresh=True)
+    assert fresh.journal("long", ["a"]).piece("x", lambda: 2) == 2
+    assert fresh.journal("long", ["a"]).piece("x", refuse) == 2

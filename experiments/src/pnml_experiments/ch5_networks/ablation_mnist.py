@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate, detection_metrics
+from pnml.runtime.journal import Journal
 from pnml_experiments.ch5_networks.ablation import Learner
 from pnml_experiments.ch5_networks.image_subjects import spread
+from pnml_experiments.framework.code import function_digest
 from pnml_experiments.framework.data import data_path
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Arrays, Output
@@ -97,13 +100,14 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     }
     truth = labels[known].astype(np.int64)
     network, training = _trained(sizes, out)
+    log = out.journal("genies", _depends(sizes))
     with torch.no_grad():
         own = {name: network(part).double().softmax(dim=1) for name, part in images.items()}
     found = {_NETWORK: {name: Learner.of_network(p.numpy()) for name, p in own.items()}}
     for name, (layers, exact) in DEPTHS.items():
         refitted = _refitted(network, training, layers, exact)
         found[name] = {
-            kind: _judged(refitted, part, f"{name} {kind}", out, tell)
+            kind: _judged(refitted, part, f"{name} {kind}", log, tell)
             for kind, part in images.items()
         }
     numbers = {name: _numbers(each, truth) for name, each in found.items()}
@@ -151,11 +155,27 @@ def _trained(sizes: Sizes, out: Output) -> tuple[nn.Sequential, tuple[Tensor, Te
         network = trained(images, labels, sizes.epochs, _SEED)
         return {name: value.numpy() for name, value in network.state_dict().items()}
 
-    files = [data_path(MNIST[name]) for name in ("train", "train labels")]
-    kept = out.arrays("ablation-mnist", [*files, f"{sizes.train} {sizes.epochs} {_SEED}"], compute)
+    kept = out.arrays("ablation-mnist", _depends(sizes), compute)
     network = small_network()
     network.load_state_dict({name: torch.from_numpy(value) for name, value in kept.items()})
     return network.eval().requires_grad_(False), (images, labels)
+
+
+def _depends(sizes: Sizes) -> list[Path | str]:
+    """What the network and its genies depend on: images, sizes and the code that trains it."""
+    files = [*MNIST.values(), FASHION_TEST]
+    return [*map(data_path, files), f"{sizes} {_CHUNK} {_SEED}", function_digest(trained)]
+
+
+def how_far(size: Scale, keys: Sequence[str]) -> str:
+    """How far an unfinished run is, from the keys of its finished pieces."""
+    sizes = SIZES[size]
+    rows = sizes.known + sizes.unknown
+    done = {
+        name: sum(key.rsplit(" ", 2)[0] == name for key in keys) * _CHUNK / rows for name in DEPTHS
+    }
+    said = ", ".join(f"{name} {100 * share:.0f} %" for name, share in done.items())
+    return f"Rows that are judged, by tuned layers: {said}."
 
 
 def _refitted(
@@ -171,7 +191,7 @@ def _judged(
     refitted: RefitLastLayerPNML,
     images: Tensor,
     key: str,
-    out: Output,
+    log: Journal,
     tell: Callable[[int], None],
 ) -> Learner:
     """Genies of images, a few at a time, each piece kept when it is finished."""
@@ -182,7 +202,7 @@ def _judged(
         def compute(chunk: Tensor = chunk) -> Any:
             return refitted(chunk).log_genie.tolist()
 
-        parts.append(np.array(out.piece(f"{key} {start}", compute)))
+        parts.append(np.array(log.piece(f"{key} {start}", compute)))
         tell(len(chunk))
     return Learner.of_genies(np.exp(np.concatenate(parts)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pnml.core.arrays import FloatArray
 from pnml.metrics import ccr_at_fpr
 from pnml.ood import MSP, ODIN, CosineSimilarity, Energy, RegretDetector, evaluate_open_set
 from pnml.plots.confidence import ConfidenceDisplay
+from pnml.runtime.fingerprint import fingerprint
 from pnml_experiments.ch5_networks.ood_tables import SEED
 from pnml_experiments.framework.experiment import Progress
 from pnml_experiments.framework.output import Output
@@ -22,6 +24,7 @@ PNML, AUTO, REFIT = "pNML", "pNML, scale auto", "pNML refit"
 TEMPERATURE = 1000.0
 # Refits are made on so many training rows, and to this error of the regret.
 _REFIT_ROWS, _REFIT_TOL = 10_000, 1e-3
+PIECE = 8  # rows of a slow score that are kept together
 # Rates of unknown rows let in at which curves are kept.
 CURVE = np.linspace(0, 1, 201)
 
@@ -180,13 +183,39 @@ def all_judged(
     tasks = [("all", data, name, build) for name, build in fast.items()]
     if SLOW and sample:
         few = data.sampled(sample)
-        tasks += [("sample", few, name, build) for name, build in {**fast, **SLOW}.items()]
+        tasks += [("sample", few, name, build) for name, build in fast.items()]
+        tasks += [("sample", few, name, _in_pieces(name, few, out)) for name in SLOW]
     found: dict[str, dict[str, Judged]] = {"all": {}, "sample": {}}
     for i, (part, rows, name, build) in enumerate(tasks):
         key = f"{part}: {name}"
         found[part][name] = out.piece(key, lambda rows=rows, build=build: _judged(rows, build))  # type: ignore[misc]
         progress(i + 1, len(tasks))
     return found["all"], found["sample"]
+
+
+def _in_pieces(name: str, data: OpenSet, out: Output) -> Builder:
+    """A slow score that is kept after every few rows, so that it goes on where it stopped."""
+    rows = (data.weight, data.bias, data.train, data.train_labels)
+    log = out.journal(name.replace(" ", "-"), (*rows, f"{_REFIT_ROWS} {_REFIT_TOL} {SEED}"))
+
+    def build(data: OpenSet) -> Scorer:
+        score: Callable[[], Scorer] = cache(lambda: SLOW[name](data))
+
+        def piece(rows: Rows) -> Any:
+            found = score()(rows)
+            return [found.confidence.tolist(), found.named.tolist()]
+
+        def scored(rows: Rows) -> Scored:
+            parts = []
+            for start in range(0, len(rows.features), PIECE):
+                few = rows.taken(np.arange(start, min(start + PIECE, len(rows.features))))
+                parts.append(log.piece(fingerprint(few.features), partial(piece, few)))
+            confidence, named = (np.concatenate(part) for part in zip(*parts, strict=True))
+            return Scored(confidence, named)
+
+        return scored
+
+    return build
 
 
 def _judged(data: OpenSet, build: Builder) -> Judged:

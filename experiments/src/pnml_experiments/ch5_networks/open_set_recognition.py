@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pnml.core.arrays import FloatArray
@@ -10,6 +12,7 @@ from pnml_experiments.ch5_networks.ood_tables import SEED
 from pnml_experiments.ch5_networks.open_set import (
     COSINE,
     ODIN_NAME,
+    PIECE,
     REFIT,
     TEMPERATURE,
     OpenSet,
@@ -151,6 +154,12 @@ def run(case: str, scale: Scale, out: Output, progress: Progress) -> Result:
     name = f"open-set-{case.replace('-', '').lower()}"
     pictures = figures(name, _KNOWN[case], scores)
     return Result(tables, pictures, (SEED,), 1, INTERVAL, _REMARKS[case])
+
+
+def how_far(case: str, size: Scale, keys: Sequence[str]) -> str:
+    """How far an unfinished run is, from the keys of its finished pieces."""
+    rows = PIECE * len(keys)
+    return f"The last layer is refitted for {rows} of {2 * _SAMPLES[case][size]} rows."
 
 
 def _stepped(data: FeatureSet) -> OpenSet:

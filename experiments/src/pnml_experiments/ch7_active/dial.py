@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from pnml.active.strategies import (
     by_margin,
 )
 from pnml.metrics import Estimate
+from pnml_experiments.framework.code import function_digest
 from pnml_experiments.framework.experiment import Progress
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import lines
@@ -43,6 +44,8 @@ STRATEGIES = (
     by_entropy(),
 )
 ALL_STRATEGIES = (*STRATEGIES, by_margin())
+PRINTED_STRATEGIES = (by_dial(5.0, DIAL), by_bald(), by_epig(), by_core_set(), at_random())
+ROUNDS = "rounds"  # name of the journal
 INTERVAL = "95 %, Student's, over seeds"
 _SHOWN = 5  # numbers of labels at which accuracies are listed
 _ABOUT = (
@@ -83,6 +86,12 @@ class Setting:
     words: str  # the network and its training, for the reader
     strategies: Sequence[Strategy] = STRATEGIES
     first_seed: int = 0
+    turn: int = 0  # rounds after which the other strategies and seeds have theirs; 0: no turns
+
+    def stops(self) -> list[int]:
+        """Labels up to which all strategies and seeds are brought, one after the other."""
+        turns = range(self.start + self.turn, self.stop, self.turn) if self.turn else ()
+        return [*turns, self.stop]
 
 
 @cache
@@ -111,24 +120,60 @@ def curves_of(data: Data, setting: Setting, out: Output, progress: Progress) -> 
     def models(model: Any, temperature: float, seed: int) -> MCDropout:
         return MCDropout(model, setting.passes, temperature, seed)
 
-    return active_learning_curve(
-        train,
-        data.x,
-        data.y,
-        data.x_test,
-        data.y_test,
-        x_ood=data.x_ood,
-        strategies=setting.strategies,
-        seeds=range(setting.first_seed, setting.first_seed + setting.seeds),
-        start=setting.start,
-        stop=setting.stop,
-        step=setting.step,
-        candidates=setting.candidates,
-        targets=setting.targets,
-        models=models,
-        log=out,
-        progress=progress,
-    )
+    log = out.journal(ROUNDS, _depends(data, setting, function_digest(trained)))
+    rounds = 1 + (setting.stop - setting.start) // setting.step
+    total = rounds * setting.seeds * len(setting.strategies)
+
+    furthest = 0
+
+    def tell(done: int, _: int) -> None:  # what is finished is passed again in every turn
+        nonlocal furthest
+        furthest = max(furthest, done)
+        progress(furthest, total)
+
+    def up_to(stop: int) -> LearningCurves:
+        return active_learning_curve(
+            train,
+            data.x,
+            data.y,
+            data.x_test,
+            data.y_test,
+            x_ood=data.x_ood,
+            strategies=setting.strategies,
+            seeds=range(setting.first_seed, setting.first_seed + setting.seeds),
+            start=setting.start,
+            stop=stop,
+            step=setting.step,
+            candidates=setting.candidates,
+            targets=setting.targets,
+            models=models,
+            log=log,
+            progress=tell,
+        )
+
+    return [up_to(stop) for stop in setting.stops()][-1]
+
+
+def _depends(data: Data, setting: Setting, training: str) -> list[Any]:
+    """What a finished round depends on; what a strategy does is in its name."""
+    tensors = [data.x, data.y, data.x_test, data.y_test]
+    tensors += [part for part in (data.x_ood, *(data.validation or ())) if part is not None]
+    numbers = (setting.training, setting.start, setting.step, setting.candidates, setting.targets)
+    network = f"{setting.build()} {function_digest(setting.build)}"
+    return [*tensors, f"{numbers} {setting.passes}", network, training]
+
+
+def how_far(setting: Setting, keys: Iterable[str]) -> str:
+    """How many rounds of each strategy and seed are among the keys of finished pieces."""
+    rounds = 1 + (setting.stop - setting.start) // setting.step
+    done: dict[str, list[str]] = {}
+    for seed in range(setting.first_seed, setting.first_seed + setting.seeds):
+        for rule in setting.strategies:
+            start, end = f"{seed} {rule.name} ", " accuracy"
+            count = sum(key.startswith(start) and key.endswith(end) for key in keys)
+            done.setdefault(f"seed {seed}", []).append(f"{rule.name} {count}")
+    said = "; ".join(f"{seed}: {', '.join(counts)}" for seed, counts in done.items())
+    return f"Rounds of {rounds} that are finished: {said}."
 
 
 def result_of(

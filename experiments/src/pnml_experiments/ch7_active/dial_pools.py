@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnml_experiments.ch7_active.dial import ALL_STRATEGIES, Data, Setting, curves_of, result_of
+from pnml_experiments.ch7_active import dial
+from pnml_experiments.ch7_active.dial import (
+    PRINTED_STRATEGIES,
+    Data,
+    Setting,
+    curves_of,
+    result_of,
+)
 from pnml_experiments.framework.data import arrays
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
@@ -23,7 +30,7 @@ EXPERIMENTS = (
         id="dial-mnist",
         chapter=7,
         title="Active learning on MNIST",
-        minutes=(1.5, 60.0, 600.0),
+        minutes=(1.5, 60.0, 5200.0),
         extras=("plots", "torch"),
         case="MNIST, clean",
         scales=("small", "medium", "printed"),
@@ -33,7 +40,7 @@ EXPERIMENTS = (
         id="dial-mnist-ood",
         chapter=7,
         title="Active learning on MNIST, as many clothes as digits in the pool",
-        minutes=(1.5, 80.0, 800.0),
+        minutes=(1.5, 80.0, 5200.0),
         extras=("plots", "torch"),
         case="MNIST, polluted",
         scales=("small", "medium", "printed"),
@@ -81,6 +88,11 @@ def run(case: str, scale: Scale, out: Output, progress: Progress) -> Result:
     return result_of(figures, name, pool, LEVELS[name], curves, setting.words)
 
 
+def how_far(case: str, size: Scale, keys: Sequence[str]) -> str:
+    """How far an unfinished run is, from the keys of its finished pieces."""
+    return dial.how_far(settings(case.split(", ")[0])[size], keys)
+
+
 def settings(name: str) -> dict[str, Setting]:
     """Network, training and number of rounds at each scale, for MNIST or EMNIST."""
     from pnml_experiments.ch7_active.dial_networks import Training, digit_cnn, letter_cnn
@@ -95,13 +107,14 @@ def settings(name: str) -> dict[str, Setting]:
     full = partial(
         Setting,
         training=Training(steps=79, batch=64, epochs=300, patience=10),
-        seeds=6,
+        seeds=3,
         step=1,
+        turn=20,
         candidates=512,
         targets=512,
         passes=100,
         words=words["full"],
-        strategies=ALL_STRATEGIES,
+        strategies=PRINTED_STRATEGIES,
     )
     if name == "MNIST":
         build = partial(digit_cnn, 8, 64)

@@ -70,6 +70,19 @@ class Output:
         """The value stored under this key, computed if there is none; plain JSON values."""
         return self._journal.piece(key, compute)
 
+    def journal(self, name: str, depends: Iterable[Any]) -> Journal:
+        """A journal of pieces that cost hours and depend on nothing but what is named here.
+
+        So they outlive releases and changes of all other code. What depends on other things is in
+        a file of its own, and none is ever replaced but by a fresh run.
+        """
+        key = f"{name}-{fingerprint(*depends)[:8]}"
+        path = self.folder / f"{key}.jsonl"
+        if self._fresh and key not in self._computed:
+            path.unlink(missing_ok=True)
+        self._computed.add(key)
+        return Journal(path, {"stamp": key}, _PIECES)
+
     def arrays(
         self,
         name: str,

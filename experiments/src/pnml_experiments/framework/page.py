@@ -39,6 +39,7 @@ def page(
         f"seeds: {seeds}",
         f"repeats: {result.repeats}",
         f"intervals: {result.interval}",
+        *_cost(experiment.cost(scale)),
     ]
     first = extent_line(experiment, scale, result)
     parts = [f"# {experiment.title}", first, " · ".join(how), *said, *result.remarks]
@@ -48,6 +49,20 @@ def page(
     for table in result.tables:
         parts += [f"## {table.title}", table.about, *_markdown(table)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _cost(minutes: float | None) -> list[str]:
+    """What a run takes, for the reader; nothing where that is not known.
+
+    >>> _cost(0.1), _cost(20.0), _cost(600.0)
+    (['cost: under a core-minute'], ['cost: about 20 core-minutes'], ['cost: about 10 core-hours'])
+    """
+    if minutes is None:
+        return []
+    if minutes < 1:
+        return ["cost: under a core-minute"]
+    size = f"{minutes / 60:.0f} core-hours" if minutes >= 120 else f"{minutes:.0f} core-minutes"
+    return [f"cost: about {size}"]
 
 
 def value_only(estimate: Estimate | None, digits: int) -> str:

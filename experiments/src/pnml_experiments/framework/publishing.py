@@ -17,6 +17,7 @@ from pnml_experiments.framework.page import page
 from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.rows import Stored, stored
 from pnml_experiments.framework.scales import SCALES
+from pnml_experiments.framework.unfinished import how_far
 
 _SAID: dict[Word, str] = {
     "holds": "That holds.",
@@ -43,7 +44,7 @@ def page_from_rows(path: Path, said: Sequence[str] = ()) -> str:
 
 
 def published_page(name: str, docs: Path) -> str:
-    """The page of a published result: verdicts on its claims, a comment, its tables.
+    """The page of a published result: verdicts on its claims, a comment, runs that go on, tables.
 
     The comment is in ``data/NAME.txt``, so that it outlives the rows.
     """
@@ -54,6 +55,7 @@ def published_page(name: str, docs: Path) -> str:
     words = docs / "data" / f"{name}.txt"
     if words.is_file():
         said.append(words.read_text(encoding="utf-8").strip())
+    said += how_far(name, docs)
     return page_from_rows(docs / "data" / f"{name}.jsonl", said)
 
 
