@@ -171,7 +171,8 @@ def test_slow_scores_judge_a_sample_and_the_others_judge_it_again(data, out, mon
     assert tuple(everything) == tuple(open_set.FAST)
     assert tuple(sample) == (*open_set.FAST, REFIT)
     few = data.sampled(25)
-    known, *unknown = seen
+    assert max(map(len, seen)) == open_set.PIECE
+    known, *unknown = np.split(np.concatenate(seen), [25, 50])
     np.testing.assert_array_equal(known, few.known.features)
     assert [len(rows) for rows in unknown] == [25, 20]
     for (each, rows), features in zip(few.unknown.items(), unknown, strict=True):
@@ -182,6 +183,27 @@ def test_slow_scores_judge_a_sample_and_the_others_judge_it_again(data, out, mon
     rates = [sample[name]["sets"]["a"]["ccr"][-1][0] for name in open_set.FAST]
     named = few.logits(few.known.features).argmax(axis=1)
     assert rates == [pytest.approx(np.mean(named == few.labels))] * len(rates)
+
+
+def test_a_slow_score_goes_on_after_its_last_finished_rows(data, tmp_path, monkeypatch):
+    seen = []
+
+    def slow(given):
+        def score(rows):
+            if len(seen) == 2:
+                seen.append(None)
+                raise KeyboardInterrupt
+            seen.append(len(rows.features))
+            return Scored(rows.features[:, 0], np.zeros(len(rows.features), dtype=int))
+
+        return score
+
+    monkeypatch.setattr(open_set, "SLOW", {REFIT: slow})
+    with pytest.raises(KeyboardInterrupt):
+        open_set.all_judged(data, 25, Output(tmp_path, tmp_path, "a release"), quiet)
+    open_set.all_judged(data, 25, Output(tmp_path, tmp_path, "the next release"), quiet)
+    rows = [count for count in seen if count is not None]
+    assert sum(rows) == 25 + 25 + 20  # none twice
 
 
 def test_samples_are_always_the_same_rows_with_their_own_labels(data):
