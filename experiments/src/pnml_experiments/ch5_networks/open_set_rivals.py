@@ -114,7 +114,8 @@ def trained_networks(
             return entropic_loss(sphere.head(features), y) + spread
 
         def by_heads(x: Tensor, y: Tensor) -> Tensor:
-            return discrepancy_loss(*heads(x), y)
+            first, second = heads(x)
+            return discrepancy_loss(first, second, y)
 
         _train(entropic, by_entropy, images, told, epochs)
         _train(sphere, by_norm, images, told, epochs)
