@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import child
+import colour_distance
 import oracle
 
 ROOT = Path(__file__).parents[1]
@@ -223,30 +224,6 @@ def test_pictures_can_be_read_on_a_phone(name, pictures):
     pictures.plt.close(figure)
 
 
-# Eyes without the middle cones, on linear light (Machado, Oliveira and Fernandes, 2009).
-WITHOUT_GREEN = np.array(
-    [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ]
-)
-TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-
-
-def closest(colours):
-    """Least distance (CIE 1976) of two colours to an eye that does not tell red from green."""
-    from matplotlib.colors import to_rgb
-
-    rgb = np.array([to_rgb(colour) for colour in colours])
-    light = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    xyz = np.clip(light @ WITHOUT_GREEN.T, 0, 1) @ TO_XYZ.T / TO_XYZ.sum(axis=1)
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    lab = np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], 1)
-    apart = np.linalg.norm(lab[:, None] - lab, axis=2)
-    return apart[~np.eye(len(lab), dtype=bool)].min()
-
-
 def test_lines_of_results_differ_to_the_colour_blind():
     plt = pytest.importorskip("matplotlib.pyplot")
     from pnml_experiments.framework.colours import in_turn
@@ -254,5 +231,5 @@ def test_lines_of_results_differ_to_the_colour_blind():
     plain = plt.rcParams["axes.prop_cycle"].by_key()["color"]
     with in_turn():
         ours = plt.rcParams["axes.prop_cycle"].by_key()["color"]
-    assert closest(ours[:7]) > 15  # matplotlib's own first seven come as near as 7
+    assert colour_distance.closest(ours[:7]) > 15  # matplotlib's own first seven come as near as 7
     assert plt.rcParams["axes.prop_cycle"].by_key()["color"] == plain

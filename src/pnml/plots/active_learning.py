@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, Unpack
 
 import numpy as np
 
 from pnml.plots import canvas
-from pnml.plots.canvas import Display, Style
+from pnml.plots.canvas import Style
+from pnml.plots.display import Display, OnAxes, door
+from pnml.plots.legend import add_legend
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,6 +54,12 @@ class Curves(Protocol):
         ...
 
 
+class _Drawing(OnAxes, total=False):
+    """Keyword arguments of the doors of an ActiveLearningDisplay."""
+
+    line_kw: Mapping[str, Style] | None
+
+
 @dataclass(kw_only=True, repr=False, eq=False)
 class ActiveLearningDisplay(Display):
     """Plot of active learning: a line for each strategy, with the interval over seeds.
@@ -85,45 +93,33 @@ class ActiveLearningDisplay(Display):
     means: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]]
     quantity: str = "accuracy"
 
+    _is_share = False
+
     @classmethod
-    def from_curves(
-        cls, curves: Curves, *, ax: Axes | None = None, line_kw: Mapping[str, Style] | None = None
-    ) -> Self:
+    @door
+    def from_curves(cls, curves: Curves, **drawing: Unpack[_Drawing]) -> Self:
         """Draw the accuracy of every strategy.
 
         Parameters
         ----------
         curves : LearningCurves
             The result of `pnml.active.active_learning_curve`.
-        ax, line_kw
-            As in `plot`.
+        **drawing
+            As in `plot`: ax, line_kw.
         """
-        return cls._of(curves, curves.band, "accuracy", ax, line_kw)
+        return cls._of(curves, curves.band, "accuracy")
 
     @classmethod
-    def of_strange_picks(
-        cls, curves: Curves, *, ax: Axes | None = None, line_kw: Mapping[str, Style] | None = None
-    ) -> Self:
+    @door
+    def of_strange_picks(cls, curves: Curves, **drawing: Unpack[_Drawing]) -> Self:
         """Draw the share of every strategy's picks so far that were out of distribution."""
-        share = "share of picks out of distribution"
-        return cls._of(curves, curves.strange_share, share, ax, line_kw)
+        return cls._of(curves, curves.strange_share, "share of picks out of distribution")
 
     @classmethod
-    def _of(
-        cls,
-        curves: Curves,
-        means: Callable[[str], Any],
-        quantity: str,
-        ax: Axes | None,
-        line_kw: Mapping[str, Style] | None,
-    ) -> Self:
-        canvas.require_matplotlib(cls.__name__)
+    def _of(cls, curves: Curves, means: Callable[[str], Any], quantity: str) -> Self:
         bands = {name: Means(*means(name)) for name in curves.accuracy}
         display = cls(labels=curves.labels, means=bands, quantity=quantity)
-        display.plot(ax, line_kw=line_kw)
-        # a share lies between 0 and 1, even if intervals of few seeds do not
-        low, high = display.ax_.get_ylim()
-        display.ax_.set_ylim(max(low, -0.02), min(high, 1.02))
+        display._is_share = True
         return display
 
     def plot(self, ax: Axes | None = None, *, line_kw: Mapping[str, Style] | None = None) -> Self:
@@ -151,6 +147,10 @@ class ActiveLearningDisplay(Display):
                     alpha=_SHADE,
                     linewidth=0,
                 )
-        ax.set(xlabel="labels paid for", ylabel=self.quantity)
-        canvas.add_legend(ax)
+        ax.set(xlabel="Labels paid for", ylabel=self.quantity[:1].upper() + self.quantity[1:])
+        if self._is_share:
+            # a share lies between 0 and 1, even if intervals of few seeds do not
+            bottom, top = ax.get_ylim()
+            ax.set_ylim(max(bottom, -0.02), min(top, 1.02))
+        add_legend(ax)
         return self

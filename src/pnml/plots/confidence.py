@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
 from pnml.errors import InputError, shorten
-from pnml.plots import canvas
-from pnml.plots.canvas import Display
+from pnml.plots.display import Display, OnAxes, door
+from pnml.plots.legend import add_legend
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -63,6 +63,7 @@ class ConfidenceDisplay(Display):
     name: str | None = None
 
     @classmethod
+    @door
     def from_scores(
         cls,
         known: npt.ArrayLike,
@@ -70,7 +71,7 @@ class ConfidenceDisplay(Display):
         *,
         bins: int = 40,
         name: str | None = None,
-        ax: Axes | None = None,
+        **drawing: Unpack[OnAxes],
     ) -> Self:
         """Draw the histograms of scores (n,) that are high for known rows.
 
@@ -81,11 +82,10 @@ class ConfidenceDisplay(Display):
         bins : int, default=40
         name : str, optional
             What the score is, for the axis.
-        ax : matplotlib Axes, optional
-            By default those of a new figure.
+        **drawing
+            As in `plot`: ax.
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_scores")
-        return cls.counted(known, unknown, bins=bins, name=name).plot(ax)
+        return cls.counted(known, unknown, bins=bins, name=name)
 
     @classmethod
     def counted(
@@ -124,7 +124,7 @@ class ConfidenceDisplay(Display):
         for i, (key, shares) in enumerate(self.unknown.items()):
             self.unknown_[key] = ax.stairs(shares, self.edges, color=f"C{i}", label=key)
         ax.set(xlabel="Confidence score" if name is None else name, ylabel="Share of rows")
-        ax.legend()
+        add_legend(ax)
         return self
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from pnml import metrics
 from pnml.plots import canvas
-from pnml.plots.canvas import Display, Style
+from pnml.plots.canvas import Style
+from pnml.plots.display import Display, WithLine, door
+from pnml.plots.legend import add_legend
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from pnml.core.arrays import FloatArray
+
+
+class _Drawing(WithLine, total=False):
+    """Keyword arguments of the doors of an OSCRDisplay."""
+
+    plot_accuracy: bool
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -55,6 +63,7 @@ class OSCRDisplay(Display):
     name: str | None = None
 
     @classmethod
+    @door
     def from_predictions(
         cls,
         scores_known: npt.ArrayLike,
@@ -62,9 +71,7 @@ class OSCRDisplay(Display):
         scores_unknown: npt.ArrayLike,
         *,
         name: str | None = None,
-        ax: Axes | None = None,
-        plot_accuracy: bool = True,
-        line_kw: Style = None,
+        **drawing: Unpack[_Drawing],
     ) -> Self:
         """Draw the curve of any scores that are high for known rows.
 
@@ -74,14 +81,12 @@ class OSCRDisplay(Display):
             As in `pnml.metrics.oscr_curve`.
         name : str, optional
             Leads the labels in the legend.
-        ax, plot_accuracy, line_kw
-            As in `plot`.
+        **drawing
+            As in `plot`: ax, plot_accuracy, line_kw.
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = (scores_known, correct_known, scores_unknown)
         curve = metrics.oscr_curve(*rows)
-        display = cls(fpr=curve.fpr, ccr=curve.ccr, area=metrics.oscr_area(*rows), name=name)
-        return display.plot(ax, plot_accuracy=plot_accuracy, line_kw=line_kw)
+        return cls(fpr=curve.fpr, ccr=curve.ccr, area=metrics.oscr_area(*rows), name=name)
 
     def plot(
         self,
@@ -115,5 +120,5 @@ class OSCRDisplay(Display):
             (self.accuracy_line_,) = ax.plot([0.0, 1.0], [level, level], **style)
         ax.set(xlabel="False positive rate (unknown rows let in)")
         ax.set(ylabel="Correct classification rate", xlim=(-0.01, 1.01))
-        canvas.add_legend(ax)
+        add_legend(ax)
         return self

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
 from pnml.core.trust import DEFAULT_LEVEL, check_level
 from pnml.errors import InputError
 from pnml.plots import canvas
-from pnml.plots.canvas import Display, Style
+from pnml.plots.canvas import Style
+from pnml.plots.display import Display, WithLine, door
 from pnml.plots.fitted_model import name_of, score_rows
+from pnml.plots.legend import add_legend
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,6 +25,14 @@ if TYPE_CHECKING:
 
 # Regrets below this many nats are round-off of 0; the axis shows no decade below it.
 _NOTHING = 1e-9
+
+
+class _Drawing(WithLine, total=False):
+    """Keyword arguments of the doors of a RegretDisplay."""
+
+    plot_training: bool
+    training_kw: Style
+    threshold_kw: Style
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -82,6 +92,7 @@ class RegretDisplay(Display):
     trusted: npt.ArrayLike | None = None
 
     @classmethod
+    @door
     def from_estimator(
         cls,
         estimator: Any,
@@ -90,11 +101,7 @@ class RegretDisplay(Display):
         *,
         level: float = DEFAULT_LEVEL,
         name: str | None = None,
-        ax: Axes | None = None,
-        plot_training: bool = True,
-        line_kw: Style = None,
-        training_kw: Style = None,
-        threshold_kw: Style = None,
+        **drawing: Unpack[_Drawing],
     ) -> Self:
         """Draw the regrets of rows X beside those of the rows that the estimator was fitted to.
 
@@ -110,13 +117,12 @@ class RegretDisplay(Display):
             The threshold is this quantile of the finite training regrets, as in ``trusted``.
         name : str, optional
             By default the name of the estimator's class.
-        ax, plot_training, line_kw, training_kw, threshold_kw
-            As in `plot`.
+        **drawing
+            As in `plot`: ax, plot_training, line_kw, training_kw, threshold_kw.
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         level = check_level(level)
         regrets = score_rows(estimator, X, level)
-        display = cls(
+        return cls(
             training=regrets.training,
             new=regrets.new,
             threshold=regrets.threshold,
@@ -125,15 +131,9 @@ class RegretDisplay(Display):
             name=name_of(estimator) if name is None else name,
             trusted=regrets.trusted,
         )
-        return display.plot(
-            ax,
-            plot_training=plot_training,
-            line_kw=line_kw,
-            training_kw=training_kw,
-            threshold_kw=threshold_kw,
-        )
 
     @classmethod
+    @door
     def from_regrets(
         cls,
         training: npt.ArrayLike,
@@ -141,11 +141,7 @@ class RegretDisplay(Display):
         threshold: float | None = None,
         *,
         name: str | None = None,
-        ax: Axes | None = None,
-        plot_training: bool = True,
-        line_kw: Style = None,
-        training_kw: Style = None,
-        threshold_kw: Style = None,
+        **drawing: Unpack[_Drawing],
     ) -> Self:
         """Draw given regrets; arguments as in the class and in `plot`.
 
@@ -157,15 +153,7 @@ class RegretDisplay(Display):
         [0.0, 0.33, 0.67]
         >>> plt.close(display.figure_)
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_regrets")
-        display = cls(training=training, new=new, threshold=threshold, name=name)
-        return display.plot(
-            ax,
-            plot_training=plot_training,
-            line_kw=line_kw,
-            training_kw=training_kw,
-            threshold_kw=threshold_kw,
-        )
+        return cls(training=training, new=new, threshold=threshold, name=name)
 
     def plot(
         self,
@@ -212,7 +200,7 @@ class RegretDisplay(Display):
         _scale(ax)
         ax.set(xlabel="Regret (nats)", ylabel="Share of rows up to this regret")
         ax.set_ylim(-0.02, 1.02)
-        canvas.add_legend(ax)
+        add_legend(ax)
         return self
 
     def _training(self) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from pnml import metrics
 from pnml.errors import InputError, shorten
 from pnml.plots import canvas
-from pnml.plots.canvas import Display, Style
+from pnml.plots.canvas import Style
+from pnml.plots.display import Display, WithLine, door
 from pnml.plots.fitted_model import name_of
+from pnml.plots.legend import add_legend
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from pnml.core.arrays import FloatArray
+
+
+class _Drawing(WithLine, total=False):
+    """Keyword arguments of the doors of a ReliabilityDisplay."""
+
+    plot_diagonal: bool
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -65,6 +73,7 @@ class ReliabilityDisplay(Display):
     name: str | None = None
 
     @classmethod
+    @door
     def from_estimator(
         cls,
         estimator: Any,
@@ -74,9 +83,7 @@ class ReliabilityDisplay(Display):
         bins: int = 15,
         binning: str = "mass",
         name: str | None = None,
-        ax: Axes | None = None,
-        plot_diagonal: bool = True,
-        line_kw: Style = None,
+        **drawing: Unpack[_Drawing],
     ) -> Self:
         """Draw the reliability of any fitted classifier with probabilities on rows X, y.
 
@@ -89,28 +96,21 @@ class ReliabilityDisplay(Display):
             As in `pnml.metrics.reliability_curve`.
         name : str, optional
             By default the name of the estimator's class.
-        ax, plot_diagonal, line_kw
-            As in `plot`.
+        **drawing
+            As in `plot`: ax, plot_diagonal, line_kw.
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         if not hasattr(estimator, "predict_proba"):
             raise InputError(
                 f"estimator is a {name_of(estimator)}, which has no probabilities to draw; pass a "
                 "fitted classifier with predict_proba, or probabilities to from_predictions."
             )
         check_is_fitted(estimator)
-        return cls.from_predictions(
-            estimator.predict_proba(X),
-            _positions(np.asarray(y), np.asarray(estimator.classes_)),
-            bins=bins,
-            binning=binning,
-            name=name_of(estimator) if name is None else name,
-            ax=ax,
-            plot_diagonal=plot_diagonal,
-            line_kw=line_kw,
-        )
+        classes = _positions(np.asarray(y), np.asarray(estimator.classes_))
+        name = name_of(estimator) if name is None else name
+        return cls._of(estimator.predict_proba(X), classes, bins, binning, name)
 
     @classmethod
+    @door
     def from_predictions(
         cls,
         probs: npt.ArrayLike,
@@ -119,9 +119,7 @@ class ReliabilityDisplay(Display):
         bins: int = 15,
         binning: str = "mass",
         name: str | None = None,
-        ax: Axes | None = None,
-        plot_diagonal: bool = True,
-        line_kw: Style = None,
+        **drawing: Unpack[_Drawing],
     ) -> Self:
         """Draw the reliability of probabilities (n, C) for labels (n,) counted from 0.
 
@@ -131,19 +129,28 @@ class ReliabilityDisplay(Display):
             As in `pnml.metrics.reliability_curve`.
         name : str, optional
             Leads the labels in the legend.
-        ax, plot_diagonal, line_kw
-            As in `plot`.
+        **drawing
+            As in `plot`: ax, plot_diagonal, line_kw.
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_predictions")
+        return cls._of(probs, labels, bins, binning, name)
+
+    @classmethod
+    def _of(
+        cls,
+        probs: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        bins: int,
+        binning: str,
+        name: str | None,
+    ) -> Self:
         curve = metrics.reliability_curve(probs, labels, bins=bins, binning=binning)
-        display = cls(
+        return cls(
             confidence=curve.confidence,
             accuracy=curve.accuracy,
             rows=curve.rows,
             ece=curve.error,
             name=name,
         )
-        return display.plot(ax, plot_diagonal=plot_diagonal, line_kw=line_kw)
 
     def plot(
         self,
@@ -184,7 +191,7 @@ class ReliabilityDisplay(Display):
             (self.diagonal_,) = ax.plot(ends, ends, **canvas.dashed("0.5", "honest"))
         ax.set(xlabel="Confidence (probability of the class named)", ylabel="Accuracy")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        canvas.add_legend(ax)
+        add_legend(ax)
         return self
 
 

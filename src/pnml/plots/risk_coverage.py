@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -11,8 +11,10 @@ from sklearn.base import is_classifier
 from pnml import metrics
 from pnml.errors import InputError
 from pnml.plots import canvas
-from pnml.plots.canvas import Display, Style
+from pnml.plots.canvas import Style
+from pnml.plots.display import Display, WithLine, door
 from pnml.plots.fitted_model import fitted_with_regret, name_of
+from pnml.plots.legend import add_legend
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from pnml.core.arrays import FloatArray
+
+
+class _Drawing(WithLine, total=False):
+    """Keyword arguments of the doors of a RiskCoverageDisplay."""
+
+    plot_random: bool
+    random_kw: Style
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -69,6 +78,7 @@ class RiskCoverageDisplay(Display):
     name: str | None = None
 
     @classmethod
+    @door
     def from_estimator(
         cls,
         estimator: Any,
@@ -76,10 +86,7 @@ class RiskCoverageDisplay(Display):
         y: Any,
         *,
         name: str | None = None,
-        ax: Axes | None = None,
-        plot_random: bool = True,
-        line_kw: Style = None,
-        random_kw: Style = None,
+        **drawing: Unpack[_Drawing],
     ) -> Self:
         """Draw the risk of an estimator on rows X, y, answered from the smallest regret up.
 
@@ -92,25 +99,21 @@ class RiskCoverageDisplay(Display):
         y : array-like of shape (n,)
         name : str, optional
             By default the name of the estimator's class.
-        ax, plot_random, line_kw, random_kw
-            As in `plot`.
+        **drawing
+            As in `plot`: ax, plot_random, line_kw, random_kw.
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, rows = fitted_with_regret(estimator, X)
         regret = np.asarray(model.regret(rows), dtype=float)
         wrong = is_classifier(model)
-        return cls.from_predictions(
+        return cls._of(
             _losses(model.predict(rows), y, name_of(estimator), numbers=not wrong),
             -regret,
             loss_name="error rate" if wrong else "mean squared error",
             name=name_of(estimator) if name is None else name,
-            ax=ax,
-            plot_random=plot_random,
-            line_kw=line_kw,
-            random_kw=random_kw,
         )
 
     @classmethod
+    @door
     def from_predictions(
         cls,
         loss: npt.ArrayLike,
@@ -118,10 +121,7 @@ class RiskCoverageDisplay(Display):
         *,
         loss_name: str | None = None,
         name: str | None = None,
-        ax: Axes | None = None,
-        plot_random: bool = True,
-        line_kw: Style = None,
-        random_kw: Style = None,
+        **drawing: Unpack[_Drawing],
     ) -> Self:
         """Draw the risk of any losses, answered from the highest score down.
 
@@ -133,8 +133,8 @@ class RiskCoverageDisplay(Display):
             High where the answer is reliable: pass the negative regret.
         loss_name, name
             As in the class.
-        ax, plot_random, line_kw, random_kw
-            As in `plot`.
+        **drawing
+            As in `plot`: ax, plot_random, line_kw, random_kw.
 
         Examples
         --------
@@ -144,16 +144,24 @@ class RiskCoverageDisplay(Display):
         [0.0, 0.0, 0.33]
         >>> plt.close(display.figure_)
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_predictions")
+        return cls._of(loss, score, loss_name, name)
+
+    @classmethod
+    def _of(
+        cls,
+        loss: npt.ArrayLike,
+        score: npt.ArrayLike,
+        loss_name: str | None,
+        name: str | None,
+    ) -> Self:
         curve = metrics.risk_coverage_curve(loss, score)
-        display = cls(
+        return cls(
             coverage=curve.coverage,
             risk=curve.risk,
             aurc=metrics.aurc(loss, score),
             loss_name=loss_name,
             name=name,
         )
-        return display.plot(ax, plot_random=plot_random, line_kw=line_kw, random_kw=random_kw)
 
     def plot(
         self,
@@ -194,7 +202,7 @@ class RiskCoverageDisplay(Display):
         what = "mean loss" if self.loss_name is None else self.loss_name
         ax.set(xlabel="Coverage (share of rows answered)", ylabel=f"Risk ({what})")
         ax.set_xlim(-0.01, 1.01)
-        canvas.add_legend(ax)
+        add_legend(ax)
         return self
 
 

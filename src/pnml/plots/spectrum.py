@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -22,14 +22,23 @@ from pnml.learners.logistic_refit import LogisticRefit
 from pnml.learners.norm_ball import NormBall
 from pnml.learners.one_step import OneStep
 from pnml.plots import canvas
-from pnml.plots.canvas import Display, Style
+from pnml.plots.canvas import Style
+from pnml.plots.display import Display, WithLine, door
 from pnml.plots.fitted_model import is_last_layer, last_step, name_of, rows_of, spectrum_of
+from pnml.plots.legend import add_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
     from pnml.core.arrays import FloatArray
+
+
+class _Drawing(WithLine, total=False):
+    """Keyword arguments of the doors of a SpectrumDisplay."""
+
+    penalty_kw: Style
+    energy_kw: Style
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -88,6 +97,7 @@ class SpectrumDisplay(Display):
     name: str | None = None
 
     @classmethod
+    @door
     def from_estimator(
         cls,
         estimator: Any,
@@ -95,10 +105,7 @@ class SpectrumDisplay(Display):
         y: Any = None,
         *,
         name: str | None = None,
-        ax: Axes | None = None,
-        line_kw: Style = None,
-        penalty_kw: Style = None,
-        energy_kw: Style = None,
+        **drawing: Unpack[_Drawing],
     ) -> Self:
         """Draw the spectrum of the rows that an estimator was fitted to.
 
@@ -113,10 +120,9 @@ class SpectrumDisplay(Display):
             A spectrum needs no targets.
         name : str, optional
             By default the name of the estimator's class.
-        ax, line_kw, penalty_kw, energy_kw
-            As in `plot`.
+        **drawing
+            As in `plot`: ax, line_kw, penalty_kw, energy_kw.
         """
-        canvas.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, spectrum, rows = _geometry(estimator, X)
         penalty, degrees_of_freedom = _spent(model, spectrum)
         display = cls(
@@ -128,7 +134,7 @@ class SpectrumDisplay(Display):
         )
         if rows is not None:
             display.energy, display.outside = _energy(spectrum, rows)
-        return display.plot(ax, line_kw=line_kw, penalty_kw=penalty_kw, energy_kw=energy_kw)
+        return display
 
     def plot(
         self,
@@ -174,7 +180,7 @@ class SpectrumDisplay(Display):
         ax.set_yscale("log")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="Direction, largest first", ylabel="Singular value")
-        canvas.add_legend(ax)
+        add_legend(ax)
         return self
 
 

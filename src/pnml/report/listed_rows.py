@@ -22,6 +22,8 @@ class DrivingCell:
     column: str
     value: str
     training: str = ""  # range or words of the training rows, "" where it is not known
+    share: float = float("nan")  # of the leverage
+    outside: bool = False  # of its training range, or never seen in training
 
 
 @dataclass(frozen=True)
@@ -58,23 +60,28 @@ class RowReader:
             regret=float(scores.answer.regret[i]),
             trusted=bool(scores.trusted[i]),
             because=scores.because[i].as_py(),
-            cells=tuple(self._cell(batch, i, j) for j in _driving(scores, i)),
+            cells=tuple(self._cell(batch, scores, i, j, share) for j, share in _driving(scores, i)),
             reason=reason,
         )
 
-    def _cell(self, batch: pa.RecordBatch, i: int, j: int) -> DrivingCell:
+    def _cell(
+        self, batch: pa.RecordBatch, scores: Scores, i: int, j: int, share: float
+    ) -> DrivingCell:
         name = self._model.encoder.names[j]
         text = _text(batch.column(name)[i])
         if UNREADABLE + name in batch.schema.names:
             unread = batch.column(UNREADABLE + name)[i].as_py()
             text = text if unread is None else repr(unread)
-        return DrivingCell(name, text, self._training[j])
+        encoded = scores.encoded
+        far = bool(encoded.outside[i, j] or encoded.strange_cells[i, j])
+        return DrivingCell(name, text, self._training[j], share, far)
 
 
-def _driving(scores: Scores, i: int) -> list[int]:
-    """Columns that drive the regret of a row, without those of hardly any share."""
+def _driving(scores: Scores, i: int) -> list[tuple[int, float]]:
+    """Columns that drive the regret of a row, with their shares, if these are not tiny."""
     columns, shares = scores.drivers.columns[i].tolist(), scores.drivers.fractions[i].tolist()
-    return [j for j, share in zip(columns, shares, strict=True) if share >= _LEAST] or columns[:1]
+    pairs = list(zip(columns, shares, strict=True))
+    return [(j, share) for j, share in pairs if share >= _LEAST] or pairs[:1]
 
 
 def _text(cell: pa.Scalar) -> str:
