@@ -96,6 +96,7 @@ def test_a_run_is_published_with_its_figures_and_an_index(tmp_path):
     assert names == {
         "claims.md",
         "index.md",
+        "printed-cells.md",
         "regret-curve.md",
         "regret-curve.png",
         str(Path("data", "regret-curve.jsonl")),

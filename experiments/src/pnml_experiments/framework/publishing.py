@@ -14,6 +14,7 @@ from pnml_experiments.framework.evidence import Word
 from pnml_experiments.framework.experiment import ROWS
 from pnml_experiments.framework.extent import extent
 from pnml_experiments.framework.page import page
+from pnml_experiments.framework.printed_cells import cells_page
 from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.rows import Stored, stored
 from pnml_experiments.framework.scales import SCALES
@@ -33,7 +34,8 @@ _HEAD = (
     "\n\n"
     "Beside a page is the scale of its run: `printed` has the size that the thesis had, `stored` "
     "all data at hand, `medium` and `small` less than that. A page with less than the thesis had "
-    "says so in its first line."
+    "says so in its first line. [Which claims hold](claims.md), and [which printed numbers were "
+    "made again](printed-cells.md), are pages of their own."
 )
 
 
@@ -77,6 +79,7 @@ def publish(results: Path, docs: Path) -> list[str]:
         write_whole(docs / f"{rows.stem}.md", [published_page(rows.stem, docs).encode()])
     write_whole(docs / "index.md", [index_page(docs).encode()])
     write_whole(docs / "claims.md", [claims_page(docs).encode()])
+    write_whole(docs / "printed-cells.md", [cells_page(docs).encode()])
     return copied
 
 
