@@ -8,7 +8,17 @@ from scipy.integrate import quad
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from pnml import InputError, LpNMLRegressor, NormBallRegressor, PNMLRegressor, UniversalRegressor
+from pnml import (
+    ConformalRegressor,
+    InputError,
+    LpNMLRegressor,
+    NormBallRegressor,
+    PNMLRegressor,
+    PNMLTreeRegressor,
+    UniversalRegressor,
+    load,
+    save,
+)
 
 
 @pytest.fixture
@@ -96,11 +106,84 @@ def test_parameters_of_the_classes_are_parameters_of_the_whole():
 
 def test_what_cannot_be_combined_is_refused(rng):
     X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
-    with pytest.raises(InputError, match=r"'ball' \(NormBallRegressor\).*not Gaussian"):
-        UniversalRegressor([("ball", NormBallRegressor())]).fit(X, y)
+    with pytest.raises(InputError, match=r"'c' is a ConformalRegressor.*no density to follow"):
+        UniversalRegressor([("c", ConformalRegressor())]).fit(X, y)
+    with pytest.raises(InputError, match=r"'u' \(UniversalRegressor\) has no genie"):
+        UniversalRegressor([("u", UniversalRegressor())]).fit(X, y)
     with pytest.raises(InputError, match=r"'r' is a Ridge, which predicts no distribution"):
         UniversalRegressor([("r", Ridge())]).fit(X, y)
     with pytest.raises(InputError, match="empty list"):
         UniversalRegressor([]).fit(X, y)
     with pytest.raises(ValueError, match="unique"):
         UniversalRegressor([("a", PNMLRegressor()), ("a", PNMLRegressor())]).fit(X, y)
+
+
+UNLIKE = [
+    ("ball", NormBallRegressor(noise_variance=0.3)),
+    ("lasso", LpNMLRegressor(penalty="l1", alpha=0.5, noise_variance=0.2)),
+    ("tree", PNMLTreeRegressor(noise_variance=0.5)),
+]
+
+
+@pytest.fixture(scope="module")
+def unlike():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(14, 4))
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=14)
+    return UniversalRegressor(UNLIKE).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("member", UNLIKE, ids=[name for name, _ in UNLIKE])
+def test_one_unlike_class_alone_is_itself(member, unlike, rng):
+    _, X, y = unlike
+    x = rng.normal(size=(3, 4))
+    alone, plain = UniversalRegressor([member]).fit(X, y), clone(member[1]).fit(X, y)
+    for method in ("regret", "predict", "predict_interval", "explain"):
+        np.testing.assert_allclose(
+            getattr(alone, method)(x), getattr(plain, method)(x), rtol=1e-6, atol=1e-7
+        )
+    for name in ("residuals", "sds", "regrets", "log_losses"):
+        np.testing.assert_allclose(
+            getattr(alone.loo_, name), getattr(plain.loo_, name), rtol=1e-6, atol=1e-7
+        )
+
+
+def test_left_out_rows_are_those_of_refitted_unlike_classes(unlike):
+    # a tree grown anew has other splits, so that only those that are refitted are compared
+    _, X, y = unlike
+    model = UniversalRegressor(UNLIKE[:2]).fit(X, y)
+    for i in (0, 13):
+        rest = np.delete(np.arange(14), i)
+        dist = UniversalRegressor(UNLIKE[:2]).fit(X[rest], y[rest]).predict_dist(X[[i]])
+        assert model.loo_.log_losses[i] == pytest.approx(-dist.log_prob(y[i])[0], abs=1e-6)
+        assert model.loo_.regrets[i] == pytest.approx(dist.regret[0], abs=1e-6)
+
+
+def test_unlike_classes_trust_training_rows_and_explain_by_shares(unlike):
+    model, X, _ = unlike
+    assert model.trusted(X).mean() > 0.8
+    assert not model.trusted(X[:3] + 1e3).any()
+    shares = model.predict_dist(X[:3]).shares
+    parts = np.stack([member.explain(X[:3]) for member in model.estimators_])
+    expected = np.einsum("nk,knd->nd", shares, parts)
+    np.testing.assert_allclose(model.explain(X[:3]), expected, rtol=1e-9)
+
+
+def test_unlike_classes_come_back_from_a_file(unlike, tmp_path):
+    model, X, _ = unlike
+    save(model, tmp_path / "unlike.pnml")
+    again = load(tmp_path / "unlike.pnml")
+    for method in ("predict", "regret", "predict_interval", "trusted", "explain"):
+        np.testing.assert_allclose(
+            getattr(again, method)(X[:4]), getattr(model, method)(X[:4]), rtol=1e-9
+        )
+    np.testing.assert_array_equal(again.loo_.regrets, model.loo_.regrets)
+
+
+def test_no_label_costs_more_than_the_best_unlike_class(unlike, rng):
+    model, X, _ = unlike
+    parts = [member.predict_dist(X[:4]) for member in model.estimators_]
+    dist = model.predict_dist(X[:4])
+    for y in rng.normal(size=10) * 5:
+        best = np.max([part.log_prob(y) for part in parts], axis=0)
+        assert np.all(dist.log_prob(y) >= best - np.log(3) - 1e-12)

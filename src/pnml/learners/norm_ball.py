@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pnml.core.arrays import FloatArray
+from pnml.core.arrays import EPS, FloatArray
 from pnml.core.find_relations import relations_of
 from pnml.core.geometry import attribution
 from pnml.core.geometry.spectrum import Spectrum
@@ -44,6 +44,12 @@ class NormBall:
     def reference(self) -> Reference:
         """Regrets of training rows, each left out."""
         return self.loo.reference
+
+    @property
+    def is_min_norm(self) -> bool:
+        """Whether the radius is the norm of the least-norm fit, which every fold then has anew."""
+        norm = float(np.linalg.norm(self.ball.t))
+        return abs(self.ball.radius - norm) <= 8 * EPS * norm
 
     @property
     def slopes(self) -> FloatArray:
@@ -105,15 +111,19 @@ def solve_norm_ball(
     factor = Factor.of(X, y)
     spectrum = Spectrum.of_factor(factor, intercept=intercept, unit_columns=False)
     ball = _ball_of(spectrum, radius)
-    rank = max(len(spectrum.h2), 1)
-    most = int(np.clip(_FOLD_OPERATIONS / (20 * rank**3), _FEWEST_FOLDS, _MOST_FOLDS))
-    rows = some_rows(len(X), most)
+    rows = some_rows(len(X), most_folds(spectrum))
     folds = Folds.of(spectrum, X[rows], y[rows], radius)
     if noise_variance is None:
         grid = np.geomspace(*_NOISE_RANGE, _NOISE_GRID) * float(np.var(y))
         noise_variance = float(grid[np.argmin(folds.log_losses(grid).mean(axis=0))])
     relations = relations_of(X, None, factor)
     return NormBall(spectrum, ball, noise_variance, folds.summary(noise_variance), relations)
+
+
+def most_folds(spectrum: Spectrum) -> int:
+    """Rows of which leave-one-out is worth its time."""
+    rank = max(len(spectrum.h2), 1)
+    return int(np.clip(_FOLD_OPERATIONS / (20 * rank**3), _FEWEST_FOLDS, _MOST_FOLDS))
 
 
 def _ball_of(spectrum: Spectrum, radius: float | None) -> Ball:

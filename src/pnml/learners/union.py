@@ -1,7 +1,8 @@
-"""Several Gaussian learners at once: the largest of their densities, normalised."""
+"""Several learners at once: the largest of their densities, normalised."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,11 +10,18 @@ import numpy as np
 
 from pnml.core import universality
 from pnml.core.arrays import FloatArray
+from pnml.core.distributions.normal import Normal, Predictive
 from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
 from pnml.core.leave_one_out import LeaveOneOut
+from pnml.core.numerical_envelope import NumericalEnvelope
 from pnml.core.relations import least_of
+from pnml.core.selection import some_rows
 from pnml.core.trust import Evidence, Reference
+from pnml.learners.left_out import left_out, most_left_out
 from pnml.learners.protocol import Inputs, Regression, rises_with
+
+_FIELDS = ("residuals", "sds", "regrets", "log_losses", "weights")
+Envelope = PiecewiseLogQuadratic | NumericalEnvelope
 
 
 @dataclass(frozen=True)
@@ -30,9 +38,9 @@ class Union:
         """Regrets of training rows, each left out."""
         return self.loo.reference
 
-    def predictive(self, X: FloatArray) -> PiecewiseLogQuadratic:
-        """Distribution of the labels of rows."""
-        return universality.envelope(*self._parts(X))
+    def predictive(self, X: FloatArray) -> Envelope:
+        """Distribution of the labels of rows: exact for Gaussian members. Eqs. (U1), (U8)."""
+        return _envelope([member.predictive(X) for member in self.members])
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Predicted labels of rows."""
@@ -54,30 +62,56 @@ class Union:
 
     def explain(self, X: FloatArray) -> FloatArray:
         """Mean of the members' explanations, by the labels that each explains best. Eq. (U5)."""
-        means, stds, _ = self._parts(X)
-        weights = universality.class_shares(means, stds)
+        weights = _shares([member.predictive(X) for member in self.members])
         total = np.zeros(X.shape)
         for weight, member in zip(weights.T, self.members, strict=True):
             part = member.explain(X)
             total += np.where(weight[:, None] > 0, part, 0.0) * weight[:, None]
         return total
 
-    def _parts(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Means, standard deviations and regrets of the members, (n, m) each."""
-        parts = [member.predictive(X) for member in self.members]
-        return (
-            np.column_stack([dist.mean for dist in parts]),
-            np.column_stack([dist.std for dist in parts]),
-            np.column_stack([dist.regret for dist in parts]),
-        )
 
+def unite(members: tuple[Regression, ...], X: FloatArray, y: FloatArray) -> Union:
+    """The union of learners fitted to rows X (n, d) with targets y (n,).
 
-def unite(members: tuple[Regression, ...], y: FloatArray) -> Union:
-    """The union of learners fitted to the same rows with targets y (n,)."""
-    folds = [member.loo for member in members]
-    means = y[:, None] - np.column_stack([fold.residuals for fold in folds])
-    stds = np.column_stack([fold.sds for fold in folds])
-    regrets = np.column_stack([fold.regrets for fold in folds])
-    dist = universality.envelope(np.where(np.isfinite(means), means, 0.0), stds, regrets)
-    loo = LeaveOneOut(y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(y)))
+    Members that are not all Gaussian leave out at most 200 rows.
+    """
+    gaussian = all(isinstance(member.predictive(X[:1]), Normal) for member in members)
+    most = len(X) if gaussian else min(most_left_out(member) for member in members)
+    rows = some_rows(len(X), most)
+    parts = [left_out(member, X, y, rows) for member in members]
+    if gaussian:
+        dist = _envelope(parts)
+        loo = _judged(dist, y)
+        return Union(members, loo)
+    places = [np.array([i]) for i in range(len(rows))]
+    folds = [
+        _judged(NumericalEnvelope.of([part.rows(i) for part in parts]), y[rows[i]]) for i in places
+    ]
+    residuals, sds, regrets, losses, weights = (
+        np.concatenate([getattr(fold, name) for fold in folds]) for name in _FIELDS
+    )
+    loo = LeaveOneOut(residuals, sds, regrets, losses, weights)
     return Union(members, loo)
+
+
+def _envelope(parts: Sequence[Predictive]) -> Envelope:
+    """The envelope of distributions of the same rows."""
+    if not all(isinstance(part, Normal) for part in parts):
+        return NumericalEnvelope.of(parts)
+    return universality.envelope(*_columns(parts, "mean", "std", "regret"))
+
+
+def _shares(parts: Sequence[Predictive]) -> FloatArray:
+    """Probability (n, m) of the labels that each of several distributions explains best."""
+    if not all(isinstance(part, Normal) for part in parts):
+        return NumericalEnvelope.of(parts).shares
+    return universality.class_shares(*_columns(parts, "mean", "std"))
+
+
+def _columns(parts: Sequence[Predictive], *names: str) -> list[FloatArray]:
+    return [np.column_stack([getattr(part, name) for part in parts]) for name in names]
+
+
+def _judged(dist: Envelope, y: FloatArray) -> LeaveOneOut:
+    """Left-out rows with targets y, judged by their distributions."""
+    return LeaveOneOut(y - dist.mean, dist.std, dist.regret, -dist.log_prob(y), np.ones(len(y)))

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError
 
+IntArray = npt.NDArray[np.intp]
 RandomState = None | int | np.random.Generator
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -51,6 +53,10 @@ class Normal:
     def mode(self) -> FloatArray:
         """Where the density is largest."""
         return self.mean
+
+    def rows(self, rows: IntArray) -> Normal:
+        """The distributions of some rows, which may repeat."""
+        return Normal(self.mean[rows], self.std[rows], self.regret[rows])
 
     def log_prob(self, y: Any) -> FloatArray:
         """Log-density at y, in nats."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +45,11 @@ class PiecewiseLogQuadratic:
         pieces = quadratics.monotone().compact()
         log_mass = np.asarray(logsumexp(pieces.log_masses(), axis=1))
         return cls(pieces, log_mass, np.maximum(log_mass, 0.0) if regret is None else regret)
+
+    def rows(self, rows: npt.NDArray[np.intp]) -> PiecewiseLogQuadratic:
+        """The distributions of some rows, which may repeat."""
+        pieces = replace(self.pieces, **{k: v[rows] for k, v in vars(self.pieces).items()})
+        return PiecewiseLogQuadratic(pieces, self.log_mass[rows], self.regret[rows])
 
     @cached_property
     def _spread_out(self) -> npt.NDArray[np.bool_]:

@@ -39,6 +39,12 @@ class NormBallPredictive:
     b: FloatArray  # (T,)  distance from the span of the training rows, exactly 0 inside
     noise_variance: float
 
+    def rows(self, rows: IntArray) -> NormBallPredictive:
+        """The distributions of some rows, which may repeat; their normalisers are not redone."""
+        part = NormBallPredictive(self.ball, self.a[rows], self.b[rows], self.noise_variance)
+        part.__dict__["regret"] = self.regret[rows]
+        return part
+
     @cached_property
     def _x(self) -> FloatArray:
         return self.ball.coordinates(self.a, self.b)
