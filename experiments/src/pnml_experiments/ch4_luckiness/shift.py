@@ -10,11 +10,11 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
-from pnml.core.leave_one_out import leave_one_out
 from pnml.estimators.luckiness import LpNMLRegressor
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.metrics import Estimate, detection_metrics
 from pnml_experiments.ch3_overparameterized.linear_sizes import sizes_table
+from pnml_experiments.ch4_luckiness.averaged_rule import averaged
 from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Chosen, Method, Trained
 from pnml_experiments.ch4_luckiness.shift_rival_tables import (
     NOTES,
@@ -170,7 +170,7 @@ def one_set(rows: Rows, draws: int, search: Search) -> Piece:
         "log-loss": {method: _interval(np.asarray, v, picks) for method, v in losses.items()},
         "gain": _gain(squares["luckiness"], squares["ridge"], picks),
         "least": {m: _least(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")},
-        "averages": {m: averaged(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")},
+        "averages": {m: _averaged(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")},
         "told apart": _areas(trained, new),
     }
 
@@ -196,23 +196,12 @@ def shortest(trained: Trained) -> Chosen:
     return Chosen(float(alphas[np.argmin(length)]), noise)
 
 
-def averaged(trained: Trained, method: Method, new: FloatArray, y: FloatArray) -> list[float]:
-    """The rule of the thesis: RMSE, penalty and percent of rows at an end of the grid.
-
-    Every row left out has its own best penalty and noise, and their means are used.
-    """
-    best = np.concatenate(
-        [
-            np.argmin(np.log(method.folds.square(part)) + method.folds.log_ratio(part), axis=1)
-            for part in trained.blocks
-        ]
-    )
-    alpha = float(trained.alphas[best].mean())
-    path = leave_one_out(trained.folds(np.array([alpha])), method.folds, 1.0)
-    noise = float(np.mean((path.residuals / path.sds) ** 2))
-    mean = trained.says(method, Chosen(alpha, max(noise, trained.floor)))(new).mean
-    ends = np.mean((best == 0) | (best == len(trained.alphas) - 1))
-    return [float(np.sqrt(np.mean((mean - y) ** 2))), alpha, 100 * float(ends)]
+def _averaged(trained: Trained, method: Method, new: FloatArray, y: FloatArray) -> list[float]:
+    """The rule of the thesis: RMSE, penalty and percent of rows at an end of the grid."""
+    found = averaged(trained, method, trained.alphas)
+    mean = trained.says(method, found.chosen)(new).mean
+    error = float(np.sqrt(np.mean((mean - y) ** 2)))
+    return [error, found.chosen.alpha, 100 * found.at_ends]
 
 
 def _least(trained: Trained, method: Method, new: FloatArray, y: FloatArray) -> float:
