@@ -14,7 +14,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pnml import InputError, PNMLClassifier, PNMLTreeClassifier, UniversalClassifier
+from pnml import (
+    InputError,
+    PNMLClassifier,
+    PNMLTreeClassifier,
+    UniversalClassifier,
+    load,
+    save,
+)
 from sentences import assert_refused
 
 
@@ -58,7 +65,11 @@ def test_no_label_costs_more_than_the_best_member_and_the_log_of_their_number(fi
     assert np.all(model.predict_log_proba(x) >= best - np.log(3) - 1e-12)
 
 
-@pytest.mark.parametrize("member", [PNMLClassifier(), refitted(1.0)], ids=["step", "refit"])
+@pytest.mark.parametrize(
+    "member",
+    [PNMLClassifier(), refitted(1.0), PNMLTreeClassifier()],
+    ids=["step", "refit", "tree"],
+)
 def test_one_member_alone_is_itself(member, three):
     X, y = three
     alone, plain = UniversalClassifier([("a", member)]).fit(X, y), clone(member).fit(X, y)
@@ -66,7 +77,8 @@ def test_one_member_alone_is_itself(member, three):
         np.testing.assert_allclose(
             getattr(alone, method)(2 * X), getattr(plain, method)(2 * X), rtol=1e-9
         )
-    np.testing.assert_array_equal(alone.trusted(2 * X), plain.trusted(2 * X))
+    if not isinstance(member, PNMLTreeClassifier):  # a union compares with rows left out
+        np.testing.assert_array_equal(alone.trusted(2 * X), plain.trusted(2 * X))
     np.testing.assert_allclose(alone.loo_.regrets, plain.loo_.regrets, rtol=1e-9)
     np.testing.assert_allclose(alone.loo_.log_losses, plain.loo_.log_losses, rtol=1e-9)
 
@@ -139,7 +151,7 @@ BAD = {
     "empty": ([], "empty list"),
     "no names": ([PNMLClassifier()], "needs a name"),
     "a plain classifier": ([("forest", RandomForestClassifier())], "inside of one"),
-    "trees": ([("tree", PNMLTreeClassifier())], "PNMLTreeClassifier"),
+    "a union": ([("all", UniversalClassifier())], "PNMLTreeClassifier"),
 }
 
 
@@ -160,3 +172,54 @@ def test_members_that_know_other_classes_are_refused(three):
 def test_names_must_differ(three):
     with pytest.raises(ValueError, match="unique"):
         UniversalClassifier([("a", PNMLClassifier()), ("a", PNMLClassifier())]).fit(*three)
+
+
+@pytest.fixture
+def mixed(three):
+    X, y = three
+    forest = PNMLTreeClassifier(RandomForestClassifier(5, max_depth=2, random_state=0))
+    return UniversalClassifier([("refit", refitted(1.0)), ("forest", forest)]).fit(X, y), X, y
+
+
+def test_trees_beside_logistic_regressions_are_the_normalised_maximum(mixed):
+    model, X, _ = mixed
+    q = np.array([member.predict_proba(2 * X) for member in model.estimators_])
+    best = q.max(axis=0)
+    Z = best.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(2 * X), best / Z, rtol=1e-9)
+    assert np.all((Z >= 1) & (Z <= 2))
+    shares = np.stack([(best / Z * (q[k] == best)).sum(axis=1) for k in range(2)])
+    regrets = np.stack([member.regret(2 * X) for member in model.estimators_])
+    expected = np.sum(shares * regrets, axis=0) + np.log(Z[:, 0])
+    np.testing.assert_allclose(model.regret(2 * X), expected, rtol=1e-6)
+    assert model.explain_names_.tolist() == [f"x{i}" for i in range(X.shape[1])]
+    parts = np.stack([member.explain(2 * X) for member in model.estimators_])
+    np.testing.assert_allclose(
+        model.explain(2 * X), np.einsum("kn,knd->nd", shares, parts), rtol=1e-6
+    )
+    assert model.trusted(X).mean() > 0.9
+    assert not model.trusted(X + 100).any()
+
+
+def test_left_out_rows_of_frozen_trees_are_those_of_counts_without_them(three):
+    X, y = three
+    tree = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
+    frozen = PNMLTreeClassifier(FrozenEstimator(tree))
+    members = [("tree", frozen), ("refit", refitted(1.0))]
+    model = UniversalClassifier(members).fit(X, y)
+    for i in (0, 31, 59):
+        rest = np.delete(np.arange(60), i)
+        dist = UniversalClassifier(members).fit(X[rest], y[rest]).predict_dist(X[[i]])
+        assert model.loo_.log_losses[i] == pytest.approx(-dist.log_prob[0, y[i]], abs=1e-6)
+        assert model.loo_.regrets[i] == pytest.approx(dist.regret[0], abs=1e-6)
+
+
+def test_trees_in_a_union_come_back_from_a_file(mixed, tmp_path):
+    model, X, _ = mixed
+    save(model, tmp_path / "mixed.pnml")
+    again = load(tmp_path / "mixed.pnml")
+    for method in ("predict_proba", "regret", "explain", "trusted"):
+        np.testing.assert_allclose(
+            getattr(again, method)(2 * X), getattr(model, method)(2 * X), rtol=1e-12
+        )
+    np.testing.assert_array_equal(again.loo_.log_losses, model.loo_.log_losses)

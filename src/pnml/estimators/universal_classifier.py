@@ -11,15 +11,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.errors import InputError
-from pnml.estimators.base import ClassifierBase
+from pnml.estimators.base import ClassifierBase, checked_rows
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.labels import check_labels, positions
 from pnml.estimators.members import NamedMembers
 from pnml.estimators.registry import register
+from pnml.estimators.tree_classifier import PNMLTreeClassifier
 from pnml.estimators.validation import check_weights
 from pnml.estimators.wrapped import check_table
-from pnml.learners.label_union import LabelUnion
+from pnml.learners.label_union import LabelMember, LabelUnion
 from pnml.learners.one_step import sampled_rows
+from pnml.learners.tree_member import TreeMember
 
 _STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 # What is left of every refit adds up in the union; a tighter tolerance costs a step or two more.
@@ -37,8 +39,9 @@ class UniversalClassifier(ClassifierBase, NamedMembers):
     Parameters
     ----------
     estimators : list of (name, estimator), optional
-        Classifiers of the class `PNMLClassifier`; sets of features are Pipelines inside of them
-        that begin with a ``ColumnTransformer``. By default logistic regressions with ``C`` from
+        Classifiers of the class `PNMLClassifier`, and trees or forests in a
+        `PNMLTreeClassifier`; sets of features are Pipelines inside of a `PNMLClassifier` that begin
+        with a ``ColumnTransformer``. By default logistic regressions with ``C`` from
         0.01 to 100, refitted for every label; scale the features before.
 
     Attributes
@@ -86,11 +89,12 @@ class UniversalClassifier(ClassifierBase, NamedMembers):
         self.named_estimators_ = dict(zip((name for name, _ in members), fitted, strict=True))
         counts = np.ones(len(labels)) if weights is None else weights
         rows = sampled_rows(counts)
+        at = positions(labels, self.classes_)
         self.learner_ = LabelUnion(
-            tuple(member.learner_ for member in fitted),
-            positions(labels[rows], self.classes_).astype(np.int64),
+            tuple(_as_member(member, X, at) for member in fitted),
+            at[rows].astype(np.int64),
             counts[rows],
-            tuple(tuple(member.explain_names_) for member in fitted),
+            tuple(feature_names(member) for member in fitted),
         )
         return self
 
@@ -111,12 +115,29 @@ class UniversalClassifier(ClassifierBase, NamedMembers):
         example = '[("refit", PNMLClassifier(method="refit"))]'
         members = self._named(default, "classifier", example)
         for name, member in members:
-            if not hasattr(member, "_kinds"):
+            if not hasattr(member, "_kinds") and not isinstance(member, PNMLTreeClassifier):
                 raise InputError(
                     f"estimator {name!r} is a {type(member).__name__}, but all must be of the "
-                    "class PNMLClassifier; put the classifier inside of one."
+                    "class PNMLClassifier or PNMLTreeClassifier; put the classifier inside of one."
                 )
         return members
+
+
+def feature_names(member: Any) -> tuple[str, ...]:
+    """Names of the columns of a fitted member's ``explain``: for trees, those of the rows."""
+    if isinstance(member, PNMLTreeClassifier):
+        n = member.n_features_in_
+        given = getattr(member, "feature_names_in_", [f"x{i}" for i in range(n)])
+        return tuple(str(name) for name in given)
+    return tuple(member.explain_names_)
+
+
+def _as_member(member: Any, X: Any, labels: npt.NDArray[np.intp]) -> LabelMember:
+    """The learner of a fitted classifier; trees remember the left-out probabilities too."""
+    if isinstance(member, PNMLTreeClassifier):
+        return TreeMember.of(member.learner_, checked_rows(member, X), labels)
+    learner: LabelMember = member.learner_
+    return learner
 
 
 def _refitted(C: float) -> PNMLClassifier:

@@ -19,6 +19,9 @@ from pnml.core.trust import Evidence, Reference
 from pnml.learners.logistic_refit import LogisticRefit
 from pnml.learners.one_step import OneStep
 from pnml.learners.protocol import Inputs
+from pnml.learners.tree_member import TreeMember
+
+LabelMember = OneStep | LogisticRefit | TreeMember
 
 
 class _Parts(NamedTuple):
@@ -35,7 +38,7 @@ class LabelUnion:
     It takes a list with the rows of each member.
     """
 
-    members: tuple[OneStep | LogisticRefit, ...]
+    members: tuple[LabelMember, ...]
     labels: npt.NDArray[np.int64]  # (k,)  of the sampled training rows
     weights: FloatArray  # (k,)
     names: tuple[tuple[str, ...], ...]  # of the features of each member
@@ -81,10 +84,16 @@ class LabelUnion:
         return self._leverage(X, self._parts(X).shares)
 
     def evidence(self, X: Sequence[Any], regret: FloatArray | None = None) -> Evidence:
-        """The regret, the mean leverage, and the relations that any member breaks. Eq. (F8)."""
+        """The regret, the mean leverage, and what any member has never seen. Eq. (F8)."""
         dist, shares = self._parts(X)
         broken = least_of([m.broken(rows) for m, rows in zip(self.members, X, strict=True)])
-        return Evidence(dist.regret, self._leverage(X, shares), broken=broken)
+        gaps = [
+            m.never_seen(rows)
+            for m, rows in zip(self.members, X, strict=True)
+            if isinstance(m, TreeMember)
+        ]
+        unseen = np.logical_or.reduce(gaps) if gaps else None
+        return Evidence(dist.regret, self._leverage(X, shares), unseen, broken=broken)
 
     def explain(self, X: Sequence[Any]) -> FloatArray:
         """Mean of the members' explanations, by the labels that each explains best. Eq. (U7)."""

@@ -21,11 +21,13 @@ from pnml.errors import InputError
 from pnml.estimators.calibration_rows import RowGroups
 from pnml.estimators.classifier import PNMLClassifier
 from pnml.estimators.conformal_classifier import ConformalClassifier
-from pnml.estimators.universal_classifier import UniversalClassifier
+from pnml.estimators.tree_classifier import PNMLTreeClassifier
+from pnml.estimators.universal_classifier import UniversalClassifier, feature_names
 from pnml.learners.feature_geometry import FeatureGeometry
 from pnml.learners.label_union import LabelUnion
 from pnml.learners.logistic_refit import LogisticPNML, LogisticRefit
 from pnml.learners.one_step import OneStep, sampled_rows
+from pnml.learners.tree_member import TreeMember
 from pnml.models.codec import LABELS, Conversion, array, estimator, numbers, value
 from pnml.models.relations import RELATIONS, relations_in
 from pnml.models.schema import Either, Fitted, ManyOf, Number, OneOf, Spec
@@ -113,16 +115,25 @@ def _union_state(model: UniversalClassifier) -> dict[str, Any]:
         "named_estimators_": model.named_estimators_,
         "_labels": model.learner_.labels,
         "_weights": model.learner_.weights,
+        "_tree_log_prob": {
+            name: part.log_prob
+            for name, part in zip(model.named_estimators_, model.learner_.members, strict=True)
+            if isinstance(part, TreeMember)
+        },
     }
 
 
 def _union(made: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-    members = state["estimators_"]
+    left_out = state.get("_tree_log_prob", {})
+    members = state["named_estimators_"]
     learner = LabelUnion(
-        tuple(member.learner_ for member in members),
+        tuple(
+            TreeMember(member.learner_, left_out[name]) if _is_tree(member) else member.learner_
+            for name, member in members.items()
+        ),
         state["_labels"],
         state["_weights"],
-        tuple(tuple(member.explain_names_) for member in members),
+        tuple(feature_names(member) for member in members.values()),
     )
     names = ("estimators_", "named_estimators_")
     return {"learner_": learner} | {name: state[name] for name in names}
@@ -182,6 +193,10 @@ def _check_classifier(values: Mapping[str, Any]) -> None:
         raise InputError("the genie in a PNMLClassifier was not fitted to its features")
 
 
+def _is_tree(member: Any) -> bool:
+    return isinstance(member, PNMLTreeClassifier)
+
+
 def _check_universal(values: Mapping[str, Any]) -> None:
     if "estimators_" not in values:
         return  # not fitted
@@ -196,7 +211,17 @@ def _check_universal(values: Mapping[str, Any]) -> None:
             raise InputError("the classifiers of a UniversalClassifier have other features")
         if not np.array_equal(member.classes_, classes):
             raise InputError("the classifiers of a UniversalClassifier have other classes")
-        if len(member.learner_.sample.log_prob) != len(values["_labels"]):
+    left_out, right = values.get("_tree_log_prob", {}), (len(values["_labels"]), len(classes))
+    trees = [name for name, member in values["named_estimators_"].items() if _is_tree(member)]
+    if sorted(trees) != sorted(left_out):
+        raise InputError("a UniversalClassifier lacks the rows that were left out of its trees")
+    for name, member in values["named_estimators_"].items():
+        if _is_tree(member):
+            rows = sampled_rows(member.learner_.loo.weights)
+            shape = left_out[name].shape if len(rows) == right[0] else ()
+        else:
+            shape = member.learner_.sample.log_prob.shape
+        if shape != right:
             raise InputError("the classifiers of a UniversalClassifier have left out other rows")
     if not np.all((values["_labels"] >= 0) & (values["_labels"] < len(classes))):
         raise InputError("the labels in a UniversalClassifier are not those of its classes")
@@ -235,8 +260,9 @@ _LOGISTIC: dict[str, Spec] = {
     "n_iter_": Either(numbers("i")),
 }
 _UNIVERSAL: dict[str, Spec] = {
-    "estimators_": ManyOf(list, OneOf((PNMLClassifier,))),
-    "named_estimators_": ManyOf(dict, OneOf((PNMLClassifier,))),
+    "estimators_": ManyOf(list, OneOf((PNMLClassifier, PNMLTreeClassifier))),
+    "named_estimators_": ManyOf(dict, OneOf((PNMLClassifier, PNMLTreeClassifier))),
+    "_tree_log_prob": ManyOf(dict, array("s", "c", holds=NOT_NAN)),
     "_labels": array("s", dtype=np.int64),
     "_weights": array("s", holds=NOT_NEGATIVE),
 }

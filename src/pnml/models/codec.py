@@ -29,7 +29,14 @@ from pnml.models.schema import (
 # Attributes that fitted estimators may lack: rows without names, streams from the first row on.
 # Files of older versions lack the relations of columns. Groups are those of conformal estimators.
 _SOMETIMES = frozenset(
-    {"feature_names_in_", "_sample", "_sklearn_output_config", "_relations", "_groups"}
+    {
+        "feature_names_in_",
+        "_sample",
+        "_sklearn_output_config",
+        "_relations",
+        "_groups",
+        "_tree_log_prob",
+    }
 )
 
 ANYTHING = Anything()

@@ -24,7 +24,7 @@ from pnml_experiments.studies.luckiness_penalty_numbers import (
 from pnml_experiments.studies.luckiness_penalty_tables import (
     averaged_table,
     best_table,
-    defaults_table,
+    defaults_tables,
     fixed_table,
     means_of,
     pooled_table,
@@ -88,7 +88,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
         best_table(means),
         wine_table(on_wine),
         wine_averaged_table(on_wine),
-        *defaults_table(found),
+        *defaults_tables(found),
     )
     figure = Figure(
         "luckiness-penalty",

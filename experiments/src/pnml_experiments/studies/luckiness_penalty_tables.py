@@ -30,6 +30,10 @@ GAIN = "median gain, percent of MSE"
 _PRINTED_GAIN, _PRINTED_SETS, _PRINTED_LOSS_SETS = 0.96, 48.0, 37.0
 _WINE_RIDGE, _WINE_LUCKINESS = 0.994, 0.732
 _WINE_SHOWN = (1.0, 10.0, 100.0, 1e3, 10**3.5, 10**3.75, 1e4, 1e5)
+_UNITS = (
+    "Below 0 is better. MSE: percent, from the mean of log ratios. Log-loss: nats, losses of a "
+    f"draw end at {CAP:g}."
+)
 HALVES = ("first half", "second half")
 
 
@@ -227,25 +231,36 @@ def wine_averaged_table(on_wine: Mapping[str, Mapping[str, list[float]]]) -> Tab
     return Table("Wine by the averaged rule", tuple(rows), about, digits=3)
 
 
-def defaults_table(found: Mapping[str, Mapping[str, Draws]]) -> tuple[Table, Table]:
-    """Defaults of luckiness on one half of the sets, and again on the other."""
-    return tuple(_half(found, place) for place in range(2))  # type: ignore[return-value]
+def defaults_tables(found: Mapping[str, Mapping[str, Draws]]) -> tuple[Table, ...]:
+    """Defaults of luckiness on one half of the sets, on the other, and by training rows."""
+    names = list(next(iter(found.values())))
+    halves = [
+        _defaults_table(found, names[place::2], f"{half} of the sets")
+        for place, half in enumerate(HALVES)
+    ]
+    rows = []
+    for n, each in found.items():
+        for default in DEFAULTS[1:]:
+            for number, ours in _compared({n: each}, names, default, TODAY).items():
+                labels = {"training rows": n, "default": default, "number": number}
+                rows.append(Row(labels, None, ours))
+    about = f"Luckiness by a default less luckiness by today's, all sets. {_UNITS}"
+    return (*halves, Table("Defaults by the number of training rows", tuple(rows), about, digits=2))
 
 
-def _half(found: Mapping[str, Mapping[str, Draws]], place: int) -> Table:
-    names = list(next(iter(found.values())))[place::2]
+def _defaults_table(
+    found: Mapping[str, Mapping[str, Draws]], names: list[str], which: str
+) -> Table:
     rows = []
     for base, others in ((RIDGE, DEFAULTS), (TODAY, DEFAULTS[1:])):
         for default in others:
             for number, ours in _compared(found, names, default, base).items():
                 rows.append(Row({"less": base, "default": default, "number": number}, None, ours))
     about = (
-        "Luckiness by a default less a base, over all numbers of training rows; below 0 is better. "
-        "MSE: percent, from the mean of log ratios. Log-loss: nats, losses of a draw end at "
-        f"{CAP:g}. The sets of the printed table, every second one."
+        f"Luckiness by a default less a base, over all numbers of training rows. {_UNITS} The sets "
+        "of the printed table, every second one."
     )
-    title = f"Defaults of luckiness, {HALVES[place]} of the sets, {len(names)} sets"
-    return Table(title, tuple(rows), about, digits=3)
+    return Table(f"Defaults of luckiness, {which}, {len(names)} sets", tuple(rows), about, digits=3)
 
 
 def _compared(

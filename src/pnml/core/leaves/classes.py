@@ -77,13 +77,30 @@ class ClassLeaves:
     ) -> LabelsLeftOut:
         """Leave-one-out of training rows in leaves (n, T). Eq. (T8)."""
         row = np.arange(len(leaf))
-        counts = self.counts[leaf]
-        own = counts[row, :, labels] - np.minimum(weights, 1.0)[:, None]
-        counts[row, :, labels] = np.maximum(own, 0.0)
+        counts = self._without(leaf, labels, weights)
         leverages = class_leverage(counts, self.prior).mean(axis=1)
         scores = class_scores(counts, self.prior).mean(axis=1)
         regrets = np.log1p(leverages)
         return LabelsLeftOut(leverages, regrets, regrets - np.log(scores[row, labels]), weights)
+
+    def left_out_log_prob(
+        self, leaf: IntArray, labels: npt.NDArray[np.intp], weights: FloatArray
+    ) -> FloatArray:
+        """Log-probabilities (n, C) of training rows in leaves (n, T), each left out. Eq. (T8)."""
+        counts = self._without(leaf, labels, weights)
+        regrets = np.log1p(class_leverage(counts, self.prior).mean(axis=1))
+        scores = class_scores(counts, self.prior).mean(axis=1)
+        return np.asarray(np.log(scores) - regrets[:, None])
+
+    def _without(
+        self, leaf: IntArray, labels: npt.NDArray[np.intp], weights: FloatArray
+    ) -> FloatArray:
+        """Counts (n, T, C) in the leaves of rows, less one copy of the row itself."""
+        row = np.arange(len(leaf))
+        counts = self.counts[leaf]
+        own = counts[row, :, labels] - np.minimum(weights, 1.0)[:, None]
+        counts[row, :, labels] = np.maximum(own, 0.0)
+        return counts
 
 
 def leave_labels_out(
