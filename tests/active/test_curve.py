@@ -22,6 +22,7 @@ from pnml.active import (
     epig_scores,
     k_center,
     margin_scores,
+    ual_scores,
 )
 from pnml.active.curve_results import band_of
 from pnml.runtime.fingerprint import fingerprint
@@ -506,3 +507,27 @@ def test_a_log_of_the_first_release_is_resumed(tmp_path):
     resumed, again = run(log), run(tmp_path / "new.jsonl")
     assert log.read_bytes() == before == (tmp_path / "new.jsonl").read_bytes()
     assert resumed.accuracy["core-set"].tolist() == again.accuracy["core-set"].tolist()
+
+
+def entropy(p):
+    return -sum(value * np.log(value) for value in p if value > 0)
+
+
+def test_ual_is_what_targets_tell_of_the_model_after_a_label(pair):
+    a, b = (np.exp(np.asarray(part, dtype=float)) for part in pair)
+    M, N, C = a.shape
+    expected = np.zeros(N)
+    for i in range(N):
+        for k in range(b.shape[1]):
+            for j in range(C):
+                label = np.mean(a[:, i, j])  # probability of this label of the candidate
+                weights = a[:, i, j] / (M * label)  # of the models, once it is known
+                mixed = sum(weights[m] * b[m, k] for m in range(M))
+                left = entropy(mixed) - sum(weights[m] * entropy(b[m, k]) for m in range(M))
+                expected[i] -= label * left / b.shape[1]
+    np.testing.assert_allclose(ual_scores(*pair), expected, atol=1e-6)  # float32 members
+
+
+def test_ual_and_epig_differ_by_what_the_targets_tell_now(pair):
+    less = epig_scores(*pair) - ual_scores(*pair)
+    np.testing.assert_allclose(less, np.mean(bald_scores(pair[1])), rtol=1e-9)

@@ -14,6 +14,7 @@ from pnml.active.acquisition import (
     epig_scores,
     k_center,
     margin_scores,
+    ual_scores,
 )
 from pnml.active.checks import logs_of
 from pnml.active.curve_results import LearningCurves
@@ -31,6 +32,7 @@ from pnml.active.strategies import (
     by_entropy,
     by_epig,
     by_margin,
+    by_ual,
 )
 from pnml.errors import how_to_install as _how_to_install
 from pnml.lazy_names import found_on_first_use
@@ -74,6 +76,7 @@ __all__ = [
     "by_entropy",
     "by_epig",
     "by_margin",
+    "by_ual",
     "dial_sampling",
     "dial_scores",
     "dial_select",
@@ -85,6 +88,7 @@ __all__ = [
     "linear_select",
     "logs_of",
     "margin_scores",
+    "ual_scores",
 ]
 
 _find, __dir__ = found_on_first_use(globals(), _HOMES)

@@ -87,6 +87,22 @@ def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
     return scores
 
 
+def ual_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
+    """Acquisition score (N,): what a target's label would still tell of the model, negated. (I26).
+
+    Universal active learning takes the candidate after whose label the labels of the targets have
+    least left to tell of the model, in nats. That is EPIG less what the targets tell now, a
+    constant, so the two pick alike.
+
+    >>> targets = np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
+    >>> ual_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]]), targets).round(2)
+    array([-0.15, -0.37])
+    """
+    now = float(np.mean(bald_scores(logp_targets)))
+    scores: FloatArray = epig_scores(logp_candidates, logp_targets) - now
+    return scores
+
+
 def k_center(candidates: Any, centers: Any, n: int = 1) -> IntArray:
     """Acquisition by k-center: n candidates (n,) farthest from centers and picks. Eq. (I24).
 

@@ -109,7 +109,8 @@ def active_learning_curve(
         Rows of the pool that belong to no class. Picking one costs a label, but does not help
         training.
     strategies : sequence of str or Strategy
-        Names (random, core-set, entropy, margin, BALD, EPIG, DIAL; "DIAL, batch") or strategies.
+        Names (random, core-set, entropy, margin, BALD, EPIG, UAL, DIAL; "DIAL, batch") or
+        strategies.
     seeds : sequence of int, default=(0, 1, 2)
         Each seed is a run of all strategies.
     start, stop, step : int, default=10, 100, 1

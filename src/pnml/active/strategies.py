@@ -16,6 +16,7 @@ from pnml.active.acquisition import (
     epig_scores,
     k_center,
     margin_scores,
+    ual_scores,
 )
 from pnml.active.checks import IntArray
 from pnml.active.dial import dial_select, dial_select_batch
@@ -136,6 +137,21 @@ def by_epig(name: str = "EPIG") -> Strategy:
     return Strategy(name, pick)
 
 
+def by_ual(name: str = "UAL") -> Strategy:
+    """Strategy that picks candidates after which targets tell least of the model. Eq. (I26).
+
+    >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
+    >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
+    >>> by_ual().pick(data, 1)
+    array([1])
+    """
+
+    def pick(data: Round, n: int) -> IntArray:
+        return best_of(ual_scores(data.logp_candidates(), data.logp_targets()), n)
+
+    return Strategy(name, pick)
+
+
 def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strategy:
     """Strategy that picks candidates whose worst label lowers regrets most. Eq. (I3).
 
@@ -175,6 +191,7 @@ NAMED = {
         by_margin(),
         by_bald(),
         by_epig(),
+        by_ual(),
         by_dial(),
         by_dial_batch(),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pnml.active import LearningCurves, Strategy
-from pnml.active.strategies import by_bald, by_dial, by_dial_batch, by_epig, by_margin
+from pnml.active.strategies import by_bald, by_dial, by_dial_batch, by_epig, by_margin, by_ual
 from pnml_experiments.ch7_active.dial import DIAL, Setting, curves_of, result_of
 from pnml_experiments.ch7_active.dial_pools import LEVELS, digits, settings
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
@@ -28,8 +28,9 @@ _FIRST_SEED = 100
 _SEEDS = {"small": 2, "medium": 3, "full": 6}
 _WORDS = (
     "What might serve DIAL better: another temperature, more passes, more targets, or a batch "
-    "whose members know of each other; EPIG, BALD and the margin for comparison. The seeds are "
-    f"from {_FIRST_SEED} on, which no other table uses, so that a setting can be chosen here and "
+    "whose members know of each other; EPIG, UAL, which picks as EPIG does, BALD and the margin "
+    f"for comparison. The seeds are from {_FIRST_SEED} on, which no other table uses, so that a "
+    "setting can be chosen here and "
     "judged there. "
 )
 
@@ -61,6 +62,7 @@ VARIANTS = (
     _Variant(by_dial(5.0, "DIAL, 4 × targets"), more_targets=4),
     _Variant(by_dial_batch(5.0, "DIAL, batch")),
     _Variant(by_epig()),
+    _Variant(by_ual()),
     _Variant(by_bald()),
     _Variant(by_margin()),
 )
