@@ -193,3 +193,18 @@ def test_a_noise_without_a_density_is_refused(noise_variance):
 def test_rows_of_another_width_are_refused():
     with pytest.raises(InputError, match=r"pass a of shape \(T, 2\)"):
         regret(Ball.min_norm(np.ones(2), np.ones(2)), np.ones((1, 3)), np.ones(1), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_more_row_adds_its_residual_outside_the_span_to_the_squared_norm(seed):
+    from pnml import NormBallRegressor
+
+    rng = np.random.default_rng(seed)
+    X, y, x, label = rng.normal(size=(4, 9)), rng.normal(size=4), rng.normal(size=9), 1.7
+    fit, more = (
+        NormBallRegressor(fit_intercept=False, noise_variance=1.0).fit(rows, labels).coef_
+        for rows, labels in ((X, y), (np.vstack([X, x]), np.append(y, label)))
+    )
+    outside = x - np.linalg.pinv(X) @ (X @ x)
+    grown = fit @ fit + (label - x @ fit) ** 2 / (outside @ outside)
+    assert more @ more == pytest.approx(grown, rel=1e-9)
