@@ -10,20 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.core.trust import DEFAULT_LEVEL, Evidence, Reference, check_level
+from pnml.estimators.estimator import Estimator
 from pnml.estimators.validation import check_rows, check_values
 from pnml.estimators.wrapped import check_table
 from pnml.learners.finite import like_input, refuse_nonfinite
 from pnml.learners.protocol import Classification, Learner, Regression
 
 
-class RegressorBase(RegressorMixin, BaseEstimator):
+class RegressorBase(RegressorMixin, Estimator):
     """Base of regressors: prediction, interval, regret, trust and reasons of a learner."""
 
     learner_: Regression
@@ -104,7 +105,7 @@ class RegressorBase(RegressorMixin, BaseEstimator):
         return self.learner_.reference
 
 
-class ClassifierBase(ClassifierMixin, BaseEstimator):
+class ClassifierBase(ClassifierMixin, Estimator):
     """Base of classifiers: probabilities, regret, trust and reasons of a learner."""
 
     learner_: Classification

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +24,7 @@ from pnml.estimators.calibration_rows import (
     split_rows,
     warn_of_few,
 )
+from pnml.estimators.estimator import Estimator
 from pnml.estimators.registry import register
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.validation import (
@@ -54,7 +55,7 @@ def _has_distribution(model: ConformalRegressor) -> bool:
     return True
 
 
-class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
     """Conformal regressor: intervals of stated coverage for any noise, if rows are exchangeable.
 
     Parameters

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -29,6 +29,7 @@ from pnml.estimators.calibration_rows import (
     warn_of_few,
 )
 from pnml.estimators.classifier import PNMLClassifier
+from pnml.estimators.estimator import Estimator
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
 from pnml.estimators.registry import register
 from pnml.estimators.wrapped import check_table
@@ -39,7 +40,7 @@ from pnml.runtime.checks import check_choice, check_flag
 _LEAST_LOG = float(np.log(np.finfo(np.float64).tiny))
 
 
-class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     """Conformal classifier: sets of classes that hold the true one at a stated rate.
 
     If rows are exchangeable, the set of a new row holds its class at least at the rate

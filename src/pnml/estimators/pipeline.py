@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.trust import DEFAULT_LEVEL, Reference
 from pnml.errors import InputError
+from pnml.estimators.estimator import DocsLink
 from pnml.estimators.score_frame import with_names, with_rows_of
 
 
@@ -29,7 +30,7 @@ def _last_step_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class Pipeline(scikit_learn.Pipeline):
+class Pipeline(DocsLink, scikit_learn.Pipeline):
     """Steps that prepare rows, then a model; it also says which predictions to trust.
 
     It is scikit-learn's ``Pipeline``, in every respect, with the methods of the estimators of

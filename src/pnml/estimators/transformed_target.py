@@ -15,6 +15,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.transformed import Transformed, mapped_interval
 from pnml.core.trust import DEFAULT_LEVEL, Reference
 from pnml.errors import InputError
+from pnml.estimators.estimator import DocsLink
 from pnml.estimators.label_scale import LabelRange, LabelScale
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.estimators.score_frame import score_frame
@@ -33,7 +34,7 @@ def _regressor_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class TransformedTargetRegressor(compose.TransformedTargetRegressor):
+class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
     """A regressor of a transformed label, such as its logarithm, that also says whom to trust.
 
     It is scikit-learn's ``TransformedTargetRegressor``, with the methods of the estimators of

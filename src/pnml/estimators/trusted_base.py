@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _clone_parametrized
+from sklearn.base import MetaEstimatorMixin, _clone_parametrized
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -17,6 +17,7 @@ from pnml.columns.encoder import ColumnEncoder
 from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL, Reference, check_level
 from pnml.errors import InputError
+from pnml.estimators.estimator import Estimator
 from pnml.estimators.fit_model import as_model, check_prefit, default_model, fit_model
 from pnml.estimators.fit_params import FitParams, check_groups
 from pnml.estimators.score_frame import reasons
@@ -32,7 +33,7 @@ from pnml.learners.unread_columns import unread_columns
 _PROBE_ROWS = 8
 
 
-class TrustedBase(MetaEstimatorMixin, BaseEstimator):
+class TrustedBase(MetaEstimatorMixin, Estimator):
     """Base of TrustedRegressor and TrustedClassifier: a wrapped model, and trust in it."""
 
     learner_: Any  # has `base`, a TrustedModel
