@@ -129,7 +129,8 @@ def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def refuse_no_rows(X: Any) -> None:
-    """Refuse a dict, lists of unequal lengths, and column names that are text and numbers."""
+    """Refuse what holds no rows: a dict, ragged lists, a query, mixed names of columns."""
+    refuse_query(X)
     if isinstance(X, dict | set) and not hasattr(X, "tocsr"):  # some sparse matrices are dicts
         raise InputError(
             f"Expected 2D array, but X is a {type(X).__name__}; pass an array, a data frame, such "
@@ -139,6 +140,18 @@ def refuse_no_rows(X: Any) -> None:
         refuse_ragged(X)
     elif hasattr(X, "columns"):
         refuse_mixed_names(list(X.columns))
+
+
+def refuse_query(X: Any) -> None:
+    """Refuse a query that was not run yet: a LazyFrame of polars or a relation of DuckDB."""
+    package = type(X).__module__.partition(".")[0].lstrip("_")
+    if package == "polars" and type(X).__name__ == "LazyFrame":
+        raise InputError("X is a LazyFrame of polars, which has no rows yet; pass X.collect().")
+    if package == "duckdb":
+        raise InputError(
+            f"X is a {type(X).__name__} of DuckDB, which has no rows yet; pass X.df(), or give the "
+            "relation to pnml.fit_table."
+        )
 
 
 def refuse_dask(name: str, values: Any) -> None:

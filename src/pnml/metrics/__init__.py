@@ -29,6 +29,7 @@ from pnml.metrics.open_set import (
 )
 from pnml.metrics.prediction_intervals import interval_coverage, interval_score, interval_width
 from pnml.metrics.risk_coverage import RiskCoverageCurve, aurc, risk_coverage_curve
+from pnml.metrics.scorers import Scorer, aurc_scorer, interval_scorer, log_loss_scorer
 
 __all__ = [
     "Calibration",
@@ -38,7 +39,9 @@ __all__ = [
     "OpenSetMetrics",
     "ReliabilityCurve",
     "RiskCoverageCurve",
+    "Scorer",
     "aurc",
+    "aurc_scorer",
     "calibration",
     "ccr_at_fpr",
     "detection_accuracy",
@@ -47,7 +50,9 @@ __all__ = [
     "fpr_at_tpr",
     "interval_coverage",
     "interval_score",
+    "interval_scorer",
     "interval_width",
+    "log_loss_scorer",
     "open_set_metrics",
     "oscr_area",
     "oscr_curve",

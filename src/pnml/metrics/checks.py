@@ -45,6 +45,21 @@ def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
         )
 
 
+def weighted_mean(values: FloatArray, sample_weight: npt.ArrayLike | None) -> float:
+    """Mean of a metric over rows, each with its weight."""
+    if sample_weight is None:
+        return float(np.mean(values))
+    weights = finite(sample_weight, "sample_weight")
+    same_length(values, "y", weights, "sample_weight")
+    if weights.min() < 0 or not weights.any():
+        raise InputError(
+            "sample_weight has a negative value or nothing but zeros: pass weights of 0 or more, "
+            "some above 0."
+        )
+    used = weights > 0  # a row that does not count may have an infinite loss
+    return float(np.average(values[used], weights=weights[used]))
+
+
 def share(value: float, name: str) -> float:
     """An argument of a metric, checked to be a share above 0 and below 1."""
     if not 0.0 < value < 1.0:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pnml.errors import InputError
-from pnml.metrics.checks import finite, same_length
+from pnml.metrics.checks import finite, same_length, weighted_mean
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,7 +46,13 @@ def interval_width(interval: npt.ArrayLike) -> float:
     return float(np.mean(high - low))
 
 
-def interval_score(y: npt.ArrayLike, interval: npt.ArrayLike, *, coverage: float = 0.9) -> float:
+def interval_score(
+    y: npt.ArrayLike,
+    interval: npt.ArrayLike,
+    *,
+    coverage: float = 0.9,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
     """Winkler score of prediction intervals: mean width plus penalties of misses. Eq. (M11).
 
     Small is good: neither wide nor overconfident intervals pay.
@@ -57,6 +63,8 @@ def interval_score(y: npt.ArrayLike, interval: npt.ArrayLike, *, coverage: float
         As in `interval_coverage`.
     coverage : float in (0, 1)
         The coverage that the intervals were made for.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows in the mean.
 
     Examples
     --------
@@ -67,7 +75,8 @@ def interval_score(y: npt.ArrayLike, interval: npt.ArrayLike, *, coverage: float
     if not 0.0 < coverage < 1.0:
         raise InputError(f"coverage is {coverage}, which is no share: pass a number in (0, 1).")
     miss = np.maximum(low - values, 0.0) + np.maximum(values - high, 0.0)
-    return float(np.mean(high - low + 2.0 / (1.0 - coverage) * miss))
+    score = high - low + 2.0 / (1.0 - coverage) * miss
+    return weighted_mean(score, sample_weight)
 
 
 def _rows_and_ends(
