@@ -42,6 +42,8 @@ INTEGRATION = (
     "tests/test_guide_onnx.py",
     "tests/test_guide_scale.py",
     "tests/test_guide_tables.py",
+    "tests/test_serve.py",
+    "tests/test_stack.py::test_a_tool_does_what_the_page_says",
     "tests/test_tutorials.py",
     "tests/test_wheel.py::test_the_built_wheel_holds_the_same",
     "active/test_benchmark.py::test_a_quick_run_finds_the_picks_of_the_literal_loops",
