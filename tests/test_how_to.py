@@ -27,6 +27,29 @@ def test_a_loop_around_dial_select_does_what_modal_did(ran):
     assert accuracy[-1] > accuracy[0] + 0.1
 
 
+def test_a_function_for_spark_scores_batches_as_the_table_is_scored(ran):
+    for package in ("pandas", "pyarrow"):
+        pytest.importorskip(package)
+    names = ran("how-to/spark.md")
+    whole = names["table"].score(names["new"])
+    assert names["found"].schema == whole.schema
+    np.testing.assert_allclose(names["found"]["regret"], whole["regret"], rtol=1e-12)
+    assert names["found"]["because"].to_pylist() == whole["because"].to_pylist()
+    kinds = {"double": "double", "boolean": "bool", "string": "string"}
+    added = dict(column.split() for column in names["ADDED"].split(", "))
+    said = {field.name: str(field.type) for field in whole.schema if field.name in added}
+    assert {name: kinds[kind] for name, kind in added.items()} == said
+
+
+def test_an_mlflow_model_has_named_outputs(ran):
+    for package in ("mlflow", "pandas", "pyarrow"):
+        pytest.importorskip(package)
+    names = ran("how-to/mlflow.md")
+    truth = names["table"].score(names["X"][400:], coverage=0.8)
+    assert list(names["found"]) == list(truth)[-7:]
+    np.testing.assert_array_equal(names["found"]["lower"], truth["lower"])
+
+
 def test_a_network_is_honest_on_rows_it_has_not_seen_and_only_there(ran):
     names = ran("how-to/network-features.md")
     new, truth = names["features"](names["new"]), names["truth"]
