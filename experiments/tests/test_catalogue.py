@@ -54,7 +54,8 @@ def test_each_experiment_makes_an_entry_or_is_marked_as_ours():
 def test_each_experiment_says_what_it_costs_at_every_scale():
     for one in EXPERIMENTS:
         assert len(one.minutes) == len(one.scales), one.id
-        assert all(0 < minutes < 3_000 for minutes in one.minutes), one.id
+        # three weeks of one core; what takes longer is not offered
+        assert all(0 < minutes < 30_000 for minutes in one.minutes), one.id
         assert one.minutes[0] <= 10, one.id
 
 
