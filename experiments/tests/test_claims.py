@@ -114,7 +114,9 @@ def test_changed_rows_change_every_verdict(published):
         if one.extent == "printed numbers alone" or "labeled samples" in one.claim.words:
             continue  # nothing was run, or the printed numbers are judged
         name = one.claim.experiment
-        result = read.setdefault(name, stored(RESULTS / "data" / f"{name}.jsonl").result)
+        if name not in read:
+            read[name] = stored(RESULTS / "data" / f"{name}.jsonl").result
+        result = read[name]
         again = one.claim.judge(Evidence(result))
         assert again == one.verdict, one.claim.words
         if "was not run" not in one.verdict.evidence:  # there are no rows to change

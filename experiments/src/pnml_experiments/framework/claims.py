@@ -62,7 +62,9 @@ def judged(docs: Path, experiment: str | None = None) -> Iterator[Judged]:
         path = docs / "data" / f"{claim.experiment}.jsonl"
         if not path.is_file() or experiment not in (None, claim.experiment):
             continue
-        rows = read.setdefault(claim.experiment, stored(path))
+        if claim.experiment not in read:
+            read[claim.experiment] = stored(path)
+        rows = read[claim.experiment]
         ours = None if claim.variant is None else _verdict(claim.variant, rows)
         how_much = extent(rows.experiment, rows.scale, rows.result)
         yield Judged(claim, _verdict(claim.judge, rows), ours, how_much)
