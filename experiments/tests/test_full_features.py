@@ -81,6 +81,36 @@ def test_outliers_are_a_sample_in_rising_order_and_noise_is_made(subject, monkey
     assert len(images_of(subject, "gaussian").images) == 2_000
 
 
+def test_all_images_are_taken_where_they_are_at_hand(subject, tmp_path, out, monkeypatch):
+    from pnml_experiments.ch5_networks import feature_sets, ood_networks
+
+    monkeypatch.setattr(ood_networks, "subjects", lambda network: (subject,))
+    assert not full_features.are_here(subject)
+    rng = np.random.default_rng(1)
+
+    def images(n):
+        return rng.integers(0, 256, size=(n, 32, 32, 3), dtype=np.uint8)
+
+    np.savez(tmp_path / "images/cifar100.npz", x_test=images(7))
+    np.savez(tmp_path / "images/tiny.npz", tiny_resize=images(5), tiny_crop=images(6))
+    monkeypatch.setitem(full_features._MOST, "gaussian", 3)
+    monkeypatch.setitem(full_features._MOST, "uniform", 3)
+    data = feature_sets.densenet("CIFAR-10", "full", out)
+    counts = {name: len(rows) for name, rows in data.outliers.items()}
+    assert counts == {
+        "CIFAR-100": 7,
+        "SVHN": 40,
+        "Imagenet (R)": 5,
+        "Imagenet (C)": 6,
+        "Gaussian": 3,
+        "Uniform": 3,
+    }
+    own = np.load(tmp_path / "images/cifar10.npz")["x_train"]
+    np.testing.assert_allclose(data.train, seen_by_the_head(subject, own), rtol=1e-5, atol=1e-5)
+    assert np.array_equal(data.train_labels, np.arange(30) % 10)
+    assert len(list((out.cache / "features").rglob("*.npz"))) == 8
+
+
 def test_missing_images_are_named_by_the_command(subject, tmp_path, monkeypatch, capsys):
     (tmp_path / "images/cifar10.npz").unlink()
     monkeypatch.setattr(sys, "argv", ["full_features", str(tmp_path), subject.key])

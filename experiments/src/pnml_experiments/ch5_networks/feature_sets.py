@@ -116,7 +116,11 @@ def printed_densenet(subject: Subject, out: Output) -> FeatureSet:
 
 
 def densenet(ind: str, scale: str, out: Output) -> FeatureSet:
-    """A DenseNet-BC-100 trained on CIFAR-10 or CIFAR-100: features of the images at hand."""
+    """A DenseNet-BC-100 trained on CIFAR-10 or CIFAR-100: features of the images at hand.
+
+    Those at printed size are taken where they are below PNML_DATA, else the small files.
+    """
+    from pnml_experiments.ch5_networks import full_features
     from pnml_experiments.ch5_networks.feature_extraction import extract
     from pnml_experiments.ch5_networks.image_subjects import (
         SIZES as IMAGES,
@@ -129,6 +133,8 @@ def densenet(ind: str, scale: str, out: Output) -> FeatureSet:
     from pnml_experiments.ch5_networks.ood_networks import subjects
 
     plain = next(one for one in subjects("DenseNet-BC-100") if one.ind == ind)
+    if scale == "full" and full_features.are_here(plain):
+        return printed_densenet(plain, out)
     subject, sizes = replace(plain, methods=("Baseline",)), IMAGES[scale]
     own, strange = own_images(subject, sizes), strange_images(subject, sizes)
     kept = extract(subject, sizes, own.train, [own.test, *strange], out, lambda more: None)

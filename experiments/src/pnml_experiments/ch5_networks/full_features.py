@@ -56,6 +56,13 @@ def sets_of(subject: Subject) -> tuple[str, ...]:
     return ("train", "test", *(file for name, file in OUTLIERS.items() if name != subject.ind))
 
 
+def are_here(subject: Subject) -> bool:
+    """Whether weights and images at printed size are below PNML_DATA: own ones and all outliers."""
+    own = {_own_file(subject, part)[0] for part in ("train", "test")}
+    others = {_FILES[name][0] for name in sets_of(subject) if name in _FILES}
+    return all(data.is_here(file) for file in (subject.weights, *own, *others))
+
+
 def images_of(subject: Subject, name: str) -> ImageSet:
     """The images of a set, or some of them, drawn once for all."""
     if name in ("gaussian", "uniform"):

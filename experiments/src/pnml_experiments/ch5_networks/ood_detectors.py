@@ -25,6 +25,7 @@ EXPERIMENT = Experiment(
         "small-images",
         "densenets",
     ),
+    uses=("images/cifar10.npz", "images/cifar100.npz", "images/svhn.npz", "images/tiny.npz"),
     beyond=True,
 )
 
@@ -49,13 +50,6 @@ DETECTOR_REMARK = (
     "k = 50, ViM half of the dimensions, NCI α = 1e-4, GEN γ = 0.1 and the 100 most probable "
     "classes. Mahalanobis and RMD take the labels of the training rows."
 )
-_REMARKS = (
-    DETECTOR_REMARK,
-    (
-        "The DenseNets: 2,500 training images, 1,000 test images or those of the classes shown, "
-        "700 or 1,000 outliers of a set; ResNet-20: 50,000, 10,000 and 10,000 or 26,032."
-    ),
-)
 
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
@@ -67,7 +61,8 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     tables = [means_table(found, metric, _ABOUT) for metric in ("auroc", "fpr95")]
     tables += [sets_table(found, metric) for metric in _METRICS]
     figure = Figure("ood-detectors", _CAPTION, lambda: draw(found))
-    return Result(tuple(tables), (figure,), (SEED,), 1, INTERVAL, (_standing(found), *_REMARKS))
+    remarks = (_standing(found), DETECTOR_REMARK, _sizes(found))
+    return Result(tuple(tables), (figure,), (SEED,), 1, INTERVAL, remarks)
 
 
 _CAPTION = "Mean AUROC of each detector over far sets, and over near sets."
@@ -77,7 +72,19 @@ def _piece(name: str, scale: Scale, out: Output) -> dict[str, Any]:
     """The records of an evaluation: of each set, and of means, as plain values."""
     ind = _DENSENETS.get(name)
     data = features(name, scale, out) if ind is None else densenet(ind, scale, out)
-    return records(evaluated(data, _NEAR[name]))
+    counts = sorted({len(rows) for rows in data.outliers.values()})
+    sizes = {"train": len(data.train), "test": len(data.test), "outliers": counts}
+    return records(evaluated(data, _NEAR[name])) | {"sizes": sizes}
+
+
+def _sizes(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """How many rows of each kind a subject had."""
+    said = []
+    for name, piece in found.items():
+        sizes = piece["sizes"]
+        outliers = " or ".join(f"{count:,}" for count in sizes["outliers"])
+        said.append(f"{name} {sizes['train']:,}, {sizes['test']:,} and {outliers}")
+    return "Training rows, test rows and outliers of a set: " + "; ".join(said) + "."
 
 
 def records(table: OODTable) -> dict[str, Any]:
