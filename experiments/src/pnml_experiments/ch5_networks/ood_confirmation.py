@@ -80,7 +80,7 @@ _REMARKS = (
     DETECTOR_REMARK,
     (
         "SVHN: the weights were tuned with outliers of another set (OECC), which makes it easy for "
-        "all detectors; 6,000 of 73,257 training images, 3,000 test images and 500 outliers of "
+        "most detectors; 6,000 of 73,257 training images, 3,000 test images and 500 outliers of "
         "a set."
     ),
     (
