@@ -56,6 +56,19 @@ def test_an_interrupted_extraction_goes_on_where_it_stopped(tmp_path):
     assert seen == [5, 5, 5, 5, 5, 3]  # the broken piece and the two that were missing
 
 
+def test_two_extractions_at_once_end_with_the_same_features(tmp_path):
+    path, begun = tmp_path / "set.npz", []
+
+    def with_a_quicker_one(images):
+        if not begun:
+            begun.append(True)
+            kept(path, "origin", IMAGES, means)
+        return means(images)
+
+    np.testing.assert_array_equal(kept(path, "origin", IMAGES, with_a_quicker_one), means(IMAGES))
+    assert [one.name for one in tmp_path.iterdir()] == ["set.npz"]
+
+
 def test_pieces_of_other_weights_are_not_taken(tmp_path):
     def stopped(images):
         if not np.array_equal(images, IMAGES[:5]):

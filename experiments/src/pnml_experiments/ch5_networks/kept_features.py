@@ -46,11 +46,14 @@ def kept(
     done = []
     for start in range(0, len(images), PIECE):
         piece = images[start : start + PIECE]
-        done.append(_piece(parts / f"{start:06d}.npy", piece, compute))
+        try:
+            done.append(_piece(parts / f"{start:06d}.npy", piece, compute))
+        except FileNotFoundError:  # another process was quicker, and has removed the pieces
+            return checked(path, origin)
         tell(len(piece))
     found = np.concatenate(done)
     write(path, origin, found)
-    shutil.rmtree(parts.parent)
+    shutil.rmtree(parts.parent, ignore_errors=True)
     return found
 
 
