@@ -50,7 +50,7 @@ def test_the_rule_of_the_thesis_averages_what_is_best_for_each_row_left_out(trai
     )
     best = np.argmin(residuals**2, axis=1)
     new, y = rng.normal(size=(6, 3)), rng.normal(size=6)
-    rmse, alpha, ends = shift.averaged(trained, METHODS["ridge"], new, y)
+    rmse, alpha, ends = shift.averaged_errors(trained, METHODS["ridge"], new, y)
     assert alpha == pytest.approx(trained.alphas[best].mean())
     assert ends == pytest.approx(100 * np.mean((best == 0) | (best == 99)))
     theta = oracle.ridge_fit(trained.X, trained.y, alpha, intercept=True)

@@ -170,7 +170,9 @@ def one_set(rows: Rows, draws: int, search: Search) -> Piece:
         "log-loss": {method: _interval(np.asarray, v, picks) for method, v in losses.items()},
         "gain": _gain(squares["luckiness"], squares["ridge"], picks),
         "least": {m: _least(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")},
-        "averages": {m: _averaged(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")},
+        "averages": {
+            m: averaged_errors(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")
+        },
         "told apart": _areas(trained, new),
     }
 
@@ -196,7 +198,9 @@ def shortest(trained: Trained) -> Chosen:
     return Chosen(float(alphas[np.argmin(length)]), noise)
 
 
-def _averaged(trained: Trained, method: Method, new: FloatArray, y: FloatArray) -> list[float]:
+def averaged_errors(
+    trained: Trained, method: Method, new: FloatArray, y: FloatArray
+) -> list[float]:
     """The rule of the thesis: RMSE, penalty and percent of rows at an end of the grid."""
     found = averaged(trained, method, trained.alphas)
     mean = trained.says(method, found.chosen)(new).mean
