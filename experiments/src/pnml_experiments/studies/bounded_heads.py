@@ -15,6 +15,7 @@ from pnml.core.arrays import FloatArray
 
 _SAME_NORM = 1e-4  # relative distance from the radius at which a multiplier is found
 _MOST_MULTIPLIERS = 60
+_LARGEST_STEP = 3.0  # of the logarithm of a multiplier
 _NOTHING = 1e-9  # multiplier of a bound that is not met
 _GRADIENT = 1e-4  # in the units of the preconditioner: the loss is then right to about 1e-8
 
@@ -168,6 +169,7 @@ def _next(points: list[tuple[float, float]], low: float, high: float) -> float:
     trial = at + 2 * excess
     if len(points) > 1 and excess != points[-2][1]:
         trial = at - excess * (at - points[-2][0]) / (excess - points[-2][1])
+    trial = float(np.clip(trial, at - _LARGEST_STEP, at + _LARGEST_STEP))
     if not np.log(max(low, 1e-300)) < trial < np.log(high):
         known = low > 0 and np.isfinite(high)
         trial = 0.5 * (np.log(low) + np.log(high)) if known else at + np.copysign(1.0, excess)
