@@ -72,5 +72,5 @@ def test_there_is_a_row_for_every_setting_and_a_second_run_finds_them(run, monke
         assert len(table.rows) == 2 * 2 * 2 * 2
         assert all(-1 <= row.ours.value <= 1 for row in table.rows)
     assert len(first.figures[0].draw().axes) == 2
-    monkeypatch.setattr(dial_stability, "_judged", pytest.fail)
+    monkeypatch.setattr(dial_stability, "_prepared", pytest.fail)
     assert run(lambda *done: None).tables == first.tables

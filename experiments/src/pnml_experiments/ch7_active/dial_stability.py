@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, product
@@ -16,6 +16,8 @@ from pnml.active.curve_results import band_of
 from pnml.active.ensemble import tempered
 from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
+from pnml_experiments.framework.code import function_digest
+from pnml_experiments.framework.data import data_path
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table
@@ -81,8 +83,11 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     keys = list(product(sizes.labels, range(sizes.networks)))
     tell = counted(progress, len(keys))
     found: dict[int, list[Found]] = {labels: [] for labels in sizes.labels}
+    read = (*(MNIST[part] for part in ("train", "train labels", "test")), FASHION_TEST)
+    files = map(data_path, read)
+    log = out.journal("networks", (*files, str(sizes), function_digest(_judged)))
     for labels, seed in keys:
-        found[labels].append(out.piece(f"{labels} {seed}", partial(_judged, sizes, labels, seed)))
+        found[labels].append(log.piece(f"{labels} {seed}", partial(_judged, sizes, labels, seed)))
         tell(1)
     tables = tuple(_table(name, found) for name in MEASURES)
     return Result(
@@ -93,6 +98,12 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
         INTERVAL,
         _words(sizes),
     )
+
+
+def how_far(size: Scale, keys: Sequence[str]) -> str:
+    """How far an unfinished run is, from the keys of its finished pieces."""
+    sizes = SIZES[size]
+    return f"Networks that are judged: {len(keys)} of {len(sizes.labels) * sizes.networks}."
 
 
 def _judged(sizes: Sizes, labels: int, seed: int) -> Found:
