@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.model_selection import train_test_split
 
 import oracle
 from pnml import ConformalRegressor, InputError, LpNMLRegressor, PNMLRegressor
 from pnml.core import conformal
+from pnml.estimators.calibration_rows import split_rows
 
 
 def jackknife_plus(X, y, x, alpha, intercept, coverage):
@@ -131,3 +133,10 @@ def test_a_row_of_infinite_regret_gets_the_whole_line(rng):
     assert np.isinf(dist.std).all()
     assert np.isinf(dist.sample(3, random_state=0)).all()
     np.testing.assert_array_equal(dist.cdf(0.0), 0.5)
+
+
+@pytest.mark.parametrize(("rows", "share"), [(4, 0.25), (10, 0.33), (101, 0.5)])
+def test_rows_are_held_back_as_scikit_learn_splits_them(rows, share):
+    expected = train_test_split(np.arange(rows), test_size=share, random_state=3)
+    for found, part in zip(split_rows(rows, share, None, 3), expected, strict=True):
+        np.testing.assert_array_equal(found, part)

@@ -126,10 +126,10 @@ def covered(score, by_class, grouped, rounds, seed):
     rng = np.random.default_rng(seed)
     hits, cells = [], {}
     for _ in range(rounds):
-        X, y = drawn_rows(240, rng)
+        X, y = drawn_rows(265, rng)
         new, truth = drawn_rows(80, rng)
         # the second group is noisier than the first
-        second, new_second = rng.random(240) < 0.5, rng.random(80) < 0.5
+        second, new_second = rng.random(265) < 0.5, rng.random(80) < 0.5
         y[second] = np.where(rng.random(second.sum()) < 0.3, 0, y[second])
         truth[new_second] = np.where(rng.random(new_second.sum()) < 0.3, 0, truth[new_second])
         model = ConformalClassifier(

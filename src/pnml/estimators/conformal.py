@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.core import conformal
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import check_coverage
+from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.trust import DEFAULT_LEVEL, Reference
 from pnml.errors import InputError
@@ -135,8 +136,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         share = check_calibration_size(self.calibration_size, len(X), instead)
         places = keep_groups(self, groups, len(X))
         proper, held = split_rows(len(X), share, places, self.random_state)
-        self.estimator_ = estimator.fit(X[proper], y[proper])
-        dist = self.estimator_.predict_dist(X[held])
+        self.estimator_ = estimator.fit(X.take(proper, axis=0), y[proper])
+        dist = self.estimator_.predict_dist(X.take(held, axis=0))
         self._calibration: FloatArray | conformal.GroupedScores | conformal.RidgeFolds
         self._calibration = conformal.split_scores(y[held] - dist.mean, dist.regret)
         if self._groups is not None and places is not None:
@@ -152,13 +153,16 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         )
 
     @available_if(_has_distribution)  # type: ignore[untyped-decorator]
-    def predict_dist(self, X: Any) -> Any:
+    def predict_dist(self, X: Any) -> Tabulated:
         """Distribution of the label of each row whose intervals are the conformal ones.
 
         With ``method="split"`` only; it has the methods of every predictive distribution here.
         """
-        dist = self.estimator_.predict_dist(self._checked(X))
-        scores: Any = self._calibration
+        return self._distribution(self._checked(X), self._calibration)
+
+    def _distribution(self, X: Any, scores: Any) -> Tabulated:
+        """The calibrated distribution of the labels of checked rows."""
+        dist = self.estimator_.predict_dist(X)
         return conformal.split_distribution(dist.mean, dist.regret, scores)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -191,7 +195,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
             limits = self._calibration.thresholds(coverage)[at]
             interval = conformal.split_interval(dist.mean, dist.regret, limits)
         else:
-            interval = self.predict_dist(X).interval(coverage)
+            interval = self._distribution(X, self._calibration).interval(coverage)
         answer: FloatArray = like_input(interval, X)
         return answer
 

@@ -51,7 +51,7 @@ class StreamingRegressor(RegressorBase):
         refuse_too_little(y, {"noise_variance": noise, "alpha": alpha}, weights)
         self._statistic: Factor | Gram = Factor.of(X, y, weights)
         rows = Rows(X, y, np.ones(len(X)) if weights is None else weights)
-        used = rows.weights > 0
+        used = slice(None) if weights is None else weights > 0
         self._sample = sample_rows(X[used], y[used, None], rows.weights[used])
         self._learner = solve(
             self._statistic, rows, self._method, alpha, noise, intercept=intercept
