@@ -136,7 +136,7 @@ def covered(score, by_class, grouped, rounds, seed):
             Drawn(),
             conformity_score=score,
             class_conditional=by_class,
-            calibration_size=0.9,
+            calibration_size=0.8,
             random_state=0,
         )
         model.fit(X, y, second if grouped else None)

@@ -7,16 +7,19 @@ anything here: learners differ in the value only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pnml.core.arrays import FloatArray
+from pnml.core.distributions.normal import Predictive
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.core.trust import DEFAULT_LEVEL, Evidence, Reference, check_level
+from pnml.core.user_types import ArrayOrFrame, BoolArray, LabelArray
 from pnml.estimators.estimator import Estimator
 from pnml.estimators.validation import check_rows, check_values
 from pnml.estimators.wrapped import check_table
@@ -29,7 +32,7 @@ class RegressorBase(RegressorMixin, Estimator):
 
     learner_: Regression
 
-    def predict_dist(self, X: Any) -> Any:
+    def predict_dist(self, X: ArrayOrFrame) -> Predictive:
         """Distribution of the label of each row.
 
         Parameters
@@ -41,9 +44,18 @@ class RegressorBase(RegressorMixin, Estimator):
         A frozen value with ``mean``, ``std``, ``mode``, ``regret``, ``log_prob(y)``, ``cdf(y)``,
         ``ppf(q)``, ``interval(coverage)`` and ``sample(n_samples, random_state)``, in float64.
         """
-        return _ask_learner(self, checked_rows(self, X), self.learner_.predictive)
+        dist: Predictive = _ask_learner(self, checked_rows(self, X), self.learner_.predictive)
+        return dist
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: ArrayOrFrame, return_std: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict(
+        self, X: ArrayOrFrame, return_std: Literal[True]
+    ) -> tuple[FloatArray, FloatArray]: ...
+    def predict(
+        self, X: ArrayOrFrame, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Predicted label of each row: the mean of its distribution.
 
         Parameters
@@ -58,12 +70,12 @@ class RegressorBase(RegressorMixin, Estimator):
             return like_input(dist.mean, X), like_input(dist.std, X)
         return like_input(_ask_learner(self, X, self.learner_.mean), X)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+    def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9) -> FloatArray:
         """Central interval (n, 2) that holds each label with probability `coverage`."""
         X = checked_rows(self, X)
         return like_input(_ask_learner(self, X, self.learner_.predictive).interval(coverage), X)
 
-    def regret(self, X: Any) -> Any:
+    def regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row in nats: how far hindsight could have beaten us there. ≥ 0.
 
         Infinite where the row is outside the span of the training rows and there is no penalty.
@@ -71,7 +83,7 @@ class RegressorBase(RegressorMixin, Estimator):
         X = checked_rows(self, X)
         return like_input(_ask_learner(self, X, self.learner_.regret), X)
 
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
         """Whether each row's regret is as small as those of training rows.
 
         A row is trusted if its regret does not pass the `level` quantile of the regrets in
@@ -81,7 +93,7 @@ class RegressorBase(RegressorMixin, Estimator):
         """
         return verdicts(self, X, level)
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: ArrayOrFrame) -> FloatArray:
         """Share of each feature in the leverage of each row: (n, n_features), ≥ 0.
 
         The rows sum to the leverage ``K − 1`` less the intercept's ``1/n``; for ordinary and ridge
@@ -109,25 +121,28 @@ class ClassifierBase(ClassifierMixin, Estimator):
     """Base of classifiers: probabilities, regret, trust and reasons of a learner."""
 
     learner_: Classification
-    classes_: Any
+    classes_: Any  # an attribute of some, a property of others
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayOrFrame) -> LabelArray:
         """Most probable class of each row by the pNML probabilities."""
         best = np.argmax(self.predict_log_proba(X), axis=1)
-        return self.classes_[best]
+        predicted: LabelArray = self.classes_[best]
+        return predicted
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: ArrayOrFrame) -> FloatArray:
         """The pNML probabilities (n, C) of the classes, in the order of ``classes_``.
 
         Always float64: float32 would lose the small probabilities beside one near 1.
         """
-        return self.predict_dist(X).prob
+        prob: FloatArray = self.predict_dist(X).prob
+        return prob
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: ArrayOrFrame) -> FloatArray:
         """Logarithms (n, C) of the pNML probabilities; −inf where the classifier gives 0."""
-        return self.predict_dist(X).log_prob
+        log_prob: FloatArray = self.predict_dist(X).log_prob
+        return log_prob
 
-    def predict_dist(self, X: Any) -> Categorical:
+    def predict_dist(self, X: ArrayOrFrame) -> Categorical:
         """Probabilities and regrets of rows at once: ``prob``, ``log_prob`` and ``regret``.
 
         In float64. If rows cost refits, one call does half the work of two.
@@ -135,7 +150,7 @@ class ClassifierBase(ClassifierMixin, Estimator):
         rows = checked_rows(self, X)
         return self.learner_.predictive(rows)
 
-    def regret(self, X: Any) -> Any:
+    def regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row in nats: how far hindsight could have beaten us there.
 
         From 0 to at most ``log C``, where every label can be fitted.
@@ -143,11 +158,11 @@ class ClassifierBase(ClassifierMixin, Estimator):
         rows = checked_rows(self, X)
         return self.learner_.regret(rows)
 
-    def relative_regret(self, X: Any) -> Any:
+    def relative_regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row as a fraction of log C, comparable between numbers of classes."""
         return self.regret(X) / float(np.log(len(self.classes_)))
 
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
         """Whether each row's regret and leverage are as small as those of training rows.
 
         A row is trusted if its regret does not pass the `level` quantile of the regrets in
@@ -157,7 +172,7 @@ class ClassifierBase(ClassifierMixin, Estimator):
         """
         return verdicts(self, X, level)
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: ArrayOrFrame) -> FloatArray:
         """Share of each feature in the leverage of each row: (n, n_features), ≥ 0."""
         rows = checked_rows(self, X)
         return self.learner_.explain(rows)
@@ -176,7 +191,7 @@ class ClassifierBase(ClassifierMixin, Estimator):
         return self.learner_.reference
 
 
-def learner_of(estimator: Any) -> Learner | None:
+def learner_of(estimator: BaseEstimator) -> Learner | None:
     """The learner of a fitted estimator, or of the one inside it; None for other models."""
     learner: Learner | None = getattr(estimator, "learner_", None)
     if learner is None and hasattr(estimator, "estimator_"):
@@ -184,21 +199,22 @@ def learner_of(estimator: Any) -> Learner | None:
     return learner
 
 
-def evidence_of(estimator: Any, X: Any) -> Evidence:
+def evidence_of(estimator: BaseEstimator, X: ArrayOrFrame) -> Evidence:
     """Evidence for the verdict on rows by any estimator of the two bases."""
     X = checked_rows(estimator, X)
     evidence: Evidence = _ask_learner(estimator, X, estimator.learner_.evidence)
     return evidence
 
 
-def verdicts(estimator: Any, X: Any, level: float) -> Any:
+def verdicts(estimator: BaseEstimator, X: ArrayOrFrame, level: float) -> BoolArray:
     """Verdicts on rows by any estimator of the two bases: trusted or not."""
     level = check_level(level)
     evidence = evidence_of(estimator, X)
-    return estimator.learner_.reference.thresholds(level).trusts(*evidence)
+    verdicts: BoolArray = estimator.learner_.reference.thresholds(level).trusts(*evidence)
+    return verdicts
 
 
-def checked_rows(estimator: Any, X: Any) -> Any:
+def checked_rows(estimator: BaseEstimator, X: ArrayOrFrame) -> Any:
     """Validated rows for the learner of a fitted estimator."""
     check_is_fitted(estimator)
     inputs = estimator.learner_.inputs
@@ -212,7 +228,7 @@ def checked_rows(estimator: Any, X: Any) -> Any:
     return X if inputs.names and hasattr(X, "columns") else rows
 
 
-def _ask_learner(estimator: Any, X: Any, ask: Callable[[Any], Any]) -> Any:
+def _ask_learner(estimator: BaseEstimator, X: ArrayOrFrame, ask: Callable[[Any], Any]) -> Any:
     """Result of a learner method on rows; raises if NaN or infinity in the rows reaches it."""
     with np.errstate(invalid="ignore", over="ignore"):
         result = ask(X)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from pnml.core import conformal
+from pnml.core.user_types import ArrayOrFrame, RandomSeed
 from pnml.errors import ConditionWarning, InputError
 from pnml.estimators.fit_params import check_groups
 from pnml.runtime.checks import is_share
@@ -18,7 +20,7 @@ from pnml.runtime.checks import is_share
 Rows = npt.NDArray[np.intp]
 
 
-def check_calibration_size(share: Any, rows: int, instead: str = "") -> float:
+def check_calibration_size(share: float, rows: int, instead: str = "") -> float:
     """The share of rows to hold back, checked to leave rows to fit; `instead`: another way out."""
     if not is_share(share):
         raise InputError(
@@ -40,7 +42,7 @@ def check_calibration_size(share: Any, rows: int, instead: str = "") -> float:
 
 
 def split_rows(
-    rows: int, share: float, strata: Rows | None, random_state: Any
+    rows: int, share: float, strata: Rows | None, random_state: RandomSeed
 ) -> tuple[Rows, Rows]:
     """Positions of the rows to fit and of those held back, drawn at random.
 
@@ -67,7 +69,7 @@ class RowGroups:
         """The name of a group, for messages."""
         return repr(self.names.tolist()[place])
 
-    def places(self, groups: Any, rows: int) -> Rows:
+    def places(self, groups: ArrayOrFrame | None, rows: int) -> Rows:
         """Place of each new row's group; raises for a group that no row of ``fit`` was of."""
         if groups is None:
             raise InputError(
@@ -87,7 +89,7 @@ class RowGroups:
         return np.array([index[name] for name in distinct.tolist()], dtype=np.intp)[where]
 
 
-def keep_groups(estimator: Any, groups: Any, rows: int) -> Rows | None:
+def keep_groups(estimator: BaseEstimator, groups: ArrayOrFrame | None, rows: int) -> Rows | None:
     """Keep the groups of ``fit`` in an estimator; the place of each row's group among them."""
     vars(estimator).pop("_groups", None)  # of an earlier fit
     if groups is None:
@@ -97,7 +99,7 @@ def keep_groups(estimator: Any, groups: Any, rows: int) -> Rows | None:
     return places
 
 
-def asked_groups(known: RowGroups | None, groups: Any, rows: int) -> Rows:
+def asked_groups(known: RowGroups | None, groups: ArrayOrFrame | None, rows: int) -> Rows:
     """Place of the group of each row to score; 0 for all where ``fit`` knew no groups."""
     if known is not None:
         return known.places(groups, rows)
@@ -110,7 +112,7 @@ def asked_groups(known: RowGroups | None, groups: Any, rows: int) -> Rows:
 
 
 def warn_of_few(
-    what: str, coverage: float, have: int, share: Any, part: str = " held back for calibration"
+    what: str, coverage: float, have: int, share: float, part: str = " held back for calibration"
 ) -> None:
     """Warn where too few rows were held back for this coverage; `what` says what follows."""
     needed = conformal.rows_needed(coverage)
@@ -126,7 +128,7 @@ def warn_of_few(
     )
 
 
-def _as_groups(groups: Any, rows: int) -> npt.NDArray[Any]:
+def _as_groups(groups: ArrayOrFrame | None, rows: int) -> npt.NDArray[Any]:
     """One name or number for each row, in one of the dtypes that model files hold."""
     check_groups(groups, rows)
     found = np.asarray(groups)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -19,6 +19,7 @@ from pnml.core.find_relations import relations_of
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram
+from pnml.core.user_types import ArrayOrFrame, EstimatorLike, Folds, RandomSeed
 from pnml.errors import ConditionWarning, InputError
 from pnml.estimators.base import ClassifierBase
 from pnml.estimators.cross_fitting import out_of_fold_log_probabilities
@@ -121,14 +122,14 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: EstimatorLike | None = None,
         *,
-        method: str = "analytic",
-        alpha: Any = "auto",
+        method: Literal["analytic", "refit"] = "analytic",
+        alpha: float | Literal["auto"] = "auto",
         normalize: bool = False,
         tol: float = 1e-4,
-        cv: Any = 5,
-        random_state: Any = 0,
+        cv: Folds = 5,
+        random_state: RandomSeed = 0,
     ) -> None:
         self.estimator = estimator
         self.method = method
@@ -138,7 +139,13 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayOrFrame,
+        y: ArrayOrFrame,
+        sample_weight: ArrayOrFrame | None = None,
+        groups: ArrayOrFrame | None = None,
+    ) -> Self:
         """Fit the classifier and learn the geometry of its rows.
 
         Parameters
@@ -230,7 +237,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         return feature_names(self.estimator_, len(self.spectrum_.center), names)
 
     def _training_rows(
-        self, estimator: Any, X: Any, labels: npt.NDArray[Any]
+        self, estimator: BaseEstimator, X: ArrayOrFrame, labels: npt.NDArray[Any]
     ) -> tuple[Any, FloatArray | None]:
         """Rows as the classifier takes them, and as numbers; a pipeline may take any table."""
         if not isinstance(unfrozen(estimator), Pipeline):
@@ -294,7 +301,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         check_flag("normalize", self.normalize)
         self._check_folds()
         automatic = isinstance(self.alpha, str) and self.alpha == "auto"
-        if not automatic and (not is_number(self.alpha) or self.alpha < 0):
+        if not automatic and not is_number(self.alpha, 0.0):
             raise InputError(
                 f"alpha is {self.alpha!r}, but it must be a finite number of at least 0 or "
                 '"auto"; pass alpha="auto" to have it follow the classifier.'

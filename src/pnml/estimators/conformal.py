@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core import conformal
@@ -15,7 +14,9 @@ from pnml.core.distributions.normal import check_coverage
 from pnml.core.distributions.tabulated import Tabulated
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.trust import DEFAULT_LEVEL, Reference
+from pnml.core.user_types import ArrayOrFrame, BoolArray, EstimatorLike, RandomSeed
 from pnml.errors import InputError
+from pnml.estimators.available import available_if
 from pnml.estimators.calibration_rows import (
     RowGroups,
     Rows,
@@ -90,18 +91,18 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: EstimatorLike | None = None,
         *,
         method: Literal["split", "jackknife+"] = "split",
         calibration_size: float = 0.25,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.calibration_size = calibration_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: ArrayOrFrame, y: ArrayOrFrame, groups: ArrayOrFrame | None = None) -> Self:
         """Fit the estimator and calibrate it.
 
         Parameters
@@ -131,7 +132,9 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
             self._fit_jackknife(estimator, *check_training_rows(self, X, y))
         return self
 
-    def _fit_split(self, estimator: Any, X: FloatArray, y: FloatArray, groups: Any) -> None:
+    def _fit_split(
+        self, estimator: BaseEstimator, X: FloatArray, y: FloatArray, groups: ArrayOrFrame | None
+    ) -> None:
         instead = ', or use method="jackknife+"'
         share = check_calibration_size(self.calibration_size, len(X), instead)
         places = keep_groups(self, groups, len(X))
@@ -145,59 +148,68 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
             n_groups = len(self._groups.names)
             self._calibration = conformal.GroupedScores.of(scores, places[held], n_groups)
 
-    def _fit_jackknife(self, estimator: Any, X: FloatArray, y: FloatArray) -> None:
+    def _fit_jackknife(self, estimator: BaseEstimator, X: FloatArray, y: FloatArray) -> None:
         keep_groups(self, None, len(X))
         self.estimator_ = estimator.fit(X, y)
         self._calibration = conformal.RidgeFolds.of(
             self.estimator_.spectrum_, X, y, self.estimator_.alpha_
         )
 
-    @available_if(_has_distribution)  # type: ignore[untyped-decorator]
-    def predict_dist(self, X: Any) -> Tabulated:
+    @available_if(_has_distribution)
+    def predict_dist(self, X: ArrayOrFrame) -> Tabulated:
         """Distribution of the label of each row whose intervals are the conformal ones.
 
         With ``method="split"`` only; it has the methods of every predictive distribution here.
         """
         return self._distribution(self._checked(X), self._calibration)
 
-    def _distribution(self, X: Any, scores: Any) -> Tabulated:
+    def _distribution(self, X: ArrayOrFrame, scores: Any) -> Tabulated:
         """The calibrated distribution of the labels of checked rows."""
         dist = self.estimator_.predict_dist(X)
         return conformal.split_distribution(dist.mean, dist.regret, scores)
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: ArrayOrFrame, return_std: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict(
+        self, X: ArrayOrFrame, return_std: Literal[True]
+    ) -> tuple[FloatArray, FloatArray]: ...
+    def predict(
+        self, X: ArrayOrFrame, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Predicted label of each row, by the fitted estimator.
 
         With `return_std` also the standard deviation: of the calibrated distribution where there
         is one, else the estimator's own.
         """
         X = self._checked(X)
-        mean = self.estimator_.predict(X)
+        mean: FloatArray = self.estimator_.predict(X)
         if not return_std:
             return mean
         has_own = isinstance(self._calibration, np.ndarray)
         dist = self.predict_dist(X) if has_own else self.estimator_.predict_dist(X)
         return mean, like_input(dist.std, X)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, groups: Any = None) -> FloatArray:
+    def predict_interval(
+        self, X: ArrayOrFrame, coverage: float = 0.9, groups: ArrayOrFrame | None = None
+    ) -> FloatArray:
         """Interval (n, 2) for each label, valid at the rate `coverage` (see `method`).
 
         `groups` are the groups of the rows, needed where ``fit`` was given groups.
         """
         coverage = check_coverage(coverage)
-        X = self._checked(X)
-        at = asked_groups(self._groups, groups, len(X))
+        rows = self._checked(X)
+        at = asked_groups(self._groups, groups, len(rows))
         self._warn_of_few(coverage, at)
         if isinstance(self._calibration, conformal.RidgeFolds):
-            interval = self._calibration.interval(X, coverage)
+            interval = self._calibration.interval(rows, coverage)
         elif isinstance(self._calibration, conformal.GroupedScores):
-            dist = self.estimator_.predict_dist(X)
+            dist = self.estimator_.predict_dist(rows)
             limits = self._calibration.thresholds(coverage)[at]
             interval = conformal.split_interval(dist.mean, dist.regret, limits)
         else:
-            interval = self._distribution(X, self._calibration).interval(coverage)
-        answer: FloatArray = like_input(interval, X)
-        return answer
+            interval = self._distribution(rows, self._calibration).interval(coverage)
+        return like_input(interval, rows)
 
     def _warn_of_few(self, coverage: float, at: Rows) -> None:
         """Warn where too few rows were held back for intervals of this coverage to end."""
@@ -213,20 +225,20 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
             have = len(held)
         warn_of_few(f"{what} are infinite", coverage, have, share, part)
 
-    def regret(self, X: Any) -> Any:
+    def regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row in nats, by the fitted estimator."""
-        X = self._checked(X)
-        return self.estimator_.regret(X)
+        regret: FloatArray = self.estimator_.regret(self._checked(X))
+        return regret
 
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
         """Whether each row's regret is as small as those of training rows."""
-        X = self._checked(X)
-        return self.estimator_.trusted(X, level=level)
+        verdicts: BoolArray = self.estimator_.trusted(self._checked(X), level=level)
+        return verdicts
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: ArrayOrFrame) -> FloatArray:
         """Share of each feature in the leverage of each row, by the fitted estimator."""
-        X = self._checked(X)
-        return self.estimator_.explain(X)
+        shares: FloatArray = self.estimator_.explain(self._checked(X))
+        return shares
 
     @property
     def loo_(self) -> LeaveOneOut:
@@ -242,14 +254,14 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         reference: Reference = self.estimator_.reference_
         return reference
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: ArrayOrFrame) -> FloatArray:
         check_is_fitted(self)
-        X = check_rows(self, X)
-        refuse_nonfinite(self, X)  # here the columns still have their names
-        return X
+        rows = check_rows(self, X)
+        refuse_nonfinite(self, rows)  # here the columns still have their names
+        return rows
 
 
-def _refuse_unfit_for_jackknife(estimator: Any, groups: Any) -> None:
+def _refuse_unfit_for_jackknife(estimator: BaseEstimator, groups: ArrayOrFrame | None) -> None:
     if groups is not None:
         raise InputError(
             'groups was passed, but method="jackknife+" covers all rows together; use '

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -18,6 +18,7 @@ from pnml.core.distributions.normal import check_coverage
 from pnml.core.softmax import Categorical
 from pnml.core.softmax_leave_one_out import LabelsLeftOut
 from pnml.core.trust import DEFAULT_LEVEL, Reference
+from pnml.core.user_types import ArrayOrFrame, BoolArray, EstimatorLike, RandomSeed
 from pnml.errors import InputError
 from pnml.estimators.calibration_rows import (
     RowGroups,
@@ -33,7 +34,6 @@ from pnml.estimators.estimator import Estimator
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
 from pnml.estimators.registry import register
 from pnml.estimators.wrapped import check_table
-from pnml.learners.protocol import BoolArray
 from pnml.runtime.checks import check_choice, check_flag
 
 # A probability of 0 counts as this, so that its score is a number.
@@ -83,12 +83,12 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: EstimatorLike | None = None,
         *,
         conformity_score: Literal["lac", "aps"] = "lac",
         class_conditional: bool = False,
         calibration_size: float = 0.25,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
     ) -> None:
         self.estimator = estimator
         self.conformity_score = conformity_score
@@ -96,7 +96,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         self.calibration_size = calibration_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: ArrayOrFrame, y: ArrayOrFrame, groups: ArrayOrFrame | None = None) -> Self:
         """Fit the classifier to some rows and calibrate it on the others.
 
         Parameters
@@ -136,7 +136,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         self._calibration = self._grouped(scores, within, None if places is None else places[held])
         return self
 
-    def predict_set(self, X: Any, coverage: float = 0.9, groups: Any = None) -> BoolArray:
+    def predict_set(
+        self, X: ArrayOrFrame, coverage: float = 0.9, groups: ArrayOrFrame | None = None
+    ) -> BoolArray:
         """Set of classes of each row: True where a class is in it, (n, C).
 
         Parameters
@@ -155,47 +157,47 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         self._warn_of_few(coverage, self._calibration.sizes.reshape(shape), at)
         return scores <= self._calibration.thresholds(coverage).reshape(shape)[at]
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: ArrayOrFrame) -> npt.NDArray[Any]:
         """Class of each row, by the fitted classifier."""
         self._check(X)
         predicted: npt.NDArray[Any] = self.estimator_.predict(X)
         return predicted
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: ArrayOrFrame) -> FloatArray:
         """Probabilities (n, C) of the classes, by the fitted classifier."""
         self._check(X)
         prob: FloatArray = self.estimator_.predict_proba(X)
         return prob
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: ArrayOrFrame) -> FloatArray:
         """Logarithms (n, C) of the probabilities."""
         self._check(X)
         log_prob: FloatArray = self.estimator_.predict_log_proba(X)
         return log_prob
 
-    def predict_dist(self, X: Any) -> Categorical:
+    def predict_dist(self, X: ArrayOrFrame) -> Categorical:
         """The pNML probabilities and regrets of rows at once, by the fitted classifier."""
         self._check(X)
         dist: Categorical = self.estimator_.predict_dist(X)
         return dist
 
-    def regret(self, X: Any) -> FloatArray:
+    def regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row in nats, by the fitted classifier."""
         self._check(X)
         regret: FloatArray = self.estimator_.regret(X)
         return regret
 
-    def relative_regret(self, X: Any) -> FloatArray:
+    def relative_regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row as a fraction of log C, comparable between numbers of classes."""
         return self.regret(X) / float(np.log(len(self.classes_)))
 
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> BoolArray:
+    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
         """Whether each row is like the training rows, by the fitted classifier's verdict."""
         self._check(X)
         verdicts: BoolArray = self.estimator_.trusted(X, level=level)
         return verdicts
 
-    def explain(self, X: Any) -> FloatArray:
+    def explain(self, X: ArrayOrFrame) -> FloatArray:
         """Share of each feature in the leverage of each row, by the fitted classifier."""
         self._check(X)
         shares: FloatArray = self.estimator_.explain(X)
@@ -222,11 +224,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         names: npt.NDArray[Any] = self.estimator_.explain_names_
         return names
 
-    def _check(self, X: Any) -> None:
+    def _check(self, X: ArrayOrFrame) -> None:
         check_is_fitted(self)
         check_table(self, X, reset=False)
 
-    def _scores(self, X: Any) -> FloatArray:
+    def _scores(self, X: ArrayOrFrame) -> FloatArray:
         """Conformal score (n, C) of every class of rows."""
         log_prob = np.asarray(self.estimator_.predict_log_proba(X), dtype=float)
         log_prob = np.maximum(log_prob, _LEAST_LOG)
@@ -262,7 +264,7 @@ def _strata(labels: npt.NDArray[Any] | None, places: Rows | None) -> Rows | None
     return inside if places is None else places * (int(inside.max()) + 1) + inside
 
 
-def _refuse_without_regret(estimator: Any) -> None:
+def _refuse_without_regret(estimator: BaseEstimator) -> None:
     if not (hasattr(estimator, "regret") and hasattr(estimator, "predict_log_proba")):
         raise InputError(
             f"estimator is a {type(estimator).__name__}, which has no probabilities with a regret "

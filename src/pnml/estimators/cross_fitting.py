@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Number
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold, PredefinedSplit, check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
 from pnml.core.arrays import FloatArray
+from pnml.core.user_types import ArrayOrFrame, Folds, RandomSeed
 from pnml.errors import InputError, shorten
 from pnml.estimators.fit_params import FitParams
 from pnml.estimators.labels import positions
@@ -26,16 +27,16 @@ Split = tuple[Indices, Indices]  # rows to fit, and rows to ask about
 
 
 def out_of_fold_errors(
-    model: Any,
-    X: Any,
+    model: BaseEstimator,
+    X: ArrayOrFrame,
     y: FloatArray,
     params: FitParams,
-    cv: Any,
-    random_state: Any,
+    cv: Folds,
+    random_state: RandomSeed,
 ) -> FloatArray:
     """Absolute errors (n,), each of a clone of the model fitted without the row's fold."""
     if _is_number_of_folds(cv, len(y)):
-        cv = KFold(int(cv), shuffle=True, random_state=random_state)
+        cv = KFold(int(cast(int, cv)), shuffle=True, random_state=random_state)
     predictions = np.full(len(y), np.nan)
     splits = check_cv(cv).split(X, y, **params.to_splitter)
     for train, test in _every_row_tested(splits, len(y)):
@@ -48,12 +49,12 @@ def out_of_fold_errors(
 
 
 def out_of_fold_log_probabilities(
-    model: Any,
-    X: Any,
+    model: BaseEstimator,
+    X: ArrayOrFrame,
     labels: npt.NDArray[Any],
     params: FitParams,
-    cv: Any,
-    random_state: Any,
+    cv: Folds,
+    random_state: RandomSeed,
     classes: npt.NDArray[Any],
 ) -> FloatArray:
     """Log-probabilities (n, C), each row's by a clone of the model fitted without the row's fold.
@@ -77,8 +78,8 @@ def out_of_fold_log_probabilities(
 
 
 def _answers(
-    model: Any,
-    X: Any,
+    model: BaseEstimator,
+    X: ArrayOrFrame,
     labels: npt.NDArray[Any],
     params: FitParams,
     folds: Iterable[Split],
@@ -95,22 +96,22 @@ def _answers(
 
 
 def _class_folds(
-    X: Any,
+    X: ArrayOrFrame,
     labels: npt.NDArray[Any],
     params: FitParams,
-    cv: Any,
-    random_state: Any,
+    cv: Folds,
+    random_state: RandomSeed,
 ) -> Iterator[Split]:
     """Splits of rows; a number of folds gives each its share of every class."""
     counted = params.counts(len(labels))
     if _is_number_of_folds(cv, int(counted.sum())):
-        cv = PredefinedSplit(_dealt_out(labels, counted, int(cv), random_state))
+        cv = PredefinedSplit(_dealt_out(labels, counted, int(cast(int, cv)), random_state))
     splits = check_cv(cv, labels, classifier=True).split(X, labels, **params.to_splitter)
     return _every_row_tested(splits, len(labels))
 
 
 def _dealt_out(
-    labels: npt.NDArray[Any], counted: npt.NDArray[np.bool_], folds: int, random_state: Any
+    labels: npt.NDArray[Any], counted: npt.NDArray[np.bool_], folds: int, random_state: RandomSeed
 ) -> Indices:
     """The fold of each row: shuffled, sorted by class, and dealt out one by one."""
     fold = np.empty(len(labels), dtype=np.intp)
@@ -123,7 +124,7 @@ def _dealt_out(
 
 
 @contextmanager
-def _told_of_fold(model: Any) -> Iterator[None]:
+def _told_of_fold(model: BaseEstimator) -> Iterator[None]:
     """Turn a model's error on a fold into one sentence."""
     try:
         yield
@@ -169,7 +170,7 @@ def _told_of_splitter(splits: Iterable[Split]) -> Iterator[Split]:
         yield split
 
 
-def _is_number_of_folds(cv: Any, rows: int) -> bool:
+def _is_number_of_folds(cv: Folds, rows: int) -> bool:
     """Whether `cv` is a number and not a splitter; refuses any other, or too many for the rows."""
     if not is_whole(cv, least=-(10**9)):
         splits = hasattr(cv, "split") and not isinstance(cv, type | str)
@@ -179,7 +180,7 @@ def _is_number_of_folds(cv: Any, rows: int) -> bool:
                 "sklearn.model_selection.KFold(5), or a list of pairs of training and test rows."
             )
         return False
-    if not 2 <= cv <= rows:
+    if not 2 <= int(cast(int, cv)) <= rows:
         raise InputError(
             f"cv is {cv}, but X has {rows} rows (n_samples={rows}); pass a number of folds from 2 "
             "to the number of rows."

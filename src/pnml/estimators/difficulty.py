@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from pnml.core.arrays import FloatArray
+from pnml.core.user_types import ArrayOrFrame, EstimatorLike
 from pnml.errors import InputError
 from pnml.estimators.regressor import PNMLRegressor
 
@@ -36,10 +38,10 @@ class RegretDifficulty(BaseEstimator):
     True
     """
 
-    def __init__(self, estimator: Any = None) -> None:
+    def __init__(self, estimator: EstimatorLike | None = None) -> None:
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayOrFrame, y: ArrayOrFrame) -> Self:
         """Learn from rows X (n, n_features) and targets y (n,), which calibration must not use."""
         estimator = PNMLRegressor() if self.estimator is None else clone(self.estimator)
         if not hasattr(estimator, "regret"):
@@ -51,11 +53,11 @@ class RegretDifficulty(BaseEstimator):
         self.n_features_in_ = self.estimator_.n_features_in_
         return self
 
-    def apply(self, X: Any) -> Any:
+    def apply(self, X: ArrayOrFrame) -> FloatArray:
         """Difficulty (n,) of rows, ≥ 1; infinite where the regret is."""
         check_is_fitted(self)
         return np.exp(self.estimator_.regret(X) / 2)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayOrFrame) -> FloatArray:
         """Difficulty of rows, under the name that MAPIE calls."""
         return self.apply(X)

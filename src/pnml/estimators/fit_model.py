@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.columns.encoder import ColumnEncoder
+from pnml.core.user_types import ArrayOrFrame, RandomSeed
 from pnml.errors import InputError, shorten
 from pnml.estimators.word_codes import WordCodes, categories, has_words
 from pnml.learners.last_step import last_of, searched, unfrozen
 from pnml.learners.leaf_maps import is_tree_ensemble
 
 
-def default_model(kind: type, encoder: ColumnEncoder, random_state: Any) -> Any:
+def default_model(kind: type, encoder: ColumnEncoder, random_state: RandomSeed) -> Any:
     """The default model to fit: histogram boosting, behind codes of words if there are any."""
     if not has_words(encoder):
         return kind(random_state=random_state)
@@ -29,7 +30,7 @@ def default_model(kind: type, encoder: ColumnEncoder, random_state: Any) -> Any:
 
 
 def fit_model(
-    model: Any, encoder: ColumnEncoder, X: Any, fit: Callable[[Any], Any]
+    model: BaseEstimator, encoder: ColumnEncoder, X: ArrayOrFrame, fit: Callable[[Any], Any]
 ) -> tuple[Any, Any]:
     """Fit a model that can read the table X; the unfitted model, and the fitted one.
 
@@ -60,12 +61,12 @@ class PredictFunction:
 
     function: Callable[[Any], Any]
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayOrFrame) -> Any:
         """The function's predictions."""
         return self.function(X)
 
 
-def as_model(model: Any, *, prefit: bool) -> Any:
+def as_model(model: BaseEstimator, *, prefit: bool) -> Any:
     """The model, a function being made one; refuses what cannot predict or be fitted."""
     name = type(model).__name__
     if prefit and model is None:
@@ -93,7 +94,7 @@ def as_model(model: Any, *, prefit: bool) -> Any:
     return model
 
 
-def is_kind(kind: str, model: Any) -> bool:
+def is_kind(kind: str, model: BaseEstimator) -> bool:
     """Whether a model says that it is a "classifier" or a "regressor"; not all models say."""
     try:
         return bool(get_tags(unfrozen(model)).estimator_type == kind)
@@ -101,7 +102,7 @@ def is_kind(kind: str, model: Any) -> bool:
         return bool(getattr(model, "_estimator_type", None) == kind)
 
 
-def check_prefit(model: Any, columns: int, X: Any) -> None:
+def check_prefit(model: BaseEstimator, columns: int, X: ArrayOrFrame) -> None:
     """Raise where a model that is to be taken as it is is not fitted, or cannot predict rows X."""
     inner = unfrozen(model)
     try:
@@ -128,7 +129,7 @@ def check_prefit(model: Any, columns: int, X: Any) -> None:
         ) from error
 
 
-def _check_clones(model: Any) -> None:
+def _check_clones(model: BaseEstimator) -> None:
     try:
         clone(model)
     except (RuntimeError, TypeError) as error:  # its constructor changes a parameter, or has none
@@ -140,7 +141,7 @@ def _check_clones(model: Any) -> None:
         ) from error
 
 
-def refuse_gaps(model: Any, encoder: ColumnEncoder) -> None:
+def refuse_gaps(model: BaseEstimator, encoder: ColumnEncoder) -> None:
     """Raise where training rows have gaps and the model says that it refuses NaN."""
     places = [int(encoder.places[slot]) for slot in np.flatnonzero(encoder.numbers.gaps)]
     if isinstance(model, Pipeline) or not places:
@@ -157,7 +158,7 @@ def refuse_gaps(model: Any, encoder: ColumnEncoder) -> None:
         )
 
 
-def _refused_words(model: Any, encoder: ColumnEncoder) -> InputError:
+def _refused_words(model: BaseEstimator, encoder: ColumnEncoder) -> InputError:
     place = next(
         j for j, kind in enumerate(encoder.kinds) if kind not in ("number", "truth", "gap")
     )

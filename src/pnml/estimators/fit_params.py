@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from pnml.core.arrays import FloatArray
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.word_codes import WordCodes
 from pnml.estimators.wrapped import fit_wrapped
 
 
-def check_groups(groups: Any, rows: int) -> None:
+def check_groups(groups: ArrayOrFrame | None, rows: int) -> None:
     """Raise where groups are not one for each row."""
     if groups is not None and _num_samples(groups) != rows:
         raise InputError(
@@ -40,7 +42,11 @@ class FitParams:
 
     @classmethod
     def routed(
-        cls, owner: Any, weights: FloatArray | None, groups: Any, params: dict[str, Any]
+        cls,
+        owner: BaseEstimator,
+        weights: FloatArray | None,
+        groups: ArrayOrFrame | None,
+        params: dict[str, Any],
     ) -> FitParams:
         """From the arguments of ``fit``.
 
@@ -59,7 +65,9 @@ class FitParams:
         return cls(weights, to_model, weighs, dict(routed["splitter"].split))
 
     @classmethod
-    def plain(cls, weights: FloatArray | None = None, groups: Any = None) -> FitParams:
+    def plain(
+        cls, weights: FloatArray | None = None, groups: ArrayOrFrame | None = None
+    ) -> FitParams:
         """Weights for the model and groups for the splitter, and nothing else."""
         return cls(weights, {}, True, {} if groups is None else {"groups": groups})
 
@@ -67,13 +75,13 @@ class FitParams:
         """Whether each row (n,) has a positive weight."""
         return np.ones(rows, dtype=bool) if self.weights is None else self.weights > 0
 
-    def counted(self, X: Any) -> Any:
+    def counted(self, X: ArrayOrFrame) -> Any:
         """The rows of positive weight."""
         if self.weights is None or bool(np.all(self.weights > 0)):
             return X
         return _safe_indexing(X, np.flatnonzero(self.weights > 0))
 
-    def fit(self, model: Any, X: Any, y: npt.NDArray[Any]) -> Any:
+    def fit(self, model: BaseEstimator, X: ArrayOrFrame, y: npt.NDArray[Any]) -> Any:
         """The model fitted to all rows; the one behind codes of words gets the parameters."""
         if isinstance(model, Pipeline) and isinstance(model.steps[0][1], WordCodes):
             codes = model.steps[0][1].fit(X)
@@ -87,7 +95,7 @@ class FitParams:
             params["sample_weight"] = weights
         return model.fit(X, y, **params)
 
-    def at(self, X: Any, rows: npt.NDArray[np.intp]) -> FitParams:
+    def at(self, X: ArrayOrFrame, rows: npt.NDArray[np.intp]) -> FitParams:
         """The same for some rows of X."""
         weights = None if self.weights is None else self.weights[rows]
         if weights is not None and not np.any(weights):
@@ -97,6 +105,8 @@ class FitParams:
         model = _check_method_params(X, dict(self.to_model), indices=rows)
         return replace(self, weights=weights, to_model=model)
 
-    def fit_at(self, model: Any, X: Any, y: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> Any:
+    def fit_at(
+        self, model: BaseEstimator, X: ArrayOrFrame, y: npt.NDArray[Any], rows: npt.NDArray[np.intp]
+    ) -> Any:
         """The model fitted to some rows."""
         return self.at(X, rows).fit(model, _safe_indexing(X, rows), y[rows])

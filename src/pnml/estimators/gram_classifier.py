@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import NotFittedError, check_is_fitted
 
 from pnml.core.arrays import FloatArray
 from pnml.core.statistic.gram import Gram
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.labels import check_labels, positions
 from pnml.learners.last_step import LastStep, last_of, unfrozen
 
 
-def fitted_inside(model: Any) -> Any:
+def fitted_inside(model: BaseEstimator) -> Any:
     """The fitted classifier of a PNMLClassifier that a Gram of rows can stand for.
 
     The Gram of the rows adds up; the training of a classifier does not, nor do the refits of
@@ -53,7 +55,7 @@ def fitted_inside(model: Any) -> Any:
 
 
 def rows_to_count(
-    model: Any, X: Any, y: npt.NDArray[Any]
+    model: BaseEstimator, X: ArrayOrFrame, y: npt.NDArray[Any]
 ) -> tuple[FloatArray, npt.NDArray[np.float64]]:
     """Rows (n, d) of a classifier for its Gram, at its last step, and label indices."""
     inside = fitted_inside(model)
@@ -81,7 +83,7 @@ def without_targets(gram: Gram) -> Gram:
     )
 
 
-def _named(estimator: Any, X: Any) -> Any:
+def _named(estimator: BaseEstimator, X: ArrayOrFrame) -> Any:
     """Rows with the column names of the fit, if there were any."""
     names = getattr(unfrozen(estimator), "feature_names_in_", None)
     if names is None or hasattr(X, "columns"):

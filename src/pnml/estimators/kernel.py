@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
+from pnml.core.user_types import ArrayOrFrame, NumberOrLoo
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase
 from pnml.estimators.registry import register
@@ -21,6 +23,9 @@ from pnml.estimators.validation import (
 )
 from pnml.learners.kernel import KernelRidge, solve_kernel
 from pnml.learners.kernel_function import KernelFunction, refuse_endless
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
 
 class KernelPNMLRegressor(RegressorBase):
@@ -61,11 +66,11 @@ class KernelPNMLRegressor(RegressorBase):
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
-        alpha: Any = "loo",
+        kernel: str | Callable[..., Any] | Kernel = "rbf",
+        alpha: NumberOrLoo = "loo",
         fit_intercept: bool = True,
-        noise_variance: Any = "loo",
-        gamma: Any = "scale",
+        noise_variance: NumberOrLoo = "loo",
+        gamma: float | Literal["scale"] = "scale",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
@@ -79,7 +84,7 @@ class KernelPNMLRegressor(RegressorBase):
         self.coef0 = coef0
         self.kernel_params = kernel_params
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayOrFrame, y: ArrayOrFrame) -> Self:
         """Learn from rows X (n, n_features) and targets y (n,)."""
         alpha = check_number_or_loo("alpha", self.alpha, positive=True)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from pnml.core.arrays import FloatArray
 from pnml.core.conditions import NOT_NAN
@@ -31,7 +32,7 @@ class LabelRange:
     z_high: Annotated[float, NOT_NAN]
 
     @classmethod
-    def of(cls, transformer: Any, y: FloatArray) -> LabelRange | None:
+    def of(cls, transformer: BaseEstimator, y: FloatArray) -> LabelRange | None:
         """The range of a fitted transformer, followed outwards from the training labels y.
 
         None where these show no strictly monotone transform with the inverse that it names.
@@ -53,7 +54,7 @@ class LabelRange:
 class LabelScale:
     """The map between labels and transformed labels of a fitted transformer."""
 
-    transformer: Any
+    transformer: BaseEstimator
     range: LabelRange
 
     @property
@@ -109,12 +110,12 @@ def _direction(labels: FloatArray, z: FloatArray) -> int:
     return 1 if np.all(rises > 0) else -1 if np.all(rises < 0) else 0
 
 
-def _comes_back(transformer: Any, labels: FloatArray, z: FloatArray) -> bool:
+def _comes_back(transformer: BaseEstimator, labels: FloatArray, z: FloatArray) -> bool:
     off = np.abs(one_column(transformer.inverse_transform, z) - labels)
     return bool(np.all(off <= _CLOSE * (np.abs(labels) + labels[-1] - labels[0])))
 
 
-def _followed(transformer: Any, labels: FloatArray, z: FloatArray, side: int) -> Ends:
+def _followed(transformer: BaseEstimator, labels: FloatArray, z: FloatArray, side: int) -> Ends:
     """The last transformed label on one side that leads to a label and back, and that label."""
     outmost = int(np.argmax(side * z))
     spread, last, good_label = float(np.ptp(z)), float(z[outmost]), float(labels[outmost])
@@ -139,7 +140,7 @@ def _followed(transformer: Any, labels: FloatArray, z: FloatArray, side: int) ->
     return last, 0.0 if abs(good_label) < _TINY else good_label
 
 
-def _reached(transformer: Any, z: FloatArray, spread: float) -> FloatArray:
+def _reached(transformer: BaseEstimator, z: FloatArray, spread: float) -> FloatArray:
     """Labels of z, an outward path; NaN where the transform does not lead back to z."""
     labels = one_column(transformer.inverse_transform, z)
     good, back = np.isfinite(labels), np.full(len(z), np.nan)
@@ -148,7 +149,7 @@ def _reached(transformer: Any, z: FloatArray, spread: float) -> FloatArray:
     return np.where(np.abs(back - z) <= _CLOSE * (spread + np.abs(z)), labels, np.nan)
 
 
-def _taken(transformer: Any, labels: FloatArray) -> int:
+def _taken(transformer: BaseEstimator, labels: FloatArray) -> int:
     """How many of the first labels the transformer takes; Box–Cox raises at 0."""
     taken, refused = 0, len(labels) + 1
     at = len(labels)

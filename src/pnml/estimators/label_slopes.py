@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -32,7 +33,7 @@ def one_column(method: Callable[[Any], Any], values: FloatArray) -> FloatArray:
     return np.asarray(method(flat), dtype=float).reshape(np.shape(values))
 
 
-def log_slope(transformer: Any, y: FloatArray, ends: tuple[float, float]) -> FloatArray:
+def log_slope(transformer: BaseEstimator, y: FloatArray, ends: tuple[float, float]) -> FloatArray:
     """log |T′(y)| of a fitted transformer at labels y between `ends`.
 
     Scalers, power and quantile transforms, functions of numpy and Pipelines of these by their
@@ -43,7 +44,9 @@ def log_slope(transformer: Any, y: FloatArray, ends: tuple[float, float]) -> Flo
     return _differences(transformer, y, ends) if slope is None else slope
 
 
-def _differences(transformer: Any, y: FloatArray, ends: tuple[float, float]) -> FloatArray:
+def _differences(
+    transformer: BaseEstimator, y: FloatArray, ends: tuple[float, float]
+) -> FloatArray:
     """Central differences; the step follows the distance from a finite end of the labels."""
     with np.errstate(invalid="ignore"):
         room = np.minimum(y - ends[0], ends[1] - y)
@@ -55,23 +58,23 @@ def _differences(transformer: Any, y: FloatArray, ends: tuple[float, float]) -> 
     return out
 
 
-def _function(transformer: Any, y: FloatArray) -> FloatArray | None:
+def _function(transformer: BaseEstimator, y: FloatArray) -> FloatArray | None:
     if transformer.func is None:
         return np.zeros_like(y)
     closed = None if transformer.kw_args else log_slope_of(transformer.func)
     return None if closed is None else closed(y)
 
 
-def _divided(transformer: Any, y: FloatArray) -> FloatArray:
+def _divided(transformer: BaseEstimator, y: FloatArray) -> FloatArray:
     scale = 1.0 if transformer.scale_ is None else float(transformer.scale_[0])
     return np.full_like(y, -np.log(scale))
 
 
-def _multiplied(transformer: Any, y: FloatArray) -> FloatArray:
+def _multiplied(transformer: BaseEstimator, y: FloatArray) -> FloatArray:
     return np.full_like(y, np.log(float(transformer.scale_[0])))
 
 
-def _power(transformer: Any, y: FloatArray) -> FloatArray:
+def _power(transformer: BaseEstimator, y: FloatArray) -> FloatArray:
     exponent = float(transformer.lambdas_[0])
     if transformer.method == "box-cox":
         slope = (exponent - 1) * np.log(y)
@@ -82,7 +85,7 @@ def _power(transformer: Any, y: FloatArray) -> FloatArray:
     return np.asarray(slope, dtype=float)
 
 
-def _quantile(transformer: Any, y: FloatArray) -> FloatArray:
+def _quantile(transformer: BaseEstimator, y: FloatArray) -> FloatArray:
     knots, levels = transformer.quantiles_[:, 0], transformer.references_
     piece = np.clip(np.searchsorted(knots, y, side="right") - 1, 0, len(knots) - 2)
     slope = np.log(np.diff(levels)[piece]) - np.log(np.diff(knots)[piece])
@@ -92,7 +95,7 @@ def _quantile(transformer: Any, y: FloatArray) -> FloatArray:
     return np.asarray(slope, dtype=float)
 
 
-def _chain(transformer: Any, y: FloatArray) -> FloatArray | None:
+def _chain(transformer: BaseEstimator, y: FloatArray) -> FloatArray | None:
     """Slopes of a Pipeline add up in logarithms; None where a step has no closed form."""
     total = np.zeros_like(y)
     for _, step in transformer.steps:

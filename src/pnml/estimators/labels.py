@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.validation import refuse_nonfinite
 
 
-def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
+def check_labels(estimator: BaseEstimator, y: ArrayOrFrame) -> npt.NDArray[Any]:
     """Labels, checked: one per row, of a kind that has classes."""
     name = type(estimator).__name__
     if y is None:

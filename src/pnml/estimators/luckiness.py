@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Literal, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram, sample_rows
+from pnml.core.user_types import ArrayOrFrame, NumberOrLoo
 from pnml.errors import InputError
+from pnml.estimators.available import available_if
 from pnml.estimators.registry import register
 from pnml.estimators.regressor import StreamingRegressor
 from pnml.estimators.validation import check_training_rows, refuse_too_little
@@ -66,23 +67,26 @@ class LpNMLRegressor(StreamingRegressor):
     def __init__(
         self,
         *,
-        penalty: str = "l2",
-        alpha: Any = "loo",
+        penalty: Literal["l2", "l1"] = "l2",
+        alpha: NumberOrLoo = "loo",
         fit_intercept: bool = True,
-        noise_variance: Any = "loo",
+        noise_variance: NumberOrLoo = "loo",
     ) -> None:
         self.penalty = penalty
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.noise_variance = noise_variance
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Learn from rows in memory, to full accuracy.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-        y : array-like of shape (n,)
+        y : array-like of shape (n,) or, with ``penalty="l2"``, (n, n_targets)
+            Several targets as in PNMLRegressor.
         sample_weight : array-like of shape (n,), optional
             How many copies of each row to count; with ``penalty="l2"`` only.
         """
@@ -102,8 +106,10 @@ class LpNMLRegressor(StreamingRegressor):
         self._learner = solve_lasso(self._statistic, X, y, alpha, noise, intercept=intercept)
         return self
 
-    @available_if(_streams)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @available_if(_streams)
+    def partial_fit(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Learn from more rows; only their moments and a sample of them are kept.
 
         With ``penalty="l2"`` only: the lasso's path needs all rows at once.
@@ -111,8 +117,10 @@ class LpNMLRegressor(StreamingRegressor):
         self._check_penalty()
         return self._add_rows(X, y, sample_weight)
 
-    @available_if(_streams)  # type: ignore[untyped-decorator]
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @available_if(_streams)
+    def forget(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Unlearn rows, exactly as they were learnt; with ``penalty="l2"`` only.
 
         The model is then that of the other rows, up to round-off; see `PNMLRegressor.forget`.
@@ -120,7 +128,7 @@ class LpNMLRegressor(StreamingRegressor):
         self._check_penalty()
         return self._forget_rows(X, y, sample_weight)
 
-    @available_if(_streams)  # type: ignore[untyped-decorator]
+    @available_if(_streams)
     def fit_gram(self, gram: Gram) -> Self:
         """Learn from the rows of a `Gram` with one target; with ``penalty="l2"`` only.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Literal, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.user_types import ArrayOrFrame, NumberOrLoo
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase, checked_rows
 from pnml.estimators.registry import register
@@ -62,13 +63,17 @@ class NormBallRegressor(RegressorBase):
     learner_: NormBall
 
     def __init__(
-        self, *, radius: Any = "min-norm", fit_intercept: bool = False, noise_variance: Any = "loo"
+        self,
+        *,
+        radius: float | Literal["min-norm"] = "min-norm",
+        fit_intercept: bool = False,
+        noise_variance: NumberOrLoo = "loo",
     ) -> None:
         self.radius = radius
         self.fit_intercept = fit_intercept
         self.noise_variance = noise_variance
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayOrFrame, y: ArrayOrFrame) -> Self:
         """Learn from rows X (n, n_features) and targets y (n,)."""
         radius = _check_radius(self.radius)
         noise = check_number_or_loo("noise_variance", self.noise_variance, positive=True)
@@ -78,10 +83,10 @@ class NormBallRegressor(RegressorBase):
         self.learner_ = solve_norm_ball(X, y, radius, noise, intercept=intercept)
         return self
 
-    def regret_bound(self, X: Any) -> Any:
+    def regret_bound(self, X: ArrayOrFrame) -> FloatArray:
         """Proven upper bound on the regret of each row, in nats; never below `regret`."""
-        X = checked_rows(self, X)
-        return like_input(self.learner_.regret_bound(X), X)
+        rows = checked_rows(self, X)
+        return like_input(self.learner_.regret_bound(rows), rows)
 
     @property
     def spectrum_(self) -> Spectrum:
@@ -114,10 +119,10 @@ class NormBallRegressor(RegressorBase):
         return self.learner_.noise_variance
 
 
-def _check_radius(radius: Any) -> float | None:
+def _check_radius(radius: float | str) -> float | None:
     if isinstance(radius, str) and radius == "min-norm":
         return None
-    if not is_number(radius) or radius <= 0:
+    if isinstance(radius, str) or not is_number(radius) or radius <= 0:
         raise InputError(
             f"radius is {radius!r}, but it must be a finite number greater than 0 or "
             '"min-norm"; pass radius="min-norm" for the norm of the least-squares fit.'

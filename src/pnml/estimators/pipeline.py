@@ -11,11 +11,15 @@ import numpy.typing as npt
 from sklearn import get_config
 from sklearn import pipeline as scikit_learn
 from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from pnml.core.arrays import FloatArray
+from pnml.core.distributions.normal import Predictive
+from pnml.core.softmax import Categorical
 from pnml.core.trust import DEFAULT_LEVEL, Reference
+from pnml.core.user_types import ArrayOrFrame, BoolArray
 from pnml.errors import InputError
+from pnml.estimators.available import available_if
 from pnml.estimators.estimator import DocsLink
 from pnml.estimators.score_frame import with_names, with_rows_of
 
@@ -77,56 +81,65 @@ class Pipeline(DocsLink, scikit_learn.Pipeline):
     'x1^2'
     """
 
-    @available_if(_last_step_has("calibrate"))  # type: ignore[untyped-decorator]
-    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @available_if(_last_step_has("calibrate"))
+    def calibrate(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Take the errors of a prefit model as last step on rows that it has not seen."""
         self._ask("calibrate", X, {}, y=y, sample_weight=sample_weight)
         return self
 
-    @available_if(_last_step_has("regret"))  # type: ignore[untyped-decorator]
-    def regret(self, X: Any, **params: Any) -> Any:
+    @available_if(_last_step_has("regret"))
+    def regret(self, X: ArrayOrFrame, **params: Any) -> FloatArray:
         """Regret of each row in nats, by the last step. ≥ 0.
 
         `params` is metadata for the ``transform`` of the other steps, routed as in ``predict``;
         so in all methods here.
         """
-        return self._ask("regret", X, params)
+        answer: FloatArray = self._ask("regret", X, params)
+        return answer
 
-    @available_if(_last_step_has("relative_regret"))  # type: ignore[untyped-decorator]
-    def relative_regret(self, X: Any, **params: Any) -> Any:
+    @available_if(_last_step_has("relative_regret"))
+    def relative_regret(self, X: ArrayOrFrame, **params: Any) -> FloatArray:
         """Regret of each row as a fraction of log C, by a classifier as last step."""
-        return self._ask("relative_regret", X, params)
+        answer: FloatArray = self._ask("relative_regret", X, params)
+        return answer
 
-    @available_if(_last_step_has("trusted"))  # type: ignore[untyped-decorator]
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL, **params: Any) -> Any:
+    @available_if(_last_step_has("trusted"))
+    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL, **params: Any) -> BoolArray:
         """Whether each row is like the training rows, by the last step's verdict."""
-        return self._ask("trusted", X, params, level=level)
+        verdicts: BoolArray = self._ask("trusted", X, params, level=level)
+        return verdicts
 
-    @available_if(_last_step_has("explain"))  # type: ignore[untyped-decorator]
-    def explain(self, X: Any, **params: Any) -> Any:
+    @available_if(_last_step_has("explain"))
+    def explain(self, X: ArrayOrFrame, **params: Any) -> FloatArray:
         """Share of each column in the leverage of each row: (n, columns of the last step), ≥ 0.
 
         The columns are those that the last step sees; ``explain_names_`` has their names.
         """
-        return self._ask("explain", X, params)
+        answer: FloatArray = self._ask("explain", X, params)
+        return answer
 
-    @available_if(_last_step_has("predict_interval"))  # type: ignore[untyped-decorator]
-    def predict_interval(self, X: Any, coverage: float = 0.9, **params: Any) -> Any:
+    @available_if(_last_step_has("predict_interval"))
+    def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9, **params: Any) -> FloatArray:
         """Interval (n, 2) that holds each label with probability `coverage`."""
-        return self._ask("predict_interval", X, params, coverage=coverage)
+        interval: FloatArray = self._ask("predict_interval", X, params, coverage=coverage)
+        return interval
 
-    @available_if(_last_step_has("predict_dist"))  # type: ignore[untyped-decorator]
-    def predict_dist(self, X: Any, **params: Any) -> Any:
+    @available_if(_last_step_has("predict_dist"))
+    def predict_dist(self, X: ArrayOrFrame, **params: Any) -> Predictive | Categorical:
         """Distribution of the label of each row, a frozen value."""
-        return self._ask("predict_dist", X, params)
+        dist: Predictive | Categorical = self._ask("predict_dist", X, params)
+        return dist
 
-    @available_if(_last_step_has("expected_error"))  # type: ignore[untyped-decorator]
-    def expected_error(self, X: Any, **params: Any) -> Any:
+    @available_if(_last_step_has("expected_error"))
+    def expected_error(self, X: ArrayOrFrame, **params: Any) -> FloatArray:
         """Size of the error to expect on each row, by the last step."""
-        return self._ask("expected_error", X, params)
+        answer: FloatArray = self._ask("expected_error", X, params)
+        return answer
 
-    @available_if(_last_step_has("score_frame"))  # type: ignore[untyped-decorator]
-    def score_frame(self, X: Any, **options: Any) -> Any:
+    @available_if(_last_step_has("score_frame"))
+    def score_frame(self, X: ArrayOrFrame, **options: Any) -> Any:
         """All answers of the last step as one data frame, of the kind and with the index of X.
 
         `options` go to the last step, for instance ``coverage`` and ``level``. The reasons name
@@ -151,7 +164,7 @@ class Pipeline(DocsLink, scikit_learn.Pipeline):
         check_is_fitted(self)
         return _explained(self, getattr(self, "feature_names_in_", None))
 
-    def _ask(self, method: str, X: Any, params: dict[str, Any], **options: Any) -> Any:
+    def _ask(self, method: str, X: ArrayOrFrame, params: dict[str, Any], **options: Any) -> Any:
         """Answer of the last step about rows that went through the others."""
         check_is_fitted(self)
         routed = self._routed(method, params)

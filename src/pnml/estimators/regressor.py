@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
@@ -12,6 +13,7 @@ from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.forgetting import without
 from pnml.core.statistic.gram import Gram, sample_rows
+from pnml.core.user_types import ArrayOrFrame, NumberOrLoo
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase
 from pnml.estimators.registry import register
@@ -25,6 +27,7 @@ from pnml.estimators.validation import (
 )
 from pnml.learners.lasso import Lasso
 from pnml.learners.least_squares import ORDINARY, LeastSquares, Method, Rows, solve
+from pnml.learners.many_targets import ManyTargets, solve_many
 from pnml.runtime.one_at_a_time import one_at_a_time
 
 
@@ -32,10 +35,10 @@ class StreamingRegressor(RegressorBase):
     """Base of regressors with one penalty, one noise and one spectrum, fitted by rows."""
 
     _method: ClassVar[Method]
-    alpha: Any
+    alpha: NumberOrLoo
     fit_intercept: bool
-    noise_variance: Any
-    _learner: LeastSquares | Lasso | None  # None: solved on next use
+    noise_variance: NumberOrLoo
+    _learner: LeastSquares | Lasso | ManyTargets | None  # None: solved on next use
 
     def _settings(self) -> tuple[float | None, float | None, bool]:
         """Penalty and noise, None where they are to be chosen; whether there is an intercept."""
@@ -44,12 +47,22 @@ class StreamingRegressor(RegressorBase):
         return alpha, noise, check_flag("fit_intercept", self.fit_intercept)
 
     @one_at_a_time
-    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit_rows(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None
+    ) -> Self:
         alpha, noise, intercept = self._asked = self._settings()
-        X, y = check_training_rows(self, X, y)
+        X, y = check_training_rows(self, X, y, several=True)
         weights = check_weights(sample_weight, X)
-        refuse_too_little(y, {"noise_variance": noise, "alpha": alpha}, weights)
+        for target in y.T if y.ndim == 2 else [y]:
+            refuse_too_little(target, {"noise_variance": noise, "alpha": alpha}, weights)
         self._statistic: Factor | Gram = Factor.of(X, y, weights)
+        if y.ndim == 2:
+            self.__dict__.pop("_sample", None)  # of an earlier fit
+            counts = np.ones(len(X)) if weights is None else weights
+            self._learner = solve_many(
+                self._statistic, X, y, counts, self._method, alpha, noise, intercept=intercept
+            )
+            return self
         rows = Rows(X, y, np.ones(len(X)) if weights is None else weights)
         used = slice(None) if weights is None else weights > 0
         self._sample = sample_rows(X[used], y[used, None], rows.weights[used])
@@ -59,7 +72,9 @@ class StreamingRegressor(RegressorBase):
         return self
 
     @one_at_a_time
-    def _add_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _add_rows(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None
+    ) -> Self:
         self._asked = self._settings()
         first = not hasattr(self, "_statistic")
         X, y = check_training_rows(self, X, y, reset=first)
@@ -72,10 +87,17 @@ class StreamingRegressor(RegressorBase):
     def _counted(self) -> Gram:
         """The Gram of all rows learnt so far."""
         statistic = self._statistic
+        if isinstance(self._learner, ManyTargets):
+            raise InputError(
+                f"The model was fitted to {len(self._learner.targets)} targets, but rows come or "
+                "go part by part with one target only; fit all rows at once, or a model per target."
+            )
         return statistic.gram(self._sample) if isinstance(statistic, Factor) else statistic
 
     @one_at_a_time
-    def _forget_rows(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _forget_rows(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None
+    ) -> Self:
         check_is_fitted(self)
         X, y = check_training_rows(self, X, y, reset=False)
         weights = check_weights(sample_weight, X)
@@ -112,16 +134,16 @@ class StreamingRegressor(RegressorBase):
         return self
 
     @property
-    def learner_(self) -> LeastSquares | Lasso:  # type: ignore[override]
+    def learner_(self) -> LeastSquares | Lasso | ManyTargets:  # type: ignore[override]
         """The fitted learner; a stream is solved on first use."""
-        learner: LeastSquares | Lasso | None = getattr(self, "_learner", None)
+        learner: LeastSquares | Lasso | ManyTargets | None = getattr(self, "_learner", None)
         if learner is None:
             check_is_fitted(self)
             learner = self._solved()
         return learner
 
     @one_at_a_time
-    def _solved(self) -> LeastSquares | Lasso:
+    def _solved(self) -> LeastSquares | Lasso | ManyTargets:
         """The learner of all rows counted; rows that come meanwhile wait until it is kept."""
         if self._learner is None:
             self._learner = self._solved_stream()
@@ -144,23 +166,35 @@ class StreamingRegressor(RegressorBase):
     @property
     def alpha_(self) -> float:
         """The penalty in use."""
-        return self.learner_.choice.alpha
+        learner = self.learner_
+        return (learner.first if isinstance(learner, ManyTargets) else learner).choice.alpha
 
     @property
-    def noise_variance_(self) -> float:
-        """The noise variance in use."""
-        return self.learner_.choice.noise_variance
+    def noise_variance_(self) -> float | FloatArray:
+        """The noise variance in use, one for each target where there are several."""
+        learner = self.learner_
+        if isinstance(learner, ManyTargets):
+            return learner.noise_variances
+        return learner.choice.noise_variance
 
     @property
     def coef_(self) -> FloatArray:
-        """Slopes of the fit, (n_features,)."""
+        """Slopes of the fit: (n_features,), or (n_targets, n_features)."""
         return self.learner_.slopes
 
     @property
-    def intercept_(self) -> float:
-        """Prediction of the fit at the origin."""
+    def intercept_(self) -> float | FloatArray:
+        """Prediction of the fit at the origin, one for each target where there are several."""
         spectrum = self.spectrum_
+        if isinstance(self.learner_, ManyTargets):
+            at_origin: FloatArray = spectrum.y_mean - self.coef_ @ spectrum.center
+            return at_origin
         return float(spectrum.y_mean[0] - spectrum.center @ self.coef_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_statistic")
@@ -203,29 +237,42 @@ class PNMLRegressor(StreamingRegressor):
     _method = ORDINARY
 
     def __init__(
-        self, *, alpha: Any = 0.0, fit_intercept: bool = True, noise_variance: Any = "loo"
+        self,
+        *,
+        alpha: NumberOrLoo = 0.0,
+        fit_intercept: bool = True,
+        noise_variance: NumberOrLoo = "loo",
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.noise_variance = noise_variance
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Learn from rows in memory, to full accuracy.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-        y : array-like of shape (n,)
+        y : array-like of shape (n,) or (n, n_targets)
+            With several targets ``predict`` is (n, n_targets) and ``predict_interval``
+            (n, n_targets, 2); one penalty serves all, each has its noise, and ``regret`` (n,) is
+            in nats per target. Eq. (R5).
         sample_weight : array-like of shape (n,), optional
             How many copies of each row to count. Leave-one-out leaves one copy out.
         """
         return self._fit_rows(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Learn from more rows; only their moments and a sample of them are kept."""
         return self._add_rows(X, y, sample_weight)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Unlearn rows: the model is then that of the other rows, up to round-off.
 
         The round-off of removed rows is tracked. If it is large beside the remaining rows, the call

@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pnml.columns.encoder import Encoded
 from pnml.columns.phrases import name_text
@@ -16,6 +18,7 @@ from pnml.columns.words import IntArray
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.attribution import fractions
 from pnml.core.leaves.cells import BoolArray
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 
 _REASONS = 3  # columns named for each row
@@ -69,20 +72,22 @@ def _reason(encoded: Encoded, i: int, j: int, share: float, outside: bool) -> st
     return f"{joined} ({share:.0%})".replace("%", " %") if share > 0 else joined
 
 
-def score_frame(X: Any, columns: dict[str, Any]) -> Any:
+def score_frame(X: ArrayOrFrame, columns: dict[str, Any]) -> Any:
     """The score frame of these columns: of polars where X is, else of pandas with its index."""
     if type(X).__module__.startswith("polars"):
-        return type(X)({name: np.asarray(values) for name, values in columns.items()})
+        frame: Any = type(X)
+        return frame({name: np.asarray(values) for name, values in columns.items()})
     if find_spec("pandas") is None:
         raise InputError(
             "score_frame makes a pandas data frame, but pandas is not installed; run pip install "
             "pandas, or ask predict, regret, trusted and explain one by one."
         )
     pandas = import_module("pandas")
-    return pandas.DataFrame(columns, index=X.index if hasattr(X, "iloc") else None)
+    index = getattr(X, "index", None) if hasattr(X, "iloc") else None
+    return pandas.DataFrame(columns, index=index)
 
 
-def with_names(model: Any, names: Any) -> Any:
+def with_names(model: BaseEstimator, names: npt.NDArray[Any]) -> BaseEstimator:
     """A fitted model whose reasons give its columns these names; itself where it has none.
 
     The model stays as it is: new rows need not have the names.
@@ -97,16 +102,16 @@ def with_names(model: Any, names: Any) -> Any:
     return _changed(model, learner_=replace(learner, base=replace(base, encoder=encoder)))
 
 
-def _changed(model: Any, **attributes: Any) -> Any:
+def _changed(model: BaseEstimator, **attributes: Any) -> BaseEstimator:
     changed = copy(model)
     vars(changed).update(attributes)
     return changed
 
 
-def with_rows_of(X: Any, frame: Any) -> Any:
+def with_rows_of(X: ArrayOrFrame, frame: Any) -> Any:
     """A data frame of scores of the kind and with the index of the rows X that were scored."""
     same_kind = type(frame) is type(X)
-    if same_kind and (not hasattr(X, "iloc") or frame.index.equals(X.index)):
+    if same_kind and (not hasattr(X, "iloc") or frame.index.equals(getattr(X, "index", None))):
         return frame
     if not same_kind and not hasattr(X, "columns"):
         return frame

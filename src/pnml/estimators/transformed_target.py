@@ -8,13 +8,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn import compose, get_config
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.transformed import Transformed, mapped_interval
 from pnml.core.trust import DEFAULT_LEVEL, Reference
+from pnml.core.user_types import ArrayOrFrame, BoolArray
 from pnml.errors import InputError
+from pnml.estimators.available import available_if
 from pnml.estimators.estimator import DocsLink
 from pnml.estimators.label_scale import LabelRange, LabelScale
 from pnml.estimators.regressor import PNMLRegressor
@@ -26,7 +28,7 @@ from pnml.learners.finite import like_input
 def _regressor_has(name: str) -> Callable[[Any], bool]:
     """Whether the regressor has an attribute; raises its AttributeError where not."""
 
-    def check(model: Any) -> bool:
+    def check(model: BaseEstimator) -> bool:
         fitted = getattr(model, "regressor_", None)
         getattr(model._get_regressor() if fitted is None else fitted, name)
         return True
@@ -77,7 +79,7 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
     array([ True, False])
     """
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: ArrayOrFrame, y: ArrayOrFrame, **fit_params: Any) -> Self:
         """Fit the transformer to y (n,) and the regressor to rows X and transformed labels."""
         _refuse_undefined(self.func, y)
         super().fit(X, y, **fit_params)
@@ -86,8 +88,10 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
         self._labels = LabelRange.of(self.transformer_, labels) if single else None
         return self
 
-    @available_if(_regressor_has("calibrate"))  # type: ignore[untyped-decorator]
-    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @available_if(_regressor_has("calibrate"))
+    def calibrate(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Set expected errors and intervals from rows that the regressor was not trained on.
 
         Of a prefit `TrustedRegressor`; y (n,) are labels as in ``fit``, transformed here.
@@ -98,23 +102,26 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
         regressor.calibrate(X, self.transformer_.transform(labels[:, None])[:, 0], sample_weight)
         return self
 
-    @available_if(_regressor_has("regret"))  # type: ignore[untyped-decorator]
-    def regret(self, X: Any) -> Any:
+    @available_if(_regressor_has("regret"))
+    def regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row in nats, by the regressor: it does not depend on the label's scale."""
-        return self._fitted.regret(X)
+        regret: FloatArray = self._fitted.regret(X)
+        return regret
 
-    @available_if(_regressor_has("trusted"))  # type: ignore[untyped-decorator]
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+    @available_if(_regressor_has("trusted"))
+    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
         """Whether each row is like the training rows, by the regressor's verdict."""
-        return self._fitted.trusted(X, level=level)
+        verdicts: BoolArray = self._fitted.trusted(X, level=level)
+        return verdicts
 
-    @available_if(_regressor_has("explain"))  # type: ignore[untyped-decorator]
-    def explain(self, X: Any) -> Any:
+    @available_if(_regressor_has("explain"))
+    def explain(self, X: ArrayOrFrame) -> FloatArray:
         """Share of each column in the leverage of each row, by the regressor."""
-        return self._fitted.explain(X)
+        shares: FloatArray = self._fitted.explain(X)
+        return shares
 
-    @available_if(_regressor_has("predict_interval"))  # type: ignore[untyped-decorator]
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+    @available_if(_regressor_has("predict_interval"))
+    def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9) -> FloatArray:
         """Interval (n, 2) of each label: that of the regressor, both ends transformed back.
 
         Its coverage is that of the regressor's interval, guaranteed where that is.
@@ -122,8 +129,8 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
         ends = self._fitted.predict_interval(X, coverage=coverage)
         return like_input(mapped_interval(ends, self._scale("predict_interval")), ends)
 
-    @available_if(_regressor_has("predict_dist"))  # type: ignore[untyped-decorator]
-    def predict_dist(self, X: Any) -> Transformed:
+    @available_if(_regressor_has("predict_dist"))
+    def predict_dist(self, X: ArrayOrFrame) -> Transformed:
         """Distribution of the label of each row, from that of the transformed label.
 
         Its ``log_prob`` has the slope of the transform in it: a closed form for functions of
@@ -133,8 +140,8 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
         inner = self._fitted.predict_dist(X)
         return Transformed(inner, self._scale("predict_dist"))
 
-    @available_if(_regressor_has("expected_error"))  # type: ignore[untyped-decorator]
-    def expected_error(self, X: Any) -> FloatArray:
+    @available_if(_regressor_has("expected_error"))
+    def expected_error(self, X: ArrayOrFrame) -> FloatArray:
         """Absolute error to expect on each row, in units of y.
 
         Half of what the labels within the regressor's expected error of its prediction span: the
@@ -146,8 +153,10 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
         half: FloatArray = (ends[:, 1] - ends[:, 0]) / 2
         return half
 
-    @available_if(_regressor_has("score_frame"))  # type: ignore[untyped-decorator]
-    def score_frame(self, X: Any, *, coverage: float = 0.9, level: float = DEFAULT_LEVEL) -> Any:
+    @available_if(_regressor_has("score_frame"))
+    def score_frame(
+        self, X: ArrayOrFrame, *, coverage: float = 0.9, level: float = DEFAULT_LEVEL
+    ) -> Any:
         """All answers as one data frame: those of the regressor, in units of y.
 
         Columns: prediction, lower, upper, expected_error, regret, trusted, because.
@@ -178,7 +187,7 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
         return names
 
     @property
-    def _fitted(self) -> Any:
+    def _fitted(self) -> BaseEstimator:
         check_is_fitted(self)
         return self.regressor_
 
@@ -192,7 +201,7 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
             )
         return LabelScale(self.transformer_, self._labels)
 
-    def _get_regressor(self, get_clone: bool = False) -> Any:
+    def _get_regressor(self, get_clone: bool = False) -> BaseEstimator:
         if self.regressor is not None:
             return super()._get_regressor(get_clone)
         default = PNMLRegressor()
@@ -200,12 +209,12 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
         return default.set_fit_request(sample_weight=True) if routed else default
 
 
-def _refuse_undefined(func: Any, y: Any) -> None:
+def _refuse_undefined(func: Callable[..., Any] | None, y: ArrayOrFrame) -> None:
     """Raise where the transform of the label gives no finite number for a label."""
     if func is None:
         return
     try:
-        labels = np.asarray(y, dtype=float).reshape(len(y), -1)
+        labels = np.asarray(y, dtype=float).reshape(len(np.asarray(y)), -1)
         with np.errstate(all="ignore"):
             transformed = np.asarray(func(labels), dtype=float).reshape(len(labels), -1)
     except (TypeError, ValueError):  # labels or a function that scikit-learn has words for

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.leaves.classes import ClassLeaves
+from pnml.core.user_types import ArrayOrFrame, EstimatorLike
 from pnml.errors import InputError
 from pnml.estimators.base import ClassifierBase
 from pnml.estimators.labels import check_labels, positions, refuse_one_class
@@ -81,11 +82,13 @@ class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
 
     learner_: TreeClasses
 
-    def __init__(self, estimator: Any = None, *, prior: float = 0.0) -> None:
+    def __init__(self, estimator: EstimatorLike | None = None, *, prior: float = 0.0) -> None:
         self.estimator = estimator
         self.prior = prior
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Grow the trees, and count the rows in their leaves.
 
         Parameters

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
 from pnml.core.leaves.partition import Partition
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.validation import as_rows, check_values
 from pnml.estimators.wrapped import check_table
@@ -26,7 +27,7 @@ from pnml.learners.tree_values import TreeValues
 _LEAF_WEIGHT = 4.5
 
 
-def check_trees(model: Any, known: Sequence[type]) -> None:
+def check_trees(model: BaseEstimator, known: Sequence[type]) -> None:
     """Raise if the estimator to grow is not one of the supported trees and forests."""
     trees = unfrozen(model.estimator)
     name, own = type(trees).__name__, type(model).__name__
@@ -44,12 +45,12 @@ def check_trees(model: Any, known: Sequence[type]) -> None:
         )
 
 
-def takes_gaps(model: Any) -> bool:
+def takes_gaps(model: BaseEstimator) -> bool:
     """Whether the trees to grow take rows with missing values."""
     return model.estimator is None or bool(get_tags(model.estimator).input_tags.allow_nan)
 
 
-def check_training_values(model: Any, X: Any, targets: int) -> FloatArray:
+def check_training_values(model: BaseEstimator, X: ArrayOrFrame, targets: int) -> FloatArray:
     """Rows (n, d) to grow trees on and count, as many as there are targets."""
     rows: FloatArray = as_rows(model, X, reset=True)
     if len(rows) != targets:
@@ -63,7 +64,7 @@ def check_training_values(model: Any, X: Any, targets: int) -> FloatArray:
 class TreeEstimator(MetaEstimatorMixin):
     """What the tree estimators say of the trees that they grow inside them."""
 
-    estimator: Any
+    estimator: BaseEstimator
     learner_: TreeClasses | TreeValues
 
     @property
@@ -79,7 +80,11 @@ class TreeEstimator(MetaEstimatorMixin):
 
 
 def grow(
-    model: Any, default: type, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
+    model: BaseEstimator,
+    default: type,
+    X: FloatArray,
+    y: npt.NDArray[Any],
+    weights: FloatArray | None,
 ) -> tuple[Any, RowsToCount]:
     """Trees grown on the rows that have weight, and all rows to count in their leaves."""
     counts = np.ones(len(X)) if weights is None else weights
@@ -92,7 +97,11 @@ def grow(
 
 
 def _fitted(
-    model: Any, default: type, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
+    model: BaseEstimator,
+    default: type,
+    X: FloatArray,
+    y: npt.NDArray[Any],
+    weights: FloatArray | None,
 ) -> Any:
     """Trees fitted to rows, or the unchanged trees of a frozen estimator."""
     if model.estimator is None:
@@ -104,7 +113,7 @@ def _fitted(
     return unfrozen(trees.fit(X, y, sample_weight=weights))
 
 
-def check_frozen(model: Any, X: Any) -> None:
+def check_frozen(model: BaseEstimator, X: ArrayOrFrame) -> None:
     """Raise if frozen trees were grown on other columns or several targets."""
     trees = unfrozen(model.estimator)
     if trees is model.estimator or not hasattr(trees, "n_features_in_"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.leaves.values import ValueLeaves
+from pnml.core.user_types import ArrayOrFrame, EstimatorLike, NumberOrLoo
 from pnml.estimators.base import RegressorBase
 from pnml.estimators.registry import register
 from pnml.estimators.tree_growing import (
@@ -81,11 +82,15 @@ class PNMLTreeRegressor(TreeEstimator, RegressorBase):
 
     learner_: TreeValues
 
-    def __init__(self, estimator: Any = None, *, noise_variance: Any = "loo") -> None:
+    def __init__(
+        self, estimator: EstimatorLike | None = None, *, noise_variance: NumberOrLoo = "loo"
+    ) -> None:
         self.estimator = estimator
         self.noise_variance = noise_variance
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Grow the trees, and average the rows in their leaves.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, _clone_parametrized
@@ -16,6 +16,14 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from pnml.columns.encoder import ColumnEncoder
 from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL, Reference, check_level
+from pnml.core.user_types import (
+    ArrayOrFrame,
+    BoolArray,
+    EstimatorLike,
+    Folds,
+    LabelArray,
+    RandomSeed,
+)
 from pnml.errors import InputError
 from pnml.estimators.estimator import Estimator
 from pnml.estimators.fit_model import as_model, check_prefit, default_model, fit_model
@@ -41,33 +49,34 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: EstimatorLike | None = None,
         *,
         prefit: bool = False,
-        cv: Any = 5,
-        random_state: Any = None,
+        cv: Folds = 5,
+        random_state: RandomSeed = None,
     ) -> None:
         self.estimator = estimator
         self.prefit = prefit
         self.cv = cv
         self.random_state = random_state
 
-    def __sklearn_clone__(self) -> Any:
+    def __sklearn_clone__(self) -> Self:
         """A copy without the fit; a prefit model stays as it is, as in a FrozenEstimator."""
         if not self.prefit:
-            return _clone_parametrized(self)
+            plain: Self = _clone_parametrized(self)
+            return plain
         frozen = copy(self)
         frozen.estimator = FrozenEstimator(self.estimator)
-        made = _clone_parametrized(frozen)
+        made: Self = _clone_parametrized(frozen)
         made.estimator = self.estimator
         return made
 
-    def regret(self, X: Any) -> FloatArray:
+    def regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row in nats: how unlike the training rows it is to the model. ≥ 0."""
         regrets: FloatArray = self._each(X, lambda rows: self.learner_.regret(rows))
         return regrets
 
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
         """Whether each row is as ordinary as this share of the training rows.
 
         The regret and the largest excess beyond the training range of a column (and, for classes,
@@ -76,9 +85,12 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         is never trusted, nor is one that breaks a linear relation of the columns. Eq. (X1).
         """
         limits = self.reference_.thresholds(check_level(level))
-        return self._each(X, lambda rows: limits.trusts(*self.learner_.evidence(rows)))
+        verdicts: BoolArray = self._each(
+            X, lambda rows: limits.trusts(*self.learner_.evidence(rows))
+        )
+        return verdicts
 
-    def explain(self, X: Any) -> FloatArray:
+    def explain(self, X: ArrayOrFrame) -> FloatArray:
         """Share of each column in the leverage of each row: (n, n_features), ≥ 0.
 
         The rows sum to the leverage less the intercept's ``1/n``.
@@ -101,13 +113,13 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         return fitted
 
     @property
-    def explain_names_(self) -> Any:
+    def explain_names_(self) -> LabelArray:
         """Names of the columns of ``explain``."""
         check_is_fitted(self)
         return np.array(self.learner_.base.encoder.names, dtype=object)
 
     def _fit_inside(
-        self, kind: type, X: Any, y: Any, Y: FloatArray, params: FitParams
+        self, kind: type, X: ArrayOrFrame, y: LabelArray, Y: FloatArray, params: FitParams
     ) -> tuple[Any, TrustedModel]:
         """The unfitted model that the folds clone, and the fitted one with its training rows.
 
@@ -142,7 +154,7 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         """Whether clones of the model learn from the rows that they are fitted to."""
         return not (self._prefit or is_frozen(self.estimator))
 
-    def _check_arguments(self, X: Any) -> Any:
+    def _check_arguments(self, X: ArrayOrFrame) -> Any:
         """Check parameters and columns; the rows in a form that folds can index."""
         check_flag("prefit", self.prefit)
         as_model(self.estimator, prefit=self._prefit)
@@ -150,7 +162,12 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         return X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
 
     def _params(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, params: dict[str, Any]
+        self,
+        X: ArrayOrFrame,
+        y: LabelArray,
+        sample_weight: ArrayOrFrame | None,
+        groups: ArrayOrFrame | None,
+        params: dict[str, Any],
     ) -> FitParams:
         if _num_samples(X) != len(y):
             raise InputError(
@@ -161,7 +178,7 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         check_groups(groups, len(y))
         return FitParams.routed(self, weights, groups, params)
 
-    def _each(self, X: Any, ask: Callable[[ReadRows], Any]) -> Any:
+    def _each(self, X: ArrayOrFrame, ask: Callable[[ReadRows], Any]) -> Any:
         check_is_fitted(self)
         check_table(self, X, reset=False)
         return self.learner_.base.each(X, ask)

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from pnml.core import softmax
 from pnml.core.arrays import FloatArray
 from pnml.core.softmax import Categorical
-from pnml.core.trust import DEFAULT_LEVEL, check_level
+from pnml.core.trust import DEFAULT_LEVEL, Thresholds, check_level
+from pnml.core.user_types import ArrayOrFrame, LabelArray
 from pnml.errors import InputError
 from pnml.estimators.cross_fitting import out_of_fold_log_probabilities
 from pnml.estimators.fit_model import is_kind
@@ -76,7 +77,12 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
     learner_: TrustedClasses
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+        self,
+        X: ArrayOrFrame,
+        y: ArrayOrFrame,
+        sample_weight: ArrayOrFrame | None = None,
+        groups: ArrayOrFrame | None = None,
+        **params: Any,
     ) -> Self:
         """Fit the model, its folds, and what its predictions are made of.
 
@@ -129,7 +135,9 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
             self.learner_ = TrustedClasses(base, regrets, wrong, fitted)
         return self
 
-    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def calibrate(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Take the mistakes on rows that the model has not seen for ``expected_error``.
 
         For prefit models, which cannot be fitted again to folds; of others it replaces the folds.
@@ -157,25 +165,26 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         self.learner_ = replace(self.learner_, wrong=wrong)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayOrFrame) -> LabelArray:
         """The model's own class of each row, unchanged."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
-        predicted = self.estimator_.predict(X)
+        predicted: LabelArray = self.estimator_.predict(X)
         return predicted[:, 0] if np.ndim(predicted) == 2 else predicted  # CatBoost's are (n, 1)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: ArrayOrFrame) -> FloatArray:
         """The model's own probabilities (n, C), unchanged."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
-        return self.estimator_.predict_proba(X)
+        prob: FloatArray = self.estimator_.predict_proba(X)
+        return prob
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: ArrayOrFrame) -> FloatArray:
         """Logarithms (n, C) of the model's own probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def predict_dist(self, X: Any) -> Categorical:
+    def predict_dist(self, X: ArrayOrFrame) -> Categorical:
         """The pNML probabilities of the classes: flatter where the row is unlike training rows."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
@@ -185,11 +194,11 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
             np.concatenate([part.regret for part in parts]),
         )
 
-    def relative_regret(self, X: Any) -> FloatArray:
+    def relative_regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row as a fraction of log C, comparable between numbers of classes."""
         return self.regret(X) / float(np.log(len(self.classes_)))
 
-    def expected_error(self, X: Any) -> FloatArray:
+    def expected_error(self, X: ArrayOrFrame) -> FloatArray:
         """Probability that the predicted class of each row is wrong.
 
         One less the model's largest probability, calibrated on rows that it has not seen. It orders
@@ -199,7 +208,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         wrong: FloatArray = self._each(X, lambda rows: self.learner_.expected_error(known, rows))
         return wrong
 
-    def score_frame(self, X: Any, *, level: float = DEFAULT_LEVEL) -> Any:
+    def score_frame(self, X: ArrayOrFrame, *, level: float = DEFAULT_LEVEL) -> Any:
         """All answers as one data frame, of polars where X is, else of pandas.
 
         Columns: prediction, probability (of that class), expected_error, regret, trusted, because.
@@ -212,7 +221,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
             X, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         )
 
-    def _scored(self, rows: ReadRows, limits: Any) -> dict[str, Any]:
+    def _scored(self, rows: ReadRows, limits: Thresholds) -> dict[str, Any]:
         wrong = self.learner_.wrong
         evidence = self.learner_.evidence(rows)
         probability = np.asarray(self.estimator_.predict_proba(rows.X)).max(axis=1)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.tabulated import Tabulated
-from pnml.core.trust import DEFAULT_LEVEL, check_level
+from pnml.core.trust import DEFAULT_LEVEL, Thresholds, check_level
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.cross_fitting import out_of_fold_errors
 from pnml.estimators.fit_model import is_kind
@@ -79,7 +80,12 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     learner_: TrustedValues
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+        self,
+        X: ArrayOrFrame,
+        y: ArrayOrFrame,
+        sample_weight: ArrayOrFrame | None = None,
+        groups: ArrayOrFrame | None = None,
+        **params: Any,
     ) -> Self:
         """Fit the model, its folds, and what its predictions are made of.
 
@@ -115,7 +121,9 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
             self.learner_ = _with_errors(base, fit_params.counted(X), y[used], left_out[used])
         return self
 
-    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def calibrate(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Take the errors on rows that the model has not seen for ``expected_error`` and intervals.
 
         For prefit models, which cannot be fitted again to folds; of others it replaces the folds.
@@ -144,7 +152,15 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         self.learner_ = replace(self.learner_, errors=known)
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: ArrayOrFrame, return_std: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict(
+        self, X: ArrayOrFrame, return_std: Literal[True]
+    ) -> tuple[FloatArray, FloatArray]: ...
+    def predict(
+        self, X: ArrayOrFrame, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """The model's own prediction of each row, unchanged.
 
         Parameters
@@ -159,7 +175,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         predicted = self.estimator_.predict(X)
         return (predicted, self.predict_dist(X).std) if return_std else predicted
 
-    def expected_error(self, X: Any) -> FloatArray:
+    def expected_error(self, X: ArrayOrFrame) -> FloatArray:
         """Absolute error to expect on each row, in units of y.
 
         Computed from the errors of left-out rows in the same leaves and from the regret, calibrated
@@ -169,7 +185,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         errors: FloatArray = self._each(X, lambda rows: self.learner_.expected_error(known, rows))
         return errors
 
-    def predict_dist(self, X: Any) -> Tabulated:
+    def predict_dist(self, X: ArrayOrFrame) -> Tabulated:
         """Distribution of the label of each row, about the model's own prediction."""
         known = self._errors("predict_dist")
         check_table(self, X, reset=False)
@@ -182,7 +198,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
             known.scores,
         )
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
+    def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9) -> FloatArray:
         """Interval (n, 2) about each prediction, wider where larger errors are expected.
 
         Calibrated on out-of-fold errors: about a share `coverage` of ordinary rows falls inside.
@@ -190,7 +206,9 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         """
         return self.predict_dist(X).interval(coverage)
 
-    def score_frame(self, X: Any, *, coverage: float = 0.9, level: float = DEFAULT_LEVEL) -> Any:
+    def score_frame(
+        self, X: ArrayOrFrame, *, coverage: float = 0.9, level: float = DEFAULT_LEVEL
+    ) -> Any:
         """All answers as one data frame, of polars where X is, else of pandas.
 
         Columns: prediction, lower, upper, expected_error, regret, trusted, because. A prefit model
@@ -203,7 +221,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
             X, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         )
 
-    def _scored(self, rows: ReadRows, coverage: float, limits: Any) -> dict[str, Any]:
+    def _scored(self, rows: ReadRows, coverage: float, limits: Thresholds) -> dict[str, Any]:
         errors = self.learner_.errors
         evidence = self.learner_.evidence(rows)
         scored: dict[str, Any] = {}
@@ -232,7 +250,9 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         return self.learner_.errors
 
 
-def _with_errors(base: TrustedModel, X: Any, y: FloatArray, left_out: FloatArray) -> TrustedValues:
+def _with_errors(
+    base: TrustedModel, X: ArrayOrFrame, y: FloatArray, left_out: FloatArray
+) -> TrustedValues:
     """The model with the errors on its own training rows, each left out with its fold."""
     weights = base.weights
     errors, expected = expected_errors(base, X, base.leverages, left_out, weights)
@@ -241,7 +261,7 @@ def _with_errors(base: TrustedModel, X: Any, y: FloatArray, left_out: FloatArray
     return TrustedValues(base, errors, CrossFitted(left_out, losses, weights))
 
 
-def _refuse_several(model: Any, X: Any) -> None:
+def _refuse_several(model: BaseEstimator, X: ArrayOrFrame) -> None:
     """Raise where a fitted model predicts more than one number for a row."""
     predicted = np.asarray(model.predict(_safe_indexing(X, slice(0, 2))))
     if predicted.size != len(predicted):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase
 from pnml.estimators.conformal import ConformalRegressor
@@ -63,7 +64,7 @@ class UniversalRegressor(RegressorBase, NamedMembers):
 
     learner_: Union
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayOrFrame, y: ArrayOrFrame) -> Self:
         """Fit every class to rows X (n, n_features) and targets y (n,)."""
         classes = self._classes()
         X, y = check_training_rows(self, X, y)
@@ -85,7 +86,7 @@ class UniversalRegressor(RegressorBase, NamedMembers):
         return self._named(default, "class", '[("ridge", PNMLRegressor(alpha=1.0))]')
 
 
-def _refuse_without_genie(name: str, estimator: Any, row: FloatArray) -> None:
+def _refuse_without_genie(name: str, estimator: BaseEstimator, row: FloatArray) -> None:
     if isinstance(estimator, ConformalRegressor):
         raise InputError(
             f"estimator {name!r} is a ConformalRegressor, whose intervals come from residuals and "

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.base import ClassifierBase, checked_rows
 from pnml.estimators.classifier import PNMLClassifier
@@ -68,7 +69,9 @@ class UniversalClassifier(ClassifierBase, NamedMembers):
 
     learner_: LabelUnion
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Fit every classifier.
 
         Parameters

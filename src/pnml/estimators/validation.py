@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from pnml.columns.names import refuse_mixed_names
 from pnml.columns.table import refuse_ragged
 from pnml.core.arrays import FloatArray
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.learners.finite import refuse_extreme as refuse_extreme
 from pnml.learners.finite import refuse_nonfinite as refuse_nonfinite
@@ -25,25 +26,33 @@ _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def check_training_rows(
-    estimator: Any, X: Any, y: Any, *, reset: bool = True
+    estimator: BaseEstimator,
+    X: ArrayOrFrame,
+    y: ArrayOrFrame,
+    *,
+    reset: bool = True,
+    several: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Validated training rows (n, d), float64 or float32, and targets (n,); all finite.
 
+    With `several` the targets may be (n, k).
+
     Their squares must be finite too, or every sum of squares would overflow.
     """
-    X = as_rows(estimator, X, reset=reset)
-    y = as_targets(estimator, y)
-    if len(X) != len(y):
+    rows = as_rows(estimator, X, reset=reset)
+    target = as_targets(estimator, y, several=several)
+    if len(rows) != len(target):
         raise InputError(
-            f"X has {len(X)} rows but y has {len(y)} values; pass exactly one target per row."
+            f"X has {len(rows)} rows but y has {len(target)} values; "
+            "pass exactly one target per row."
         )
-    refuse_nonfinite(estimator, X)
-    refuse_extreme("X", X)
-    refuse_extreme("y", y)
-    return X, y
+    refuse_nonfinite(estimator, rows)
+    refuse_extreme("X", rows)
+    refuse_extreme("y", target)
+    return rows, target
 
 
-def check_rows(estimator: Any, X: Any) -> Any:
+def check_rows(estimator: BaseEstimator, X: ArrayOrFrame) -> FloatArray:
     """Validated rows (n, d) to score, float64 or float32.
 
     Finiteness is left to `refuse_nonfinite` on the result, which a NaN or inf in a row always
@@ -52,7 +61,7 @@ def check_rows(estimator: Any, X: Any) -> Any:
     return as_rows(estimator, X, reset=False)
 
 
-def check_values(estimator: Any, X: Any, inputs: Inputs) -> None:
+def check_values(estimator: BaseEstimator, X: FloatArray, inputs: Inputs) -> None:
     """Validate rows: raise on values a learner cannot use and its results would hide."""
     if inputs.shows_nonfinite:
         return
@@ -70,7 +79,7 @@ def check_values(estimator: Any, X: Any, inputs: Inputs) -> None:
         )
 
 
-def check_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
+def check_weights(sample_weight: ArrayOrFrame | None, X: FloatArray) -> FloatArray | None:
     """Validated row weights (n,), at least one of them positive; None stays None."""
     if sample_weight is None:
         return None
@@ -116,19 +125,20 @@ def refuse_unspread(
             )
 
 
-def as_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def as_rows(estimator: BaseEstimator, X: ArrayOrFrame, *, reset: bool) -> FloatArray:
     """Validated rows (n, d), float64 or float32, with any values."""
     refuse_dask("X", X)
     refuse_no_rows(X)
     try:
-        return validate_data(
+        rows: FloatArray = validate_data(
             estimator, X, reset=reset, dtype=list(_DTYPES), ensure_all_finite=False
         )
     except (ValueError, TypeError) as error:
         raise _advised(error, "X", X, type(estimator).__name__) from error
+    return rows
 
 
-def refuse_no_rows(X: Any) -> None:
+def refuse_no_rows(X: object) -> None:
     """Refuse what holds no rows: a dict, ragged lists, a query, mixed names of columns."""
     refuse_query(X)
     if isinstance(X, dict | set) and not hasattr(X, "tocsr"):  # some sparse matrices are dicts
@@ -142,7 +152,7 @@ def refuse_no_rows(X: Any) -> None:
         refuse_mixed_names(list(X.columns))
 
 
-def refuse_query(X: Any) -> None:
+def refuse_query(X: object) -> None:
     """Refuse a query that was not run yet: a LazyFrame of polars or a relation of DuckDB."""
     package = type(X).__module__.partition(".")[0].lstrip("_")
     if package == "polars" and type(X).__name__ == "LazyFrame":
@@ -154,7 +164,7 @@ def refuse_query(X: Any) -> None:
         )
 
 
-def refuse_dask(name: str, values: Any) -> None:
+def refuse_dask(name: str, values: object) -> None:
     """Refuse rows on a Dask cluster at validation, since all of them would be fetched."""
     if hasattr(values, "__dask_graph__"):
         raise InputError(
@@ -164,8 +174,8 @@ def refuse_dask(name: str, values: Any) -> None:
         )
 
 
-def as_targets(estimator: Any, y: Any) -> FloatArray:
-    """Validated targets (n,), all finite."""
+def as_targets(estimator: BaseEstimator, y: ArrayOrFrame, *, several: bool = False) -> FloatArray:
+    """Validated targets (n,), or (n, k) where there may be `several`; all finite."""
     refuse_dask("y", y)
     if y is None:
         raise InputError(
@@ -179,11 +189,11 @@ def as_targets(estimator: Any, y: Any) -> FloatArray:
     if target.ndim == 2 and target.shape[1] == 1:
         _warn_column()
         target = target[:, 0]
-    if target.ndim != 1:
+    if target.ndim != 1 and not (several and target.ndim == 2):
         raise InputError(
             f"y should be a 1d array, got an array of shape {target.shape} instead: "
-            f"{type(estimator).__name__} learns one target; use "
-            "sklearn.multioutput.MultiOutputRegressor for several."
+            f"{type(estimator).__name__} learns one target here; for several fit PNMLRegressor or "
+            "LpNMLRegressor to all rows at once, or use sklearn.multioutput.MultiOutputRegressor."
         )
     refuse_nonfinite(estimator, target, name="y")
     checked: FloatArray = target
@@ -199,7 +209,9 @@ def _warn_column() -> None:
     )
 
 
-def _advised(error: ValueError | TypeError, name: str, X: Any, estimator: str) -> InputError:
+def _advised(
+    error: ValueError | TypeError, name: str, X: ArrayOrFrame, estimator: str
+) -> InputError:
     """The error in one sentence that also says what to do."""
     text = str(error)
     if "could not convert string" in text:

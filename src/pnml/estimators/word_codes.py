@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml.columns.encoder import ColumnEncoder
 from pnml.core.arrays import FloatArray
+from pnml.core.user_types import ArrayOrFrame
 from pnml.estimators.wrapped import check_table
 
 # HistGradientBoosting splits by category up to this many words.
@@ -34,13 +35,13 @@ class WordCodes(TransformerMixin, BaseEstimator):
            [nan, 0. ]])
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayOrFrame, y: ArrayOrFrame | None = None) -> Self:
         """Learn the words of each column of training rows X."""
         check_table(self, X, reset=True)
         self.encoder_ = ColumnEncoder.of(X)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: ArrayOrFrame) -> FloatArray:
         """Rows as numbers (n, n_features)."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
@@ -72,7 +73,7 @@ def categories(encoder: ColumnEncoder) -> list[int]:
     ]
 
 
-def _numbers(encoder: ColumnEncoder, X: Any) -> FloatArray:
+def _numbers(encoder: ColumnEncoder, X: ArrayOrFrame) -> FloatArray:
     columns = encoder.encode(X).columns
     out = np.empty((len(columns), columns.count))
     numbers = columns.numbers.shape[1]

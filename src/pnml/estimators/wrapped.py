@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from pnml.core.arrays import FloatArray
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.validation import refuse_no_rows
 from pnml.learners.last_step import searched, unfrozen
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
+def check_table(estimator: BaseEstimator, X: ArrayOrFrame, *, reset: bool) -> None:
     """Check the columns of a table that goes into a wrapped estimator as it is."""
     refuse_no_rows(X)
     flat = getattr(X, "ndim", 2) == 1
@@ -35,7 +37,9 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
         raise InputError(f"{text}; pass the same columns as in fit.") from error
 
 
-def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
+def fit_wrapped(
+    estimator: BaseEstimator, X: ArrayOrFrame, y: npt.NDArray[Any], weights: FloatArray | None
+) -> Any:
     """Fit a wrapped estimator, with weights passed to the step that learns the labels."""
     if weights is None:
         return estimator.fit(X, y)
@@ -52,7 +56,7 @@ def fit_wrapped(estimator: Any, X: Any, y: npt.NDArray[Any], weights: FloatArray
     return estimator.fit(X, y, **{name: weights})
 
 
-def feature_names(estimator: Any, features: int, names_in: Any) -> npt.NDArray[Any]:
+def feature_names(estimator: BaseEstimator, features: int, names_in: Any) -> npt.NDArray[Any]:
     """Names (d,) of the features at the last step of a wrapped classifier."""
     steps, names = unfrozen(estimator), names_in
     while isinstance(steps, Pipeline):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
 
+from pnml.core.arrays import FloatArray
+from pnml.core.user_types import ArrayOrFrame, BoolArray, LabelArray
+from pnml.errors import InputError
 from pnml.models import model_file
 from pnml.onnx import export
 
@@ -15,9 +18,80 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:  # noqa: D103
     model_file.save(getattr(model, "fitted", model), path)
 
 
-@wraps(model_file.load)
-def load(path: str | os.PathLike[str], *, model: Any = None, layer: Any = None) -> Any:  # noqa: D103
-    return as_users_have_it(model_file.load(path, model=model, layer=layer))
+Kind = TypeVar("Kind")
+
+
+class LoadedModel(Protocol):
+    """What a type checker knows of a model from a file, whose class only the file tells.
+
+    Estimators have these methods, and others that depend on the class.
+    """
+
+    def predict(self, X: ArrayOrFrame) -> LabelArray:
+        """Predicted label of each row."""
+
+    def regret(self, X: ArrayOrFrame) -> FloatArray:
+        """Regret of each row, in nats."""
+
+    def trusted(self, X: ArrayOrFrame, level: float = ...) -> BoolArray:
+        """Whether each row is like the training rows."""
+
+    def __getattr__(self, name: str) -> Any:
+        """The methods of the class in the file; pass `kind` to `load` to have their types."""
+
+
+@overload
+def load(
+    path: str | os.PathLike[str], *, model: object = None, layer: object = None, kind: type[Kind]
+) -> Kind: ...
+@overload
+def load(
+    path: str | os.PathLike[str], *, model: object = None, layer: object = None, kind: None = None
+) -> LoadedModel: ...
+def load(
+    path: str | os.PathLike[str],
+    *,
+    model: object = None,
+    layer: object = None,
+    kind: type[Any] | None = None,
+) -> Any:
+    """The model that `save` wrote into a file; loading never runs code from the file.
+
+    Parameters
+    ----------
+    path : str or path
+    model : torch.nn.Module or fitted model, optional
+        The network that a LastLayerPNML was fitted with, or the fitted model inside an estimator
+        of which the file holds only a fingerprint. A model with another fingerprint is refused.
+    layer : optional
+        Where the last layer of that network is, as for `pnml.nn.LastLayerPNML`.
+    kind : class, optional
+        The class that the model must have, for instance ``pnml.PNMLRegressor``. Editors and type
+        checkers then know its methods.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing, foreign, cut short, changed, of a newer format, or where it
+        holds a model of another class than `kind`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from pnml import PNMLRegressor, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.pnml")
+    ...     save(PNMLRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]), path)
+    ...     load(path, kind=PNMLRegressor)
+    PNMLRegressor()
+    """
+    loaded = as_users_have_it(model_file.load(path, model=model, layer=layer))
+    if kind is not None and not isinstance(loaded, kind):
+        raise InputError(
+            f"{os.fspath(path)} holds a {type(loaded).__name__}, but kind is {kind.__name__}; "
+            f"pass kind={type(loaded).__name__}, or leave it out."
+        )
+    return loaded
 
 
 @wraps(export.export_onnx)

@@ -43,7 +43,7 @@ def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X"
     )
 
 
-def like_input(result: FloatArray, X: Any) -> Any:
+def like_input(result: FloatArray, X: Any) -> FloatArray:
     """Finite results in the dtype of the rows: float32 rows get float32 answers."""
     with np.errstate(over="ignore"):
         return result.astype(X.dtype, copy=False)

@@ -28,7 +28,7 @@ from pnml.learners.protocol import Inputs
 
 # Rows are interpolated if the residual is below this share of the targets' squares: a stream,
 # which computes it as a difference, cannot resolve much less.
-_NOTHING = 1e-13
+NOTHING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def solve(
         alpha,
         noise_variance,
         h2=spectrum.h2,
-        interpolates=full or unexplained <= _NOTHING * y_squares,
+        interpolates=full or unexplained <= NOTHING * y_squares,
         floor=NOISE_FLOOR * y_squares / statistic.weight,
         # for pNML the pooled noise is the mean squared residual, which no sample need estimate
         exact_noise=spectrum.mean_square if method is ORDINARY and statistic.whole else None,

@@ -30,6 +30,7 @@ from pnml.estimators.universal import UniversalRegressor
 from pnml.learners.kernel import KernelRidge
 from pnml.learners.lasso import Lasso
 from pnml.learners.least_squares import LeastSquares
+from pnml.learners.many_targets import ManyTargets
 from pnml.learners.norm_ball import NormBall
 from pnml.learners.union import Union
 from pnml.models.codec import Conversion, array, estimator, number, value
@@ -48,7 +49,7 @@ _LEAST_SQUARES: dict[str, Spec] = {
     "_asked": Row((_CHOSEN, _CHOSEN, _BOOL)),
     "_statistic": OneOf((Factor, Gram)),
     "_sample": OneOf((RowSample,)),
-    "_solution": OneOf((LeastSquares, Lasso, NoneType)),
+    "_solution": OneOf((LeastSquares, Lasso, ManyTargets, NoneType)),
 }
 _NORM_BALL: dict[str, Spec] = _LOO | {
     "spectrum_": OneOf((Spectrum,)),

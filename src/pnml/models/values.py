@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 from pnml.learners.lasso import Lasso
 from pnml.learners.least_squares import LUCKY, ORDINARY, LeastSquares
+from pnml.learners.many_targets import ManyTargets
 from pnml.models.codec import value
 from pnml.models.relations import RELATION_PARTS, check_own
 from pnml.models.schema import Same
@@ -50,6 +52,14 @@ def _check_start(values: Mapping[str, Any]) -> None:
     n_columns = len(values["coef"])
     if not all(0 <= column < n_columns for column in values["dependent"]):
         raise InputError(f"columns that depend on others are not among the {n_columns} there are")
+
+
+def _check_targets(values: Mapping[str, Any]) -> None:
+    targets = values["targets"]
+    if not targets or any(target.spectrum.z.shape[1] != 1 for target in targets):
+        raise InputError("the targets of a model are none, or not one by one")
+    if len({(target.choice.alpha, target.spectrum.V.shape) for target in targets}) != 1:
+        raise InputError("the targets of a model have not one penalty and one geometry")
 
 
 def _check_sizes(values: Mapping[str, Any]) -> None:
@@ -88,6 +98,7 @@ VALUES = [
     value(Choice),
     *RELATION_PARTS,
     value(LeastSquares, check=check_own, stored_as="Solution", method=Same((ORDINARY, LUCKY))),
+    replace(value(ManyTargets, check=_check_targets), apart=True),
     value(ActiveSet, build=_active_set),
     value(Start, check=_check_start),
     value(L1Fit),

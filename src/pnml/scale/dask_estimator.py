@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pnml.core.trust import DEFAULT_LEVEL
 from pnml.errors import InputError
-from pnml.scale.dask_partitions import delayed, is_frame
+from pnml.scale.dask_partitions import Labels, delayed, is_frame
+from pnml.scale.dask_types import Block, DaskRows
 
 _INTERVAL = ("lower", "upper")
 
 
-def lazily(estimator: Any) -> Lazily:
+Names = str | Sequence[str]  # of one result, or of its columns
+
+
+def lazily(estimator: BaseEstimator) -> Lazily:
     """An estimator whose methods take and return Dask collections.
 
     Examples
@@ -40,44 +46,44 @@ class Lazily:
     index. Empty partitions and chunks of unknown size are allowed.
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: DaskRows, y: Labels, sample_weight: Labels | None = None) -> Self:
         """Fit the estimator as `fit_dask` does, in one pass that fetches no rows."""
         from pnml.scale.dask_fit import fit_dask
 
         fit_dask(self.estimator, X, y, sample_weight)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: DaskRows) -> DaskRows:
         """Predicted label of each row; a series is called ``prediction``."""
         return self._each("predict", X, "prediction")
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+    def predict_interval(self, X: DaskRows, coverage: float = 0.9) -> DaskRows:
         """Interval (n, 2) that holds each label with probability `coverage`: lower and upper."""
         return self._each("predict_interval", X, _INTERVAL, coverage=coverage)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: DaskRows) -> DaskRows:
         """Probabilities (n, C) of the classes, which name the columns of a dataframe."""
         return self._each("predict_proba", X, getattr(self.estimator, "classes_", ()))
 
-    def regret(self, X: Any) -> Any:
+    def regret(self, X: DaskRows) -> DaskRows:
         """Regret of each row in nats."""
         return self._each("regret", X, "regret")
 
-    def trusted(self, X: Any, level: float = DEFAULT_LEVEL) -> Any:
+    def trusted(self, X: DaskRows, level: float = DEFAULT_LEVEL) -> DaskRows:
         """Whether each row's regret is as small as those of training rows."""
         return self._each("trusted", X, "trusted", level=level)
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: DaskRows) -> DaskRows:
         """Share of each feature in the leverage of each row: (n, n_features)."""
         names = getattr(self.estimator, "explain_names_", None)
         if names is None:
             names = X.columns if is_frame(X) else ()
         return self._each("explain", X, names)
 
-    def _each(self, method: str, X: Any, names: Any, **options: Any) -> Any:
+    def _each(self, method: str, X: DaskRows, names: Names, **options: Any) -> DaskRows:
         if not hasattr(self.estimator, method):
             raise InputError(
                 f"{type(self.estimator).__name__} has no {method}; ask for what it can tell."
@@ -90,19 +96,20 @@ class Lazily:
         if is_frame(X):
             empty = _framed(self._trial(method, _some_rows(X), options)[:0], X._meta, names)
             model = delayed(self.estimator)
-            return X.map_partitions(
+            lazy: DaskRows = X.map_partitions(
                 _answer, model, method, names, options, empty, meta=empty, align_dataframes=False
             )
+            return lazy
         return self._each_block(method, X, options)
 
-    def _each_block(self, method: str, X: Any, options: dict[str, Any]) -> Any:
+    def _each_block(self, method: str, X: DaskRows, options: dict[str, Any]) -> DaskRows:
         if X.ndim == 2 and len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
         rows = np.ones((1, *X.shape[1:]), X.dtype)
         empty = self._trial(method, rows, options)[:0]
         single = empty.ndim == 1
         shape = {"drop_axis": 1} if single else {"chunks": (X.chunks[0], empty.shape[1:])}
-        return X.map_blocks(
+        lazy: DaskRows = X.map_blocks(
             _answer,
             delayed(self.estimator),
             method,
@@ -113,14 +120,20 @@ class Lazily:
             meta=empty,
             **shape,
         )
+        return lazy
 
-    def _trial(self, method: str, rows: Any, options: dict[str, Any]) -> npt.NDArray[Any]:
+    def _trial(self, method: str, rows: Block, options: dict[str, Any]) -> npt.NDArray[Any]:
         """The result for invented rows: its dtype and shape; errors come here, not on a worker."""
         return np.asarray(getattr(self.estimator, method)(rows, **options))
 
 
 def _answer(
-    X: Any, estimator: Any, method: str, names: Any, options: dict[str, Any], empty: Any
+    X: Block,
+    estimator: BaseEstimator,
+    method: str,
+    names: Names,
+    options: dict[str, Any],
+    empty: object,
 ) -> Any:
     """The result for one partition."""
     if len(X) == 0:
@@ -129,16 +142,18 @@ def _answer(
     return _framed(values, X, names) if hasattr(X, "columns") else values
 
 
-def _framed(values: npt.NDArray[Any], X: Any, names: Any) -> Any:
+def _framed(values: npt.NDArray[Any], X: Block, names: Names) -> Any:
     """Values as a series or a dataframe beside the rows that they belong to."""
     import pandas as pd
 
+    index = getattr(X, "index", None)
+    index = None if index is None else index[: len(values)]
     if values.ndim == 1:
-        return pd.Series(values, index=X.index[: len(values)], name=names)
-    return pd.DataFrame(values, index=X.index[: len(values)], columns=list(names))
+        return pd.Series(values, index=index, name=names)
+    return pd.DataFrame(values, index=index, columns=list(names))
 
 
-def _some_rows(X: Any) -> Any:
+def _some_rows(X: DaskRows) -> Any:
     from dask.dataframe.dispatch import meta_nonempty
 
     return meta_nonempty(X._meta)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
@@ -19,15 +19,27 @@ from pnml.core.statistic.k_fold import KFold, k_fold
 from pnml.errors import InputError
 from pnml.estimators.regressor import StreamingRegressor
 from pnml.runtime.checks import is_whole
-from pnml.scale.dask_partitions import Partitions, compute, delayed, partitions, refuse_odd_columns
+from pnml.scale.dask_partitions import (
+    Labels,
+    Partitions,
+    compute,
+    delayed,
+    partitions,
+    refuse_odd_columns,
+)
 from pnml.scale.dask_statistic import partition_statistic
+from pnml.scale.dask_types import DaskCollection, DaskRows
 from pnml.scale.from_gram import check_additive, counts_targets, fitted
+
+Model = TypeVar("Model")
 
 # Statistics added in one task: few enough to fit in a worker's memory beside its rows.
 _FAN_IN = 8
 
 
-def fit_dask(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+def fit_dask(
+    estimator: Model, X: DaskCollection, y: Labels, sample_weight: Labels | None = None
+) -> Model:
     """Fit an estimator to rows on a Dask cluster, in one pass, where the rows are.
 
     Each partition shrinks to a Gram and a small sample of its rows on its worker, and these are
@@ -67,24 +79,25 @@ def fit_dask(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
             f"There is nothing to fit, since all {len(rows.parts)} partitions are without rows "
             "that count; check what has filtered them."
         )
-    return fitted(estimator, total, rows.names)
+    learnt: Model = fitted(estimator, total, rows.names)
+    return learnt
 
 
 @dataclass(frozen=True)
 class PenaltyChoice:
     """The penalty that K-fold on Dask has chosen, and an estimator fitted to all rows."""
 
-    estimator: Any
+    estimator: BaseEstimator
     alpha: float
     k_fold: KFold
     path: Path  # log-loss of ridge regression along the penalties
 
 
 def k_fold_dask(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    estimator: BaseEstimator,
+    X: DaskCollection,
+    y: Labels,
+    sample_weight: Labels | None = None,
     *,
     folds: int = 5,
     alphas: Any = None,
@@ -140,16 +153,18 @@ def k_fold_dask(
     return PenaltyChoice(fitted(model, total, rows.names), alpha, errors, path)
 
 
-def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Partitions:
+def _checked(
+    estimator: BaseEstimator, X: DaskCollection, y: Labels, sample_weight: Labels | None
+) -> Partitions:
     """Rows in partitions, checked as far as possible before they are computed."""
     check_additive(estimator)
-    rows = partitions(X, y, sample_weight)
+    rows = partitions(cast(DaskRows, X), y, sample_weight)
     if counts_targets(estimator):
         refuse_odd_columns(rows.template)
     return rows
 
 
-def _added_up(estimator: Any, rows: Partitions, folds: int) -> list[GramSum | None]:
+def _added_up(estimator: BaseEstimator, rows: Partitions, folds: int) -> list[GramSum | None]:
     """The statistic of each fold of partitions, added up in trees on the workers.
 
     None is a fold without rows.
@@ -171,7 +186,7 @@ def _added_up(estimator: Any, rows: Partitions, folds: int) -> list[GramSum | No
 
 
 def _counted(
-    estimator: Any, number: int, part: tuple[Any, Any, Any], columns: list[int] | None
+    estimator: BaseEstimator, number: int, part: tuple[Any, Any, Any], columns: list[int] | None
 ) -> GramSum | None:
     return partition_statistic(estimator, number, *part, columns)
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError, how_to_install, shorten
+from pnml.scale.dask_types import Block, DaskCollection, DaskRows
 
 try:
     from dask.base import compute as compute
@@ -20,12 +22,16 @@ except ModuleNotFoundError as error:
     ) from error
 
 
+# Targets or weights: a Dask collection, the name of a column, or values in memory.
+Labels = DaskCollection | str | ArrayOrFrame
+
+
 @dataclass(frozen=True)
 class Partitions:
     """Rows of a Dask collection in partitions, not computed yet."""
 
     parts: list[Any]  # delayed tuples (X, y, weights), weights None where there are none
-    template: Any  # an empty block with the columns and the dtype of X
+    template: Block  # an empty block with the columns and the dtype of X
     columns: list[int] | None  # positions of the features in a dataframe
 
     @property
@@ -35,12 +41,12 @@ class Partitions:
         return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Whether a Dask collection, to be read in partitions, is a dataframe."""
     return hasattr(X, "map_partitions") and hasattr(X, "columns")
 
 
-def check_rows(X: Any) -> Any:
+def check_rows(X: DaskRows) -> DaskRows:
     """Rows in Dask partitions: a dataframe, or an array of numbers, all columns in a chunk."""
     if not hasattr(X, "__dask_graph__"):
         raise InputError(
@@ -62,15 +68,14 @@ def check_rows(X: Any) -> Any:
     return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
 
 
-def partitions(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
+def partitions(X: DaskRows, y: Labels, sample_weight: Labels | None = None) -> Partitions:
     """Dask partitions of rows, targets and weights, which may be columns of a dataframe."""
-    by_name = isinstance(y, str) and (sample_weight is None or isinstance(sample_weight, str))
     features, target, weights = _named_columns(X, y, sample_weight)
     features = check_rows(features)
-    if by_name:
+    if isinstance(y, str) and (sample_weight is None or isinstance(sample_weight, str)):
         return _by_name(X, features, y, sample_weight)
-    X, y = features, target
-    beside = [("y", y)] + ([] if weights is None else [("sample_weight", weights)])
+    X = features
+    beside = [("y", target)] + ([] if weights is None else [("sample_weight", weights)])
     beside = [(name, _beside(name, values, X)) for name, values in beside]
     count = X.npartitions
     for name, values in beside:
@@ -85,7 +90,7 @@ def partitions(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
     return Partitions(_zipped(X, others), _template(X), places)
 
 
-def _by_name(whole: Any, X: Any, y: str, weights: str | None) -> Partitions:
+def _by_name(whole: DaskRows, X: DaskRows, y: str, weights: str | None) -> Partitions:
     """Partitions of one dataframe whose target and weights are among its columns."""
     names = list(whole.columns)
     take = delayed(_from_columns)
@@ -93,11 +98,13 @@ def _by_name(whole: Any, X: Any, y: str, weights: str | None) -> Partitions:
     return Partitions(parts, _template(X), [names.index(name) for name in X.columns])
 
 
-def _from_columns(frame: Any, y: str, weights: str | None) -> tuple[Any, Any, Any]:
+def _from_columns(frame: Block, y: str, weights: str | None) -> tuple[Any, Any, Any]:
     return frame, frame[y], None if weights is None else frame[weights]
 
 
-def _named_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def _named_columns(
+    X: DaskRows, y: Labels, sample_weight: Labels | None
+) -> tuple[DaskRows, Any, Any]:
     """Features, target and weights, where the last two may be names of columns."""
     named = [name for name in (y, sample_weight) if isinstance(name, str)]
     if not named:
@@ -110,11 +117,11 @@ def _named_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
                 f"There is no column {shorten(name)!r} in X, which has {has}; pass one of its "
                 "columns, or the values themselves."
             )
-    y, weights = (X[n] if isinstance(n, str) else n for n in (y, sample_weight))
-    return X[[column for column in columns if column not in named]], y, weights
+    target, weights = (X[n] if isinstance(n, str) else n for n in (y, sample_weight))
+    return X[[column for column in columns if column not in named]], target, weights
 
 
-def _beside(name: str, values: Any, X: Any) -> Any:
+def _beside(name: str, values: Any, X: DaskRows) -> Any:
     """One number for each row of X, in partitions."""
     import dask.array as da
 
@@ -130,7 +137,8 @@ def _beside(name: str, values: Any, X: Any) -> Any:
                 f"{name} has shape {values.shape} in memory, but X has {size}; pass {name} as a "
                 "Dask collection with the partitions of X, one number per row."
             )
-        return da.from_array(values, chunks=(rows,))  # type: ignore[no-untyped-call]
+        made: DaskRows = da.from_array(values, chunks=(rows,))  # type: ignore[no-untyped-call]
+        return made
     if getattr(values, "ndim", 1) == 2 and values.shape[1] == 1:
         values = values[values.columns[0]] if is_frame(values) else values[:, 0]
     if getattr(values, "ndim", 1) != 1:
@@ -138,12 +146,12 @@ def _beside(name: str, values: Any, X: Any) -> Any:
             f"{name} should have one number per row, but it has shape {values.shape}; pass one of "
             "its columns."
         )
-    if known and hasattr(values, "chunks") and values.chunks[0] != rows:
+    if known and rows and hasattr(values, "chunks") and values.chunks[0] != rows:
         return _rechunked(name, values, rows)
     return values
 
 
-def _rechunked(name: str, values: Any, rows: Any) -> Any:
+def _rechunked(name: str, values: DaskRows, rows: tuple[int, ...]) -> DaskRows:
     if any(isnan(size) for size in values.chunks[0]):
         return values  # the partitions are compared when they are read
     if sum(values.chunks[0]) != sum(rows):
@@ -154,7 +162,7 @@ def _rechunked(name: str, values: Any, rows: Any) -> Any:
     return values.rechunk((rows,))
 
 
-def _zipped(X: Any, others: list[Any]) -> list[Any]:
+def _zipped(X: DaskRows, others: list[DaskRows]) -> list[Any]:
     if is_frame(X) and all(hasattr(values, "map_partitions") for values in others):
         import pandas as pd
 
@@ -171,15 +179,15 @@ def _zipped(X: Any, others: list[Any]) -> list[Any]:
     return [delayed(_together)(*group) for group in zip(*blocks, strict=True)]
 
 
-def _together(X: Any, y: Any, weights: Any = None) -> tuple[Any, Any, Any]:
+def _together(X: Block, y: Block, weights: Block | None = None) -> tuple[Any, Any, Any]:
     return X, y, weights
 
 
-def _template(X: Any) -> Any:
+def _template(X: DaskRows) -> Block:
     return X._meta if is_frame(X) else np.empty((0, X.shape[1]), X.dtype)
 
 
-def refuse_odd_columns(template: Any) -> None:
+def refuse_odd_columns(template: Block) -> None:
     """Raise where a column of a Dask partition does not hold numbers."""
     dtypes = getattr(template, "dtypes", None)
     if dtypes is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from pnml.core.arrays import EPS, FloatArray
 from pnml.core.statistic.exact_sum import GramSum, added
@@ -25,6 +25,7 @@ from pnml.estimators.validation import (
     refuse_extreme,
     refuse_nonfinite,
 )
+from pnml.scale.dask_types import Block
 
 _PIECE_ROWS = 2**15
 _PIECE_BITS = 32  # of a piece's number: its place within the partition; above them, the partition
@@ -34,11 +35,11 @@ _memory = threading.local()
 
 
 def partition_statistic(
-    estimator: Any,
+    estimator: BaseEstimator,
     number: int,
-    X: Any,
-    y: Any,
-    weights: Any = None,
+    X: Block,
+    y: Block,
+    weights: Block | None = None,
     columns: list[int] | None = None,
 ) -> GramSum | None:
     """The statistic of a Dask partition, or None where it has no rows of positive weight.
@@ -46,19 +47,19 @@ def partition_statistic(
     `number` counts the partitions from 0; `columns` are the positions of the features where X is
     a dataframe.
     """
-    weights = None if weights is None else np.asarray(weights)
-    if len(X) == len(y) == 0 or (weights is not None and not np.any(weights)):
+    counts = None if weights is None else np.asarray(weights)
+    if len(X) == len(y) == 0 or (counts is not None and not np.any(counts)):
         return None
     try:
         if is_classifier(estimator):
-            return _of_labels(estimator, number, _features(X, columns), np.asarray(y), weights)
-        return _of_targets(estimator, number, X, y, weights, columns)
+            return _of_labels(estimator, number, _features(X, columns), np.asarray(y), counts)
+        return _of_targets(estimator, number, X, y, counts, columns)
     except InputError as error:
         raise InputError(f"Partition {number} cannot be counted: {error}") from error
 
 
 def _of_labels(
-    estimator: Any, number: int, X: Any, y: npt.NDArray[Any], weights: FloatArray | None
+    estimator: BaseEstimator, number: int, X: Block, y: npt.NDArray[Any], weights: FloatArray | None
 ) -> GramSum:
     if len(X) != len(y):
         raise InputError(
@@ -72,14 +73,20 @@ def _of_labels(
 
 
 def _of_targets(
-    estimator: Any, number: int, X: Any, y: Any, weights: Any, columns: list[int] | None
+    estimator: BaseEstimator,
+    number: int,
+    X: Block,
+    y: Block,
+    weights: Block | None,
+    columns: list[int] | None,
 ) -> GramSum:
     target = as_targets(estimator, y)
     refuse_extreme("y", target)
     if len(target) != len(X):
         check_training_rows(estimator, _features(X, columns), y)  # raises the error
-    weights = check_weights(weights, target)
-    values = [_values(X.iloc[:, j]) for j in columns] if columns is not None else X
+    counts = check_weights(weights, target)
+    frame: Any = X  # where columns are given
+    values = [_values(frame.iloc[:, j]) for j in columns] if columns is not None else X
     rounding = _rounding(values)
     total: GramSum | None = None
     for piece, start in enumerate(range(0, len(target), _PIECE_ROWS)):
@@ -88,7 +95,7 @@ def _of_targets(
             gram = Gram.of(
                 _rows(values, part),
                 target[part],
-                None if weights is None else weights[part],
+                None if counts is None else counts[part],
                 block=number << _PIECE_BITS | piece,
                 below=1.0 if total is None else total.high.sample.threshold,
                 rounding=rounding,
@@ -101,8 +108,9 @@ def _of_targets(
     return total if total is not None else GramSum.empty(len(values), 1)
 
 
-def _features(X: Any, columns: list[int] | None) -> Any:
-    return X if columns is None else X.iloc[:, columns]
+def _features(X: Any, columns: list[int] | None) -> Block:
+    part: Block = X if columns is None else X.iloc[:, columns]
+    return part
 
 
 def _values(column: Any) -> npt.NDArray[Any]:

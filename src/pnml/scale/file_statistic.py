@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from pnml.core.arrays import FloatArray
 from pnml.core.statistic.exact_sum import Arrays, Document, GramSum, added, state_of, sum_of
@@ -46,7 +46,12 @@ class FileStatistic:
     """The statistic of files: the sum over the pieces that were read so far."""
 
     def __init__(
-        self, estimator: Any, columns: Columns, file_name: Callable[[int], str], *, final: bool
+        self,
+        estimator: BaseEstimator,
+        columns: Columns,
+        file_name: Callable[[int], str],
+        *,
+        final: bool,
     ) -> None:
         self._estimator, self._columns, self._file_name = estimator, columns, file_name
         self._final = final  # whether added rows always stay; a bad file may be taken back

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from pnml.core.statistic.exact_sum import GramSum
 from pnml.errors import InputError
@@ -13,7 +11,7 @@ from pnml.estimators.gram_classifier import fitted_inside
 from pnml.estimators.regressor import StreamingRegressor
 
 
-def counts_targets(estimator: Any) -> bool:
+def counts_targets(estimator: BaseEstimator) -> bool:
     """Whether an estimator is a regressor that can be fitted from a Gram with targets.
 
     >>> from pnml import LpNMLRegressor
@@ -23,7 +21,7 @@ def counts_targets(estimator: Any) -> bool:
     return isinstance(estimator, StreamingRegressor) and hasattr(estimator, "fit_gram")
 
 
-def check_additive(estimator: Any) -> None:
+def check_additive(estimator: BaseEstimator) -> None:
     """Raise where an estimator cannot be fitted from a Gram, which adds up over rows.
 
     >>> from pnml import PNMLRegressor
@@ -45,7 +43,9 @@ def check_additive(estimator: Any) -> None:
     )
 
 
-def fitted(estimator: Any, total: GramSum, names: list[str] | None = None) -> Any:
+def fitted(
+    estimator: BaseEstimator, total: GramSum, names: list[str] | None = None
+) -> BaseEstimator:
     """The estimator, fitted from a sum of Grams; `names` are the names of its columns.
 
     >>> from pnml import PNMLRegressor

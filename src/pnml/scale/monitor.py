@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from pnml.core.arrays import FloatArray
 from pnml.core.conditions import COUNT, NOT_NAN, NOT_NEGATIVE, SHARE
 from pnml.core.martingale import Ranking, Wealth
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.models.container import pack, unpack
 from pnml.models.stored_record import read_record
@@ -83,7 +85,7 @@ class RegretMonitor:
 
     def __init__(
         self,
-        reference: Any,
+        reference: ArrayOrFrame,
         *,
         false_alarm: float = 0.01,
         within: int = 10_000,
@@ -110,7 +112,7 @@ class RegretMonitor:
         self.drift: Drift | None = None
 
     @classmethod
-    def of(cls, model: Any, **settings: Any) -> Self:
+    def of(cls, model: BaseEstimator, **settings: Any) -> Self:
         """A monitor whose reference are the leave-one-out regrets of a fitted estimator's rows.
 
         >>> from pnml import PNMLRegressor
@@ -144,7 +146,7 @@ class RegretMonitor:
         return float(np.exp(min(last[-1] - self._log_limit, _MOST_LOG))) if len(last) else 0.0
 
     @one_at_a_time
-    def update(self, regrets: Any) -> Drift | None:
+    def update(self, regrets: ArrayOrFrame) -> Drift | None:
         """Take in the next regrets (n,) of the stream; the drift, once there is any."""
         ranks = self._ranking.of(_scores(regrets, "regrets"))
         first = self.rows
@@ -159,7 +161,7 @@ class RegretMonitor:
         return self.drift
 
     @one_at_a_time
-    def reset(self, reference: Any = None) -> None:
+    def reset(self, reference: ArrayOrFrame | None = None) -> None:
         """Start again after an alarm, with a new reference or with the stored regrets."""
         kept = self._ranking
         scores = np.array(kept.pool) if reference is None else _scores(reference, "reference")
@@ -279,7 +281,7 @@ class StoredMonitor:
         return made
 
 
-def _scores(values: Any, name: str) -> FloatArray:
+def _scores(values: ArrayOrFrame, name: str) -> FloatArray:
     scores = np.asarray(values, dtype=float)
     if scores.ndim != 1:
         raise InputError(

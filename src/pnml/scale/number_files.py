@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers import ReadOptions, Retyped, TableSource, open_table
@@ -23,7 +23,7 @@ from pnml.tables.roles import nearest
 
 
 def fit_files(
-    estimator: Any,
+    estimator: BaseEstimator,
     source: str | Path,
     target: str,
     *,
@@ -117,7 +117,9 @@ def fit_files(
     return estimator
 
 
-def _statistic(estimator: Any, table: TableSource, asked: Columns, plan: Plan) -> FileStatistic:
+def _statistic(
+    estimator: BaseEstimator, table: TableSource, asked: Columns, plan: Plan
+) -> FileStatistic:
     """The statistic of all files; text in a column of numbers is refused on the way."""
     classes = is_classifier(estimator)
     about = {"features": list(asked.features), "target": asked.target, "weight": asked.weight}
@@ -148,7 +150,7 @@ def _as_floats(schema: pa.Schema, table: TableSource, numeric: Collection[str]) 
     return pa.schema([f.with_type(pa.float64()) if f.name in numeric else f for f in schema])
 
 
-def _wanted(columns: Any, target: Any, weight: Any) -> list[str]:
+def _wanted(columns: Collection[str], target: str, weight: str | None) -> list[str]:
     if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
         raise InputError(
             f"columns is {columns!r}, but it must be a list of names; pass such as columns=['x0']."
@@ -163,7 +165,11 @@ def _wanted(columns: Any, target: Any, weight: Any) -> list[str]:
 
 
 def _columns(
-    table: TableSource, columns: Collection[str] | None, target: str, weight: str | None, est: Any
+    table: TableSource,
+    columns: Collection[str] | None,
+    target: str,
+    weight: str | None,
+    est: BaseEstimator,
 ) -> Columns:
     """The columns asked for, all of them numbers."""
     names = table.schema.names
@@ -193,7 +199,9 @@ def _columns(
     return Columns(tuple(features), target, weight, float(eps))
 
 
-def _refuse_words(table: TableSource, name: str, estimator: Any, *, is_target: bool) -> None:
+def _refuse_words(
+    table: TableSource, name: str, estimator: BaseEstimator, *, is_target: bool
+) -> None:
     kind = table.schema.field(name).type
     plain = kind.value_type if pt.is_dictionary(kind) else kind
     number = pt.is_integer(plain) or pt.is_floating(plain) or pt.is_decimal(plain)
@@ -212,7 +220,7 @@ def _refuse_words(table: TableSource, name: str, estimator: Any, *, is_target: b
     )
 
 
-def _names(estimator: Any, asked: Columns) -> list[str] | None:
+def _names(estimator: BaseEstimator, asked: Columns) -> list[str] | None:
     """Names of the estimator's columns."""
     if is_classifier(estimator):
         known = getattr(estimator.estimator, "feature_names_in_", None)

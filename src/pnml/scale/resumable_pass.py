@@ -55,7 +55,13 @@ class Plan:
     progress: FileProgress = None
 
     @classmethod
-    def of(cls, checkpoint: Any, seconds: Any, threads: Any, progress: Any) -> Plan:
+    def of(
+        cls,
+        checkpoint: str | Path | None,
+        seconds: float,
+        threads: int | None,
+        progress: FileProgress,
+    ) -> Plan:
         """A plan from the arguments of a user, checked."""
         if not is_number(seconds, 0.0):
             raise InputError(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from pnml.core.statistic.exact_sum import GramSum, added
 from pnml.core.statistic.gram import Gram
+from pnml.core.user_types import ArrayOrFrame
 from pnml.errors import InputError
 from pnml.estimators.regressor import StreamingRegressor
 from pnml.estimators.validation import check_training_rows, check_weights
@@ -42,7 +43,7 @@ class SlidingWindow:
     (100, array([5.]))
     """
 
-    def __init__(self, estimator: Any, *, batches: int) -> None:
+    def __init__(self, estimator: BaseEstimator, *, batches: int) -> None:
         if not isinstance(estimator, StreamingRegressor):
             raise InputError(
                 f"estimator is a {type(estimator).__name__}, but windows slide over the sums of "
@@ -56,14 +57,16 @@ class SlidingWindow:
             )
         self.estimator = estimator
         self.batches = int(batches)
-        self._validator: Any = clone(estimator)  # knows the columns after the first batch
+        self._validator: BaseEstimator = clone(estimator)  # knows the columns after the first batch
         self._pushed = 0
         self._old: list[GramSum] = []  # each the sum of a batch and of the newer ones below it
         self._new: list[GramSum] = []  # batches as they came
         self._new_sum: GramSum | None = None
-        self._model: Any = None
+        self._model: BaseEstimator | None = None
 
-    def push(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def push(
+        self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
+    ) -> Self:
         """Add a batch; where the window is full, the oldest batch leaves."""
         X, y = check_training_rows(self._validator, X, y, reset=not self._pushed)
         weights = check_weights(sample_weight, X)
@@ -99,7 +102,7 @@ class SlidingWindow:
         return 0 if total is None else total.rows
 
     @property
-    def model(self) -> Any:
+    def model(self) -> BaseEstimator:
         """The estimator, fitted to the rows in the window."""
         if self._model is None:
             total = self._total()

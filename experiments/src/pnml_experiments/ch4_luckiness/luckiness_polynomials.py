@@ -88,7 +88,8 @@ def learners(t: FloatArray, y: FloatArray, features: int, grid: FloatArray) -> L
     bayes = Normal(pnml.mean, sigma * bayes_spread(np.expm1(pnml.regret)), none)
     ridge = Normal(pnml.mean, np.full(len(grid), sigma), none)
     apart = np.abs(grid[:, None] - t).min(axis=1)
-    return Learners(grid, {RIDGE: ridge, BAYES: bayes, LUCKY: lucky, PNML: pnml}, apart)
+    learners: dict[str, Any] = {RIDGE: ridge, BAYES: bayes, LUCKY: lucky, PNML: pnml}
+    return Learners(grid, learners, apart)
 
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:

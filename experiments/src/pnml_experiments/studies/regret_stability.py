@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -181,7 +181,7 @@ def regression_moves(fit: Fit, draw: Draw) -> Moves:
     )
 
 
-def classifier_moves(method: str, draw: Draw) -> Moves:
+def classifier_moves(method: Literal["analytic", "refit"], draw: Draw) -> Moves:
     """Moves of the probabilities of a logistic regression, by training it again."""
     labels = (draw.y > np.median(draw.y)).astype(int)
     n = len(labels)

@@ -45,8 +45,8 @@ class Normal:
     array([[-3.29,  3.29]])
     """
 
-    mean: FloatArray  # (n,)
-    std: FloatArray  # (n,)
+    mean: FloatArray  # (n,), or (n, k) for k targets
+    std: FloatArray  # as the mean
     regret: FloatArray  # (n,) nats
 
     @property
@@ -78,14 +78,17 @@ class Normal:
         return out
 
     def interval(self, coverage: float) -> FloatArray:
-        """Central interval (n, 2) that holds the label with this probability."""
-        return central_interval(self.ppf, coverage)
+        """Central interval (n, 2), or (n, k, 2), that holds each label with this probability."""
+        if self.mean.ndim == 1:
+            return central_interval(self.ppf, coverage)
+        tail = (1 - check_coverage(coverage)) / 2
+        return np.stack([self.ppf(tail), self.ppf(1 - tail)], axis=-1)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draw labels (n, n_samples)."""
+        """Draw labels (n, n_samples), or (n, k, n_samples)."""
         rng = np.random.default_rng(random_state)
-        noise = rng.standard_normal((len(self.mean), n_samples))
-        return self.mean[:, None] + self.std[:, None] * noise
+        noise = rng.standard_normal((*self.mean.shape, n_samples))
+        return self.mean[..., None] + self.std[..., None] * noise
 
 
 def central_interval(ppf: Callable[[FloatArray], FloatArray], coverage: float) -> FloatArray:

@@ -1,0 +1,18 @@
+"""Methods that an estimator has only under a condition, with their types kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from sklearn.utils import metaestimators
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def available_if(check: Callable[..., bool]) -> Callable[[Method], Method]:
+    """scikit-learn's ``available_if``: the method is there where `check` of the estimator holds.
+
+    scikit-learn has no types, so that a type checker would see ``Any`` in place of the method.
+    """
+    return cast(Callable[[Method], Method], metaestimators.available_if(check))
