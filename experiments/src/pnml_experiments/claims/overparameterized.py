@@ -259,7 +259,7 @@ CLAIMS = (
     Claim(
         3,
         "The norm constrained pNML regret upper bound is [as printed].",
-        "No regret passes the printed bound, on the rows of the figure or anywhere else.",
+        "No regret passes the printed bound; in part if none of the figure does, but another row.",
         "trigonometric",
         _printed_bound,
     ),

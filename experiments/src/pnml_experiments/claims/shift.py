@@ -131,24 +131,7 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return 1 - 6 * apart / (n * (n * n - 1))
 
 
-def _smaller_penalty(evidence: Evidence) -> Verdict:
-    good = sum(
-        _by_thesis(evidence, name, "luckiness", "penalty")
-        < _by_thesis(evidence, name, "ridge", "penalty")
-        for name in _SETS
-    )
-    said = f"By the rule of the thesis on {good} of {len(_SETS)} shifted sets; said of PMLB sets."
-    return by_count(good, len(_SETS), said)
-
-
 CLAIMS = (
-    Claim(
-        4,
-        "Overall, the LpNML has a smaller regularization term.",
-        "Its averaged penalty is below that of ridge on each set.",
-        "shift",
-        _smaller_penalty,
-    ),
     Claim(
         4,
         "The LpNML attains a smaller RMSE for four sets.",
