@@ -137,7 +137,7 @@ def _reached(number: str, claimed: float, what: str) -> Callable[[Evidence], Ver
     return judge
 
 
-def _pooled(rival: str, measure: str) -> Callable[[Evidence], Verdict]:
+def _pooled(rival: str, measure: str, claimed: int) -> Callable[[Evidence], Verdict]:
     def judge(evidence: Evidence) -> Verdict:
         rows = [
             row.ours.value
@@ -149,8 +149,10 @@ def _pooled(rival: str, measure: str) -> Callable[[Evidence], Verdict]:
             f"With penalties by pooled leave-one-out {min(rows):.0f} to {max(rows):.0f} of {sets} "
             "sets, by the number of training rows."
         )
-        most = sum(2 * count > sets for count in rows)
-        return by_count(most, len(rows), said)
+        if min(rows) >= claimed * sets / 50:
+            return Verdict("holds", said)
+        most = all(2 * count > sets for count in rows)
+        return Verdict("holds in part" if most else "does not hold", said)
 
     return judge
 
@@ -223,10 +225,10 @@ CLAIMS = (
         4,
         "The LpNML outperforms the Ridge ERM for 48 of 50 sets.",
         "Lower MSE on 96 % of the sets with averaged penalties, whatever the number of training "
-        "rows and the grid; in part for some of these. Ours: most sets with pooled penalties.",
+        "rows and the grid; in part for some. Ours: pooled penalties, in part if on most sets.",
         "luckiness-penalty",
         _reached(_WON, 48, "Sets won"),
-        _pooled("ridge", "MSE"),
+        _pooled("ridge", "MSE", 48),
     ),
     Claim(
         4,
@@ -240,10 +242,10 @@ CLAIMS = (
         4,
         "For the log-loss, the LpNML outperforms the other learners in 37 out of 50 sets.",
         "Lower log-loss than Bayes on 74 % of the sets with averaged penalties, whatever the "
-        "setting; in part for some. Ours: most sets with pooled penalties.",
+        "setting; in part for some. Ours: pooled penalties, in part if on most sets.",
         "luckiness-penalty",
         _reached("sets won against Bayes in log-loss", 37, "Sets won"),
-        _pooled("Bayes", "log-loss"),
+        _pooled("Bayes", "log-loss", 37),
     ),
     Claim(
         4,
