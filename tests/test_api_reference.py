@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 import re
 from importlib import import_module
@@ -80,3 +81,22 @@ def test_every_package_with_public_names_has_a_page():
     ]
     with_names = [package for package in found if hasattr(import_module(package), "__all__")]
     assert set(with_names) <= set(PACKAGES)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_attributes_are_laid_out_as_names_and_what_they_are(package, monkeypatch):
+    """As the site reads them: words are no types, and every attribute is described."""
+    griffe = pytest.importorskip("griffe")
+    monkeypatch.syspath_prepend(PAGES.parent)
+    laid_out = import_module("attribute_lists").laid_out
+    module, names = public(package)
+    for name in names:
+        text = inspect.getdoc(getattr(module, name)) or ""
+        if "\nAttributes\n---" not in text:
+            continue
+        sections = griffe.Docstring(laid_out(text)).parse("numpy")
+        (found,) = [section.value for section in sections if section.kind.value == "attributes"]
+        assert found, name
+        for attribute in found:
+            assert attribute.description.strip(), f"{name}.{attribute.name}"
+            assert re.fullmatch(r"\w+(, \w+)*", attribute.name), f"{name}.{attribute.name}"

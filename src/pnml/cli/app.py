@@ -8,6 +8,7 @@ import typer
 
 from pnml.cli.demo import demo
 from pnml.cli.doctor import doctor
+from pnml.cli.examples import SUMMARIES, epilog
 from pnml.cli.export import export
 from pnml.cli.fit import fit
 from pnml.cli.inspect import inspect
@@ -18,11 +19,16 @@ from pnml.cli.score import score
 from pnml.version import __version__
 
 app = typer.Typer(
-    help="How far could hindsight have beaten the model on this very row?",
+    help="Can I trust this prediction, and if not, why? Learns from a table, predicts new rows, "
+    "and says of each row whether to trust it and which columns are to blame if not.",
+    epilog=epilog("pnml"),
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain lines, as in a manual page, whatever the width of the terminal
 )
 for command in (demo, fit, score, report, reproduce, merge, inspect, export, doctor):
-    app.command(context_settings=FORWARDED if command is reproduce else None)(command)
+    settings = FORWARDED if command is reproduce else None
+    name = command.__name__
+    app.command(context_settings=settings, epilog=epilog(name), short_help=SUMMARIES[name])(command)
 
 
 def _show_version(asked: bool) -> None:

@@ -30,7 +30,10 @@ def demo(
     ),
     as_json: Json = False,
 ) -> None:
-    """Fit, score and report on real patients, some with one measurement in a wrong unit."""
+    """Fit, score and report on real patients, some with one measurement in a wrong unit.
+
+    It prints what was found and leaves tables, model and report in a folder to look around.
+    """
     from pnml.cli.console import print_json, print_words
     from pnml.cli.fit import fit_file
     from pnml.cli.report import report_file

@@ -7,5 +7,8 @@ from pnml.cli.options import Json
 
 
 def doctor(as_json: Json = False) -> None:
-    """Tell which optional packages are installed, and how to install the others."""
+    """Tell which optional packages are installed, and how to install the others.
+
+    It needs no package itself. Paste its output when you report an error.
+    """
     tell(as_json)

@@ -26,7 +26,10 @@ def export(
     ] = Dtype.FLOAT32,
     as_json: Json = False,
 ) -> None:
-    """Write a model as an ONNX file that gives prediction and regret without Python."""
+    """Write a model as an ONNX file that gives prediction and regret without Python.
+
+    Linear models and classifiers can be exported; for others one sentence says why not.
+    """
     from pnml.cli.console import print_json, print_words
     from pnml.models.model_file import load
     from pnml.onnx import export_onnx

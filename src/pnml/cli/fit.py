@@ -76,7 +76,11 @@ def fit(
     ] = None,
     learner: Annotated[
         LearnerName,
-        typer.Option(help="auto tries ridge, luckiness, boosting and kernel on rows left out."),
+        typer.Option(
+            metavar="NAME",
+            help="auto tries ridge, luckiness, boosting and kernel on rows left out; or one of: "
+            + ", ".join(LearnerName),
+        ),
     ] = LearnerName.auto,
     categorical: Annotated[
         list[str] | None, typer.Option(help="Column of words, even if it looks otherwise.")

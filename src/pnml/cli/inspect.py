@@ -17,7 +17,10 @@ _OUTPUTS = {"multiclass": "classes", "multilabel": "yes-or-no labels", "regressi
 
 
 def inspect(model: Model, level: Level = DEFAULT_LEVEL, as_json: Json = False) -> None:
-    """Print what a model file holds."""
+    """Print what a model file holds.
+
+    Learner, target, columns, training rows and the threshold of trust; no code in the file is run.
+    """
     from pnml.cli.console import check_share, pairs, print_json, print_words
     from pnml.models.model_file import read
 

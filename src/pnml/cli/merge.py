@@ -14,7 +14,10 @@ def merge(
     output: Annotated[str, typer.Option("--output", "-o", help="Model file to write.")],
     as_json: Json = False,
 ) -> None:
-    """Put models together, as if one had been fitted to the rows of all."""
+    """Put models together, as if one had been fitted to the rows of all.
+
+    The models must have the same columns, target and learner; linear learners can be merged.
+    """
     from pnml.cli.console import print_json, print_words
     from pnml.models import save
     from pnml.models.model_file import read

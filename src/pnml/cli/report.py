@@ -47,7 +47,11 @@ def report(
     max_columns: MaxColumns = MOST_COLUMNS,
     as_json: Json = False,
 ) -> None:
-    """Write one self-contained HTML page that shows which rows not to trust, and why."""
+    """Write one self-contained HTML page that shows which rows not to trust, and why.
+
+    It begins with a verdict on the table as a whole, and shows reasons, changed columns and the
+    rows themselves. The page loads nothing from elsewhere and can be sent by mail.
+    """
     from pnml.cli.console import print_json, print_words
     from pnml.readers import ReadOptions
 

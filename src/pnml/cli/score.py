@@ -68,7 +68,12 @@ def score(
     max_columns: MaxColumns = MOST_COLUMNS,
     as_json: Json = False,
 ) -> None:
-    """Predict every row of a table and say which not to trust, and why."""
+    """Predict every row of a table and say which not to trust, and why.
+
+    The rows come back with seven more columns: prediction, lower and upper (the interval),
+    expected_error, regret, trusted and because (the columns that drive the regret). Cells that
+    cannot be read stop nothing: their rows are not trusted.
+    """
     from pnml.cli.console import print_json, print_words
     from pnml.errors import InputError
     from pnml.readers import ReadOptions

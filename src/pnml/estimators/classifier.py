@@ -92,7 +92,8 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
     classes_ : labels (C,), in the order of the columns of ``predict_proba``
     alpha_ : the penalty in use, in the units of ``spectrum_``
     spectrum_ : the geometry of the training rows
-    loo_ : left-out leverages, regrets and log-losses of the training rows, the last two by the
+    loo_
+        Left-out leverages, regrets and log-losses of the training rows, the last two by the
         probabilities of the folds, where there are any; with ``method="refit"`` a `LogisticPNML` of
         at most 200 rows, computed on first use. Where a frozen classifier may recall the rows, the
         regrets are ``log C``, which no regret passes
