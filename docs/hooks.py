@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+NOTES = "release-notes.md"
 MATHS = "math"
 GLOSSARY = "glossary.md"
 TERMS = ("genie", "regret", "leverage", "luckiness", "expected error")
@@ -76,6 +77,9 @@ def title(page):
 
 def on_page_markdown(markdown, page, **_):
     """Give displayed formulas paragraphs of their own, and equations names to link to."""
+    if page.file.src_uri == NOTES:  # links of the changelog start at the root of the repository
+        markdown = (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+        markdown = markdown.replace("](docs/", "](")
     parts = _FENCES.split(markdown)
     # of three parts the first is text, the second a fenced block, the third its fence
     texts = [

@@ -149,6 +149,7 @@ def imported_names():
                 yield from ((path.name, node.module, alias.name) for alias in node.names)
 
 
+@pytest.mark.timeout(400)  # it imports all of our modules and what they need
 @pytest.mark.filterwarnings("ignore")
 def test_every_name_that_tests_import_is_there():
     # an import error in a test file would otherwise only skip the whole file
