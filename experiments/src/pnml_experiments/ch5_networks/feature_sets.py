@@ -45,6 +45,24 @@ class FeatureSet:
     train_labels: Any = None  # (n,)
     test_labels: Any = None  # (m,)
 
+    def thinned(self, rows: int | None) -> FeatureSet:
+        """About this many rows of each set, evenly spread; all where no number is given."""
+        if rows is None:
+            return self
+
+        def some(values: Any) -> Any:
+            return None if values is None else values[:: max(1, len(values) // rows)]
+
+        return FeatureSet(
+            self.weight,
+            self.bias,
+            some(self.train),
+            some(self.test),
+            {name: some(values) for name, values in self.outliers.items()},
+            some(self.train_labels),
+            some(self.test_labels),
+        )
+
 
 def features(name: str, scale: str, out: Output) -> FeatureSet:
     """The stored features of a name in `SIZES`, as many rows as the scale has."""

@@ -92,7 +92,7 @@ _REMARKS = (
 
 def _piece(name: str, scale: Scale, out: Output) -> dict[str, Any]:
     data = svhn(out) if name == "SVHN" else banking77(out)
-    return records(evaluated(_first(data, _ROWS[scale])))
+    return records(evaluated(data.thinned(_ROWS[scale])))
 
 
 def svhn(out: Output) -> FeatureSet:
@@ -150,23 +150,3 @@ def standing(found: Mapping[str, Mapping[str, Any]]) -> str:
             f"is {rival} with {values[rival]:.2f}"
         )
     return "Mean AUROC of pNML: " + "; ".join(said) + "."
-
-
-def _first(data: FeatureSet, rows: int | None) -> FeatureSet:
-    """Some rows of each set, evenly spread; all where no number is given."""
-    if rows is None:
-        return data
-
-    def some(values: Any) -> Any:
-        return values[:: max(1, len(values) // rows)]
-
-    outliers = {name: some(values) for name, values in data.outliers.items()}
-    return FeatureSet(
-        data.weight,
-        data.bias,
-        some(data.train),
-        some(data.test),
-        outliers,
-        some(data.train_labels),
-        some(data.test_labels),
-    )
