@@ -34,6 +34,7 @@ EXPERIMENT = Experiment(
         "images/svhn.npz",
         "images/tiny.npz",
     ),
+    beyond=True,
 )
 NETWORK, METHOD = "DenseNet-BC-100", "Baseline"
 TRAINED_ON = ("CIFAR-100", "CIFAR-10")
