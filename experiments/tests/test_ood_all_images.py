@@ -23,7 +23,7 @@ def test_rows_are_those_of_the_detectors(out, monkeypatch):
     strange = {"SVHN": rows(60) + 1, "CIFAR-10": rows(50) - 1}
     y = np.arange(400) % 4
     data = FeatureSet(weight, bias, rows(400), rows(90), strange, y, y[:90])
-    monkeypatch.setattr(feature_sets, "printed_densenet", lambda subject, out: data)
+    monkeypatch.setattr(feature_sets, "densenet", lambda ind, scale, out: data)
     result = ood_all_images.run("full", out, lambda done, total: None)
     assert [len(table.rows) for table in result.tables[:3]] == [8, 8, 8]
 
