@@ -1,217 +1,249 @@
-"""Pictures of the gallery: PNML_DATA=... python docs/make_gallery.py writes docs/pictures/*.png.
+"""Pages of the gallery: python docs/make_gallery.py [NAME ...] runs docs/gallery/src/NAME.py.
 
-It takes a minute: ResNet-20 features are stored, and a small network learns the digits anew.
+A script is the only source of its page, its pictures (light and dark) and its notebook. Cells begin
+with a line ``# %%`` (code), ``# %% figure: words for those who do not see it`` (code that makes
+`figure`, run once for each style) or ``# %% [markdown]`` (text in comments, where an expression in
+double braces is filled in from what the code computed). Scripts that read PNML_DATA are left out
+where it is not set.
 """
 
 from __future__ import annotations
 
-import gzip
+import io
+import json
 import os
+import re
+import sys
+import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
-import torch
-from torch import nn
-from torch.nn import functional
-
-from pnml.metrics import detection_metrics
-from pnml.nn import LastLayerPNML
 
 mpl.use("agg")
+
 import matplotlib.pyplot as plt
+from PIL import Image
 
-FOLDER = Path(__file__).parent / "pictures"
-SHOWN = 8  # images in a line
-CIFAR = ("airplane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-PIXELS = 72  # of an image and the space around it
-INK, GOOD, BAD = "#1b1b1b", "#0072b2", "#d55e00"
+from pnml.plots import style
 
-
-class Block(nn.Module):
-    """Two convolutions beside a shortcut that drops pixels and adds channels of zeros."""
-
-    def __init__(self, channels, out, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, out, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(out)
-        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(out)
-        self.stride, self.more = stride, (out - channels) // 2
-
-    def forward(self, x):
-        """Feature maps of the next block."""
-        y = self.bn2(self.conv2(functional.relu(self.bn1(self.conv1(x)))))
-        pad = (0, 0, 0, 0, self.more, self.more)
-        return functional.relu(y + functional.pad(x[:, :, :: self.stride, :: self.stride], pad))
+FOLDER = Path(__file__).parent / "gallery"
+SCHEMES = ("light", "dark")
+# Thumbnails stand in this order.
+PAGES = (
+    "diamonds-above-one-carat",
+    "a-wrong-unit",
+    "errors-by-expected-error",
+    "drift-over-time",
+    "most-and-least-trusted",
+    "intents-out-of-scope",
+    "dial-picks",
+    "double-descent",
+    "risk-against-coverage",
+    "a-streaming-monitor",
+)
+_COLOURS = 128  # of a picture, so that its file stays small
+_DPI = 130
 
 
-class ResNet20(nn.Module):
-    """The ResNet-20 of the stored weights."""
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a script: its kind (code, figure or markdown), its text, and what it shows."""
 
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(16)
-        for i, (channels, out) in enumerate([(16, 16), (16, 32), (32, 64)], 1):
-            first = Block(channels, out, 1 if i == 1 else 2)
-            self.add_module(
-                f"layer{i}", nn.Sequential(first, Block(out, out, 1), Block(out, out, 1))
-            )
-        self.linear = nn.Linear(64, 10)
-
-    def forward(self, x):
-        """Features (n, 64) that the last layer takes."""
-        x = functional.relu(self.bn1(self.conv1(x)))
-        return self.layer3(self.layer2(self.layer1(x))).mean(dim=(2, 3))
+    kind: str
+    text: str
+    shows: str = ""
 
 
-def stored(name):
-    """Arrays of a file below PNML_DATA."""
-    return np.load(Path(os.environ["PNML_DATA"], name))
+@dataclass
+class Ran:
+    """A script that was run: filled-in cells, and a picture for each figure and style."""
+
+    cells: list[Cell]
+    pictures: list[dict[str, Image.Image]] = field(default_factory=list)
 
 
-def idx(name):
-    """Images or labels of an IDX file below PNML_DATA."""
-    raw = gzip.decompress(Path(os.environ["PNML_DATA"], name).read_bytes())
-    sizes = np.frombuffer(raw, ">i4", raw[3], 4)
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(sizes)
+def source(name):
+    """The script of a page."""
+    return FOLDER / "src" / f"{name.replace('-', '_')}.py"
 
 
-def cifar():
-    """Images, answers and regrets of CIFAR-10 test images, and of street numbers."""
-    features = stored("features/cifar10_resnet20.npz")
-    weights = torch.load(
-        Path(os.environ["PNML_DATA"], "weights/resnet20_cifar10.pth"),
-        weights_only=True,
-        map_location="cpu",
-    )
-    weights = weights.get("state_dict", weights)
-    network = ResNet20()
-    network.load_state_dict({key.removeprefix("module."): v for key, v in weights.items()})
-    network.eval()
-    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
-    pnml = LastLayerPNML.from_embeddings(
-        features["fc_weight"], features["fc_bias"], features["f_cifar10_train"].astype(np.float32)
-    )
-
-    @torch.no_grad()
-    def scored(images):
-        x = ((torch.from_numpy(images).float() / 255 - mean) / std).permute(0, 3, 1, 2)
-        rows = torch.cat([network(part) for part in x.split(100)])
-        return pnml.score_features(rows)
-
-    here = stored("images/cifar10_small.npz")
-    strange = stored("images/ood_small.npz")["svhn"]
-    return pnml, scored, (here["x_test"], here["y_test"].astype(int)), strange
+def needs_data(name):
+    """Whether a page reads the folder that PNML_DATA names."""
+    return "PNML_DATA" in source(name).read_text()
 
 
-def digits():
-    """The same for MNIST digits and pictures of clothes; the network learns 20,000 digits."""
-    x = idx("mnist/train-images-idx3-ubyte.gz")[:20_000]
-    y = torch.from_numpy(idx("mnist/train-labels-idx1-ubyte.gz")[:20_000].astype(np.int64))
-    torch.manual_seed(0)
-    network = nn.Sequential(
-        nn.Conv2d(1, 16, 4, 2, 1), nn.ReLU(), nn.Conv2d(16, 32, 4, 2, 1), nn.ReLU(), nn.Flatten(),
-        nn.Linear(1568, 64), nn.ReLU(), nn.Linear(64, 10),
-    )  # fmt: skip
-    ready = torch.from_numpy(x[:, None].copy()).float() / 255
-    optimiser = torch.optim.Adam(network.parameters(), 1e-3)
-    for _ in range(3):
-        for part in torch.randperm(len(ready)).split(64):
-            optimiser.zero_grad()
-            functional.cross_entropy(network(ready[part]), y[part]).backward()
-            optimiser.step()
-    pnml = LastLayerPNML(network).fit(ready.split(500))
-
-    @torch.no_grad()
-    def scored(images):
-        return pnml(torch.from_numpy(images[:, None].copy()).float() / 255)
-
-    test = idx("mnist/t10k-images-idx3-ubyte.gz"), idx("mnist/t10k-labels-idx1-ubyte.gz")
-    clothes = idx("fashion_mnist/t10k-images-idx3-ubyte.gz")[:2000]
-    return pnml, scored, (test[0], test[1].astype(int)), clothes
+def cells(text):
+    """The cells of a script."""
+    found = []
+    for part in re.split(r"^# %%", text, flags=re.M)[1:]:
+        head, _, body = part.partition("\n")
+        body = body.strip("\n")
+        if head.strip() == "[markdown]":
+            lines = [re.sub(r"^# ?", "", line) for line in body.splitlines()]
+            found.append(Cell("markdown", "\n".join(lines).strip()))
+        elif head.strip().startswith("figure:"):
+            found.append(Cell("figure", body, head.partition(":")[2].strip()))
+        else:
+            found.append(Cell("code", body))
+    return found
 
 
-def lines(scored, test, strange, names, kind):
-    """The lines of a picture: heading, images, captions and whether each answer is wrong."""
-    images, labels = test
-    out, other = scored(images), scored(strange)
-    named, regret = out.probs.argmax(dim=1).numpy(), out.regret.numpy()
-    rising = np.argsort(regret)
-    far = np.argsort(other.regret.numpy())
-    claimed = other.probs.argmax(dim=1).numpy()
-
-    def line(heading, chosen):
-        captions = [f"{names[named[i]]}\n{_small(regret[i])}" for i in chosen]
-        return heading, images[chosen], captions, named[chosen] != labels[chosen]
-
-    def others(heading, chosen):
-        captions = [f"{names[claimed[i]]}?\n{_small(other.regret[i])}" for i in chosen]
-        return heading, strange[chosen], captions, np.ones(len(chosen), dtype=bool)
-
-    one_each = [next(i for i in rising if named[i] == c) for c in range(10)][:SHOWN]
-    return [
-        line("Most trusted, the first of each class", np.array(one_each)),
-        line("Least trusted", rising[::-1][:SHOWN]),
-        others(f"{kind}: most suspicious", far[::-1][:SHOWN]),
-        others(f"{kind}: least suspicious", far[:SHOWN]),
+def run(name):
+    """Run a script; the figures are drawn in both styles."""
+    names, pictures, parts = {}, [], cells(source(name).read_text())
+    with warnings.catch_warnings(), style("light"):
+        warnings.filterwarnings("ignore", module="lightgbm|sklearn|statsmodels")
+        for number, cell in enumerate(parts):
+            if cell.kind == "code":
+                exec(compile(cell.text, f"{name}, cell {number}", "exec"), names)
+            elif cell.kind == "figure":
+                pictures.append({s: _drawn(cell.text, names, s) for s in SCHEMES})
+    filled = [
+        Cell("markdown", _filled(c.text, names)) if c.kind == "markdown" else c for c in parts
     ]
+    return Ran(filled, pictures)
 
 
-def _small(regret):
-    return f"{1000 * float(regret):.2f} × 10⁻³"
+def _drawn(code, names, scheme):
+    with style(scheme):
+        exec(code, names)
+        return as_image(names["figure"])
 
 
-def draw(rows):
-    """Lines of images with what the network says and the regret; wrong answers in orange."""
-    figure = plt.figure(figsize=(SHOWN * PIXELS / 100, len(rows) * 1.5 * PIXELS / 100 + 0.1))
-    for top, (heading, images, captions, wrong) in enumerate(rows):
-        for left, image in enumerate(images):
-            height = 0.62 / len(rows)
-            place = (left / SHOWN + 0.01, 1 - (top + 0.78) / len(rows), 1 / SHOWN - 0.02, height)
-            ax = figure.add_axes(place)
-            ax.imshow(image, cmap=None if image.ndim == 3 else "gray_r", interpolation="nearest")
-            ax.axis("off")
-            colour = BAD if wrong[left] else GOOD
-            ax.text(0.5, -0.05, captions[left], transform=ax.transAxes, fontsize=5.5,
-                    ha="center", va="top", color=colour)  # fmt: skip
-        figure.text(
-            0.01, 1 - (top + 0.1) / len(rows), heading, fontsize=7, color=INK, weight="bold"
+def as_image(figure):
+    """A figure as an image of few colours; all figures are closed."""
+    raw = io.BytesIO()
+    figure.savefig(raw, dpi=_DPI, format="png")
+    plt.close("all")
+    image = Image.open(raw).convert("RGB")
+    return image.quantize(_COLOURS, method=Image.Quantize.MEDIANCUT).convert("RGB")
+
+
+def save_image(image, path):
+    """Write an image as WebP without loss."""
+    image.save(path, lossless=True, quality=100, method=6)
+
+
+def _filled(text, names):
+    """Text with what ``{{expression:format}}`` stands for."""
+
+    def value(found):
+        return eval(f"f'''{{{found.group(1)}}}'''", names)
+
+    return re.sub(r"\{\{(.+?)\}\}", value, text)
+
+
+def page(name, ran):
+    """The page of a script that was run: its title and question, the picture, then the rest."""
+    first, *rest = ran.cells
+    shown = [cell.shows for cell in ran.cells if cell.kind == "figure"]
+    button = f"[Download this page as a notebook](notebooks/{name}.ipynb)."
+    if needs_data(name):
+        button += " It reads data from the folder that the variable `PNML_DATA` names."
+    parts = [first.text, _picture(name, 0, shown[0]), button]
+    figures = 0
+    for cell in rest:
+        if cell.kind == "markdown":
+            parts.append(cell.text)
+            continue
+        parts.append(f"```python\n{cell.text}\n```")
+        if cell.kind == "figure":
+            if figures:
+                parts.append(_picture(name, figures, cell.shows))
+            figures += 1
+    return "\n\n".join(parts) + "\n"
+
+
+def _picture(name, number, shows):
+    return (
+        f"![{shows}](pictures/{_file(name, number, 'light')}#only-light)\n"
+        f"![{shows}](pictures/{_file(name, number, 'dark')}#only-dark)"
+    )
+
+
+def _file(name, number, scheme):
+    return f"{name}{f'-{number + 1}' if number else ''}-{scheme}.webp"
+
+
+def notebook(name, ran):
+    """The notebook of a script (nbformat 4.5), without outputs, as text."""
+    made = []
+    for number, cell in enumerate(ran.cells):
+        text = _for_notebooks(cell.text) if cell.kind == "markdown" else cell.text
+        one = {
+            "cell_type": "markdown" if cell.kind == "markdown" else "code",
+            "id": f"{name[:40]}-{number}",
+            "metadata": {},
+            "source": text.splitlines(keepends=True),
+        }
+        if cell.kind != "markdown":
+            one |= {"execution_count": None, "outputs": []}
+        made.append(one)
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    whole = {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _for_notebooks(text):
+    """Text without links and pictures of the site, which a downloaded file cannot reach."""
+    text = re.sub(r"^!\[[^\]]*\]\([^)]*\)\n?", "", text, flags=re.M)
+    return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
+INDEX = """# Gallery
+
+One picture for one question. Every page has the whole code and can be downloaded as a notebook.
+The pictures are made by this code, light and dark, in colours that the colour-blind can tell apart.
+
+<div class="gallery" markdown>
+
+{cards}
+
+</div>
+
+Most are drawn by the Displays of [pnml.plots](../api/plots.md), which work as scikit-learn's do.
+"""
+
+
+def index():
+    """The page of thumbnails, from the pages as they are on disk."""
+    cards = []
+    for name in PAGES:
+        text = (FOLDER / f"{name}.md").read_text()
+        title = re.search(r"^# (.+)$", text, re.M).group(1)
+        shows = re.search(r"^!\[(.+?)\]\(", text, re.M).group(1)
+        pictures = "\n".join(
+            f"[![{shows}](pictures/{_file(name, 0, s)}#only-{s})]({name}.md)" for s in SCHEMES
         )
-    return figure
+        cards.append(f"<div markdown>\n\n{pictures}\n\n[{title}]({name}.md)\n\n</div>")
+    return INDEX.format(cards="\n\n".join(cards))
 
 
-def main():
-    """Write the pictures, and print the numbers that the page states."""
-    torch.set_num_threads(1)
-    for name, made, names, kind in (
-        ("trusted-cifar10", cifar, CIFAR, "Street numbers"),
-        ("trusted-digits", digits, "0123456789", "Clothes"),
-    ):
-        pnml, scored, test, strange = made()
-        out = scored(test[0])
-        right = out.probs.argmax(dim=1).numpy() == test[1]
-        order = np.argsort(out.regret.numpy())
-        tenth = len(order) // 10
-        limits = pnml.thresholds()
-        strangers = scored(strange)
-        usual, other = (
-            limits.trusts(o.regret, o.leverage).float().mean() for o in (out, strangers)
-        )
-        area = detection_metrics(-out.regret.numpy(), -strangers.regret.numpy()).auroc.value
-        first, last = right[order[:tenth]].mean(), right[order[-tenth:]].mean()
-        print(
-            f"{name}: accuracy {right.mean():.3f}, most trusted tenth {first:.3f}, least trusted "
-            f"tenth {last:.3f}; trusted {usual:.3f} of test images, {other:.3f} of the others; "
-            f"AUROC {area:.3f}"
-        )
-        figure = draw(lines(scored, test, strange, names, kind))
-        figure.savefig(
-            FOLDER / f"{name}.png", dpi=160, facecolor="white", metadata={"Software": None}
-        )
-        plt.close(figure)
+def write(name):
+    """Write the page, the pictures and the notebook of a script."""
+    ran = run(name)
+    for folder in ("pictures", "notebooks"):
+        (FOLDER / folder).mkdir(exist_ok=True)
+    for number, both in enumerate(ran.pictures):
+        for scheme, image in both.items():
+            save_image(image, FOLDER / "pictures" / _file(name, number, scheme))
+    (FOLDER / f"{name}.md").write_text(page(name, ran))
+    (FOLDER / "notebooks" / f"{name}.ipynb").write_text(notebook(name, ran))
+
+
+def main(names):
+    """Write some pages, all by default, and the page of thumbnails."""
+    for name in names or PAGES:
+        if needs_data(name) and not os.environ.get("PNML_DATA"):
+            print(f"{name} needs PNML_DATA, which is not set: left as it is")
+            continue
+        print(name)
+        write(name)
+    if all((FOLDER / f"{name}.md").exists() for name in PAGES):
+        (FOLDER / "index.md").write_text(index())
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

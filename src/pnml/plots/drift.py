@@ -207,7 +207,7 @@ class DriftDisplay(Display):
     @staticmethod
     def _remark(ax: Axes, place: int, length: float, text: str) -> Annotation:
         return ax.annotate(
-            text,
+            text.replace("; ", "\n"),
             (length, place),
             xytext=(4, 0),
             textcoords="offset points",
