@@ -23,6 +23,7 @@ class Group:
 
 _KNOWN = ("CIFAR-100", "CIFAR-10")
 _NO_SUN = ("iSUN", "LSUN (R)", "LSUN (C)")
+_TINY = ("Imagenet (R)", "Imagenet (C)")
 _HAD = ("Imagenet (R)", "Imagenet (C)", "Uniform", "Gaussian", "SVHN", "CIFAR-10", "CIFAR-100")
 _PLAIN = ("Baseline", "Baseline + pNML", "ODIN", "ODIN + pNML", "Gram", "Gram + pNML")
 _TUNED = ("OECC", "OECC + pNML")
@@ -39,13 +40,33 @@ def _densenet(entry: str, table: str) -> tuple[Group, ...]:
     return (
         Group(
             entry,
-            name,
+            "ood-all-images",
             table,
-            80,
-            "CIFAR sets against images that can be had",
+            8,
+            "CIFAR sets against Tiny ImageNet, Baseline",
             needed="all 50,000 training images through the networks",
             scales=both,
-            where={"IND": _KNOWN, "OOD": _HAD},
+            where={"IND": _KNOWN, "OOD": _TINY, "method": _PLAIN[:2]},
+        ),
+        Group(
+            entry,
+            name,
+            table,
+            24,
+            "CIFAR sets against Tiny ImageNet, other methods",
+            needed="all 50,000 training images through the networks, every layer kept",
+            scales=both,
+            where={"IND": _KNOWN, "OOD": _TINY, "method": (*_PLAIN[2:], *_TUNED)},
+        ),
+        Group(
+            entry,
+            name,
+            table,
+            48,
+            "CIFAR sets against SVHN and noise",
+            needed="all 50,000 training images and all outliers through the networks",
+            scales=both,
+            where={"IND": _KNOWN, "OOD": ("Uniform", "Gaussian", "SVHN")},
         ),
         Group(
             entry,
