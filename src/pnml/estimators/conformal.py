@@ -227,17 +227,20 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
 
     def regret(self, X: ArrayOrFrame) -> FloatArray:
         """Regret of each row in nats, by the fitted estimator."""
-        regret: FloatArray = self.estimator_.regret(self._checked(X))
+        rows = self._checked(X)
+        regret: FloatArray = self.estimator_.regret(rows)
         return regret
 
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
         """Whether each row's regret is as small as those of training rows."""
-        verdicts: BoolArray = self.estimator_.trusted(self._checked(X), level=level)
+        rows = self._checked(X)
+        verdicts: BoolArray = self.estimator_.trusted(rows, level=level)
         return verdicts
 
     def explain(self, X: ArrayOrFrame) -> FloatArray:
         """Share of each feature in the leverage of each row, by the fitted estimator."""
-        shares: FloatArray = self.estimator_.explain(self._checked(X))
+        rows = self._checked(X)
+        shares: FloatArray = self.estimator_.explain(rows)
         return shares
 
     @property
