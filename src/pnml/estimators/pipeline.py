@@ -34,7 +34,7 @@ def _last_step_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class Pipeline(DocsLink, scikit_learn.Pipeline):
+class Pipeline(scikit_learn.Pipeline):
     """Steps that prepare rows, then a model; it also says which predictions to trust.
 
     It is scikit-learn's ``Pipeline``, in every respect, with the methods of the estimators of
@@ -80,6 +80,10 @@ class Pipeline(DocsLink, scikit_learn.Pipeline):
     >>> pipe.explain_names_[pipe.explain([[0.5, 5.0]]).argmax()]
     'x1^2'
     """
+
+    _doc_link_module = DocsLink._doc_link_module
+    _doc_link_template = DocsLink._doc_link_template
+    _doc_link_url_param_generator = DocsLink._doc_link_url_param_generator
 
     @available_if(_last_step_has("calibrate"))
     def calibrate(

@@ -36,7 +36,7 @@ def _regressor_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
+class TransformedTargetRegressor(compose.TransformedTargetRegressor):
     """A regressor of a transformed label, such as its logarithm, that also says whom to trust.
 
     It is scikit-learn's ``TransformedTargetRegressor``, with the methods of the estimators of
@@ -78,6 +78,10 @@ class TransformedTargetRegressor(DocsLink, compose.TransformedTargetRegressor):
     >>> model.trusted([[1.0, 0.0], [1.0, 9.0]])
     array([ True, False])
     """
+
+    _doc_link_module = DocsLink._doc_link_module
+    _doc_link_template = DocsLink._doc_link_template
+    _doc_link_url_param_generator = DocsLink._doc_link_url_param_generator
 
     def fit(self, X: ArrayOrFrame, y: ArrayOrFrame, **fit_params: Any) -> Self:
         """Fit the transformer to y (n,) and the regressor to rows X and transformed labels."""
