@@ -9,6 +9,7 @@ import numpy as np
 
 _WHOLE = [0, -1, 1, 2, 3, 5, 8, 100, 10**6, 2**31, -(2**31), 2**62]
 _NUMBERS = [0.0, -1.0, 3.0, 255.0, 256.0, 1e308, 1e-300, np.nan, np.inf, -np.inf]
+_NUMBERS += [1e90, -1e160, 1e240, 1e-160]
 _JSON = [None, True, 0, -1, 10**6, 1.5, "", "a", [], {}, {"object": 2}, {"float": "nan"}, [1, 2]]
 
 

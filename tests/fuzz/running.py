@@ -19,8 +19,14 @@ from fuzz.targets import TARGETS, Target, quietly
 from pnml import InputError
 
 TESTS = Path(__file__).parents[1]
-SECONDS = 10  # that one mutant may take
+SECONDS = 10  # of processor time that one mutant may take
+WAITING = 60  # seconds, if it waits for something instead
 MEMORY = 1_000_000_000  # bytes that mutants may add to what the libraries take
+
+_LIMITS = (
+    (signal.ITIMER_PROF, signal.SIGPROF, SECONDS),
+    (signal.ITIMER_REAL, signal.SIGALRM, WAITING),
+)
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,9 @@ def made_seeds(target: Target, folder: Path) -> list[Path]:
 
 def used(target: Target, path: Path) -> str | None:
     """What went wrong when a file was used; None if it gave a result or a refusal."""
-    signal.signal(signal.SIGALRM, _too_slow)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    for timer, stop, seconds in _LIMITS:
+        signal.signal(stop, _too_slow)
+        signal.setitimer(timer, seconds)
     try:
         quietly(target.use, path)
     except InputError:
@@ -61,7 +68,8 @@ def used(target: Target, path: Path) -> str | None:
     except (Exception, TooSlow) as error:
         return f"{type(error).__name__}: {error}"[:300]
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        for timer, _, _ in _LIMITS:
+            signal.setitimer(timer, 0)
     return None
 
 

@@ -57,7 +57,8 @@ def test_a_traceback_and_a_hang_are_findings(monkeypatch, tmp_path):
         while True:
             pass
 
-    monkeypatch.setattr(running, "SECONDS", 0.2)
+    limits = tuple((timer, stop, 0.2) for timer, stop, _ in running._LIMITS)
+    monkeypatch.setattr(running, "_LIMITS", limits)
     target = TARGETS["models"]
     assert used(replace(target, use=fails), tmp_path).startswith("KeyError")
     assert "more than" in used(replace(target, use=hangs), tmp_path)

@@ -1,7 +1,8 @@
 """Conditions on the numbers of a field, declared beside it and checked where a file is read.
 
 ``weight: Annotated[float, POSITIVE]`` or ``h2: Annotated[FloatArray, "r", NOT_NEGATIVE]``. Numbers
-without a condition must be finite.
+without a condition must be finite and at most 1e250 in size: no sum of squares of rows, whose
+values are at most 1e100, is larger.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-_LARGEST = float(np.finfo(np.float64).max)
+_LARGEST = 1e250
+_LARGEST_SUM = 1e250  # of squares: then no number is above its root
+_LARGEST_VALUE = 1e101  # of a row less another; fitting refuses rows with more than 1e100
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 
 
@@ -37,9 +40,10 @@ class Condition:
             return bool(self.low <= values <= self.high)
         if not values.size:
             return True
-        if self.low == -self.high and values.ndim:
+        if self.low == -_LARGEST and values.dtype == np.float64:
+            flat = values.ravel(order="K")
             with np.errstate(over="ignore", invalid="ignore"):
-                if np.isfinite(values.sum()):  # a sum is not, where a number is not
+                if flat @ flat <= _LARGEST_SUM:  # one pass instead of two
                     return True
         # the least and the largest number are NaN where any is
         between = bool(values.min() >= self.low and values.max() <= self.high)
@@ -49,6 +53,7 @@ class Condition:
 FINITE = Condition("finite")
 POSITIVE = Condition("finite and above 0", _SMALLEST)
 NOT_NEGATIVE = Condition("finite and 0 or more", 0.0)
+OF_ROWS = Condition("at most 1e101 in size", -_LARGEST_VALUE, _LARGEST_VALUE)
 SHARE = Condition("from 0 to 1", 0.0, 1.0)
 # Of a row that no other row is like, regrets and leverages are infinite.
 MAY_BE_INFINITE = Condition("0 or more, perhaps infinite", 0.0, np.inf)

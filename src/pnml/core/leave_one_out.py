@@ -16,6 +16,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.conditions import ANY_NUMBER, MAY_BE_INFINITE, NOT_NAN, NOT_NEGATIVE
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.trust import DEFAULT_LEVEL, Reference
+from pnml.errors import InputError
 
 # The noise is never taken to be smaller than a thousandth of the spread of the targets. Eq. (V4).
 NOISE_FLOOR = 1e-6
@@ -213,6 +214,11 @@ class Path:
     def cautious(self, standard_error: float) -> int:
         """Index of the largest penalty within one standard error of the best. Eq. (V3)."""
         good = np.flatnonzero(self.log_loss <= self.log_loss.min() + standard_error)
+        if not len(good):
+            raise InputError(
+                "The leave-one-out loss is not a number, since the sums of the training rows leave "
+                "the range of floating-point numbers; rescale the columns, and fit again."
+            )
         return int(good[np.argmax(self.alphas[good])])
 
 

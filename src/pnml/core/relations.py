@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import EPS, FloatArray
-from pnml.core.conditions import MAY_BE_INFINITE, NOT_NEGATIVE
+from pnml.core.conditions import MAY_BE_INFINITE, NOT_NEGATIVE, OF_ROWS
 from pnml.core.geometry.span import SAFETY
 
 BoolArray = npt.NDArray[np.bool_]
@@ -74,7 +74,7 @@ class Relations:
     array([inf,  0.,  0.])
     """
 
-    center: Annotated[FloatArray, "p"]  # means; the values of constant columns
+    center: Annotated[FloatArray, "p", OF_ROWS]  # means; the values of constant columns
     scale: Annotated[FloatArray, "p", NOT_NEGATIVE]  # spreads; 0 for a constant column
     rounding: Annotated[
         float, NOT_NEGATIVE

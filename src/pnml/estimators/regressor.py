@@ -153,7 +153,7 @@ class StreamingRegressor(RegressorBase):
         gram = cast(Gram, self._statistic)  # rows in memory are solved as they come
         alpha, noise, intercept = self._asked
         mean = float(gram.y_mean[0])
-        constant = bool(gram.yy[0, 0] <= 1e-24 * gram.weight * mean**2)
+        constant = bool(gram.yy[0, 0] <= 1e-24 * gram.weight * mean * mean)
         refuse_unspread(gram.rows, constant, mean, {"noise_variance": noise, "alpha": alpha})
         sample = Rows.of_sample(gram)
         return solve(gram, sample, self._method, alpha, noise, intercept=intercept)

@@ -41,8 +41,9 @@ _WIDTH = Either(
 def _kernel(cls: type) -> Codec:
     """Codec of a kernel, whose parameters are numbers, bounds of them, or kernels."""
     codec = unfitted(cls)
+    kinds = _PARAMS if cls in _WIDTHS_BY_COLUMN else _PARAMS | {"length_scale": _NUMBER}
     params: dict[str, Spec] = {
-        name: ANYTHING if name.endswith("_bounds") else _PARAMS.get(name, _NUMBER)
+        name: ANYTHING if name.endswith("_bounds") else kinds.get(name, _NUMBER)
         for name in codec.params
     }
     return replace(codec, params=params, made=refuse_endless, apart=True)
@@ -54,5 +55,8 @@ _PARAMS: dict[str, Spec] = {
     "nu": Either((_NUMBER, number(MAY_BE_INFINITE))),
 }
 
+
+# The other kernels take one length scale for all columns.
+_WIDTHS_BY_COLUMN = (kernels.RBF, kernels.Matern)
 
 KERNELS = list(map(_kernel, _KERNEL.classes))

@@ -12,7 +12,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from scipy.linalg import lapack
 
 from pnml.core.arrays import EPS, Array, FloatArray
-from pnml.core.conditions import MAY_BE_INFINITE, NOT_NEGATIVE
+from pnml.core.conditions import MAY_BE_INFINITE, NOT_NEGATIVE, OF_ROWS
 from pnml.core.geometry.span import SAFETY, Span, leak, like, rounding_of, unit_scale
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.gram import Gram
@@ -41,12 +41,12 @@ class Spectrum:
     array([ 0.333, 32.333])
     """
 
-    center: Annotated[FloatArray, "d"]  # x̄ with an intercept, else 0
+    center: Annotated[FloatArray, "d", OF_ROWS]  # x̄ with an intercept, else 0
     scale: Annotated[FloatArray, "d", NOT_NEGATIVE]  # units of the columns: their norms, or 1
     V: Annotated[FloatArray, "d r"]
     h2: Annotated[FloatArray, "r", NOT_NEGATIVE]  # eigenvalues of X̃ᵀX̃, largest first
     z: Annotated[FloatArray, "r k"]  # UᵀY
-    y_mean: Annotated[FloatArray, "k"]  # ȳ with an intercept, else 0
+    y_mean: Annotated[FloatArray, "k", OF_ROWS]  # ȳ with an intercept, else 0
     unexplained: Annotated[FloatArray, "k", NOT_NEGATIVE]  # Σ w (Y − UUᵀY)²
     weight: Annotated[float, NOT_NEGATIVE]  # total weight of the rows
     intercept_share: Annotated[

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pnml.core.arrays import FloatArray
-from pnml.core.conditions import NOT_NEGATIVE
+from pnml.core.conditions import NOT_NEGATIVE, OF_ROWS
 from pnml.core.distributions.log_quadratics import Quadratics
 from pnml.core.distributions.piecewise import PiecewiseLogQuadratic
 from pnml.core.lasso.path import Horizon, Start, genie_path, lasso
@@ -33,7 +33,7 @@ class L1Fit:
     """
 
     start: Start
-    x_mean: Annotated[FloatArray, "d"]
+    x_mean: Annotated[FloatArray, "d", OF_ROWS]
     y_mean: float
     weight: Annotated[float, NOT_NEGATIVE]  # ω
 

@@ -10,6 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from pnml.core.arrays import FloatArray
 from pnml.core.logistic.training import IntArray, Objective
+from pnml.errors import InputError
 
 # The whole Hessian is inverted up to this many unknowns and this many multiplications.
 _WHOLE_UNKNOWNS, _WHOLE_WORK = 1500, 4e10
@@ -216,6 +217,11 @@ def _positive(penalty: FloatArray, moments: FloatArray) -> FloatArray:
 
 def _inverse(H: FloatArray) -> FloatArray:
     """The inverse of a matrix that is positive definite up to round-off."""
+    if not np.isfinite(H).all():
+        raise InputError(
+            "The curvature of the logistic loss leaves the range of floating-point numbers; "
+            "rescale the columns, and fit again."
+        )
     size = np.trace(H) / len(H)
     for lift in (0.0, 1e-12, 1e-8, 1e-4):
         try:

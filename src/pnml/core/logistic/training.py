@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
-from pnml.core.conditions import COUNT, NOT_NEGATIVE
+from pnml.core.conditions import COUNT, NOT_NEGATIVE, OF_ROWS
 from pnml.core.softmax import log_softmax
 
 IntArray = npt.NDArray[np.int64]
@@ -33,11 +33,11 @@ class TrainingRows:
     column of ones comes last.
     """
 
-    values: Annotated[FloatArray, "n q"]
+    values: Annotated[FloatArray, "n q", OF_ROWS]
     labels: Annotated[IntArray, "n"]
     weights: Annotated[FloatArray, "n", NOT_NEGATIVE]
     penalty: Annotated[FloatArray, "q", NOT_NEGATIVE]
-    center: Annotated[FloatArray, "d"]  # subtracted from the raw columns
+    center: Annotated[FloatArray, "d", OF_ROWS]  # subtracted from the raw columns
     n_classes: Annotated[int, COUNT]
 
     @classmethod

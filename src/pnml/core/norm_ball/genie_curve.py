@@ -22,12 +22,15 @@ from pnml.core.norm_ball.genie import (
     sums,
 )
 from pnml.core.norm_ball.multiplier_window import NEAR, NO_CHANGE, around_fit, near_crossing, window
+from pnml.errors import InputError
 
 # Logit of a multiplier that is negligible beside λ_R.
 _NOTHING = -80.0
 _BISECTIONS = 60
 # Δ² at the fold itself is 0; this much of B² stands for it where it divides.
 _FLOOR = 1e-40
+# Logarithms of floating-point numbers are less than this apart.
+_MOST_PANELS = 1500
 # Panels of unit width in the logarithm of the multiplier; a few more open the fold.
 NODES, WEIGHTS = leggauss(16)
 _FOLD_PANELS = 4
@@ -206,7 +209,13 @@ def _panels(
 ) -> tuple[FloatArray, FloatArray]:
     """Gauss–Legendre nodes and weights (..., P, n) of equal panels, of unit width at most."""
     if count is None:
-        count = max(int(np.ceil(np.max(stop - start))), 1)
+        width = float(np.max(stop - start))
+        if not width <= _MOST_PANELS:
+            raise InputError(
+                "The genie's curve of a row leaves the range of floating-point numbers; rescale "
+                "the columns, and fit again."
+            )
+        count = max(int(np.ceil(width)), 1)
     half = (stop - start)[..., None, None] / (2 * count)
     centres = (2 * np.arange(count) + 1)[:, None]
     return start[..., None, None] + half * (centres + NODES), half * np.ones((count, 1)) * WEIGHTS

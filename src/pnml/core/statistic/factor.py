@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pnml.core.arrays import FloatArray
-from pnml.core.conditions import COUNT, NOT_NEGATIVE
+from pnml.core.conditions import COUNT, NOT_NEGATIVE, OF_ROWS
 from pnml.core.statistic.gram import Gram, counted_rows
 from pnml.core.statistic.row_sample import RowSample
 
@@ -26,8 +26,8 @@ class Factor:
 
     rows: Annotated[int, COUNT]
     weight: Annotated[float, NOT_NEGATIVE]
-    x_mean: Annotated[FloatArray, "d"]
-    y_mean: Annotated[FloatArray, "k"]
+    x_mean: Annotated[FloatArray, "d", OF_ROWS]
+    y_mean: Annotated[FloatArray, "k", OF_ROWS]
     rounding: Annotated[float, NOT_NEGATIVE]  # relative round-off of the rows as they came
     whole: bool  # whether every row counts as at least one copy of itself
     R: Annotated[FloatArray, "q d+k"]  # upper triangular, RᵀR = Σ w [x−x̄, y−ȳ][x−x̄, y−ȳ]ᵀ

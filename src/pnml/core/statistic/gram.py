@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from pnml.core.arrays import EPS, FloatArray
-from pnml.core.conditions import COUNT, NOT_NEGATIVE
+from pnml.core.conditions import COUNT, NOT_NEGATIVE, OF_ROWS
 from pnml.core.statistic.row_sample import RowSample, row_keys, sample_size
 from pnml.errors import InputError
 
@@ -33,8 +33,8 @@ class Gram:
     weight: Annotated[
         float, NOT_NEGATIVE
     ]  # sum of the row weights; equals rows when there are none
-    x_mean: Annotated[FloatArray, "d"]
-    y_mean: Annotated[FloatArray, "k"]  # k = 0 when the rows carry no target
+    x_mean: Annotated[FloatArray, "d", OF_ROWS]
+    y_mean: Annotated[FloatArray, "k", OF_ROWS]  # k = 0 when the rows carry no target
     rounding: Annotated[float, NOT_NEGATIVE]  # relative round-off of the rows as they came
     whole: bool  # whether every row counts as at least one copy of itself
     xx: Annotated[FloatArray, "d d"]  # Σ w (x−x̄)(x−x̄)ᵀ
