@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -154,3 +156,28 @@ def test_fractions_sum_to_one_and_infinite_parts_share_alike(rng):
     assert shared[3].tolist() == [0.5, 0.0, 0.5, 0.0]
     assert shared[7].tolist() == [0.0] * 4
     np.testing.assert_allclose(np.delete(shared, 7, axis=0).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("shape", [(30, 6), (4, 6)])
+def test_many_features_are_split_without_square_matrices_and_alike(shape, rng, monkeypatch):
+    spectrum = spectrum_of(rng.normal(size=shape))
+    members, rows = [(0, 3), (1,), (2, 5), (4,)], rng.normal(size=(5, 6))
+    few = attribution.Groups.of(spectrum, 0.7, members).drops(rows)
+    monkeypatch.setattr(attribution, "_DENSE", 0)
+    many = attribution.Groups.of(spectrum, 0.7, members).drops(rows)
+    # sums of a few products in another order
+    np.testing.assert_allclose(many, few, rtol=1e-9)
+
+
+def test_the_split_of_20_000_features_takes_little_memory(rng):
+    wide = 20_000
+    spectrum = spectrum_of(rng.normal(size=(4, wide)))
+    tracemalloc.start()
+    try:
+        groups = attribution.Groups.of(spectrum, 0.7, [(j,) for j in range(wide)])
+        parts = groups.fractions(rng.normal(size=(2, wide)))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(parts.sum(axis=1), 1.0)
+    assert most < 100e6  # a matrix of all features with all would take 3.2 GB

@@ -20,7 +20,7 @@ from made_tables import mixed, numbers
 from pnml import InputError, PNMLRegressor
 from pnml.readers.csv_file import CsvFile
 from pnml.scale import fit_files, fit_mixed_files
-from pnml.scale.resumable_pass import LeftOutWarning
+from pnml.scale.checkpoint import LeftOutWarning
 from written_files import WRITERS, same_statistic, write
 
 

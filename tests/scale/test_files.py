@@ -16,7 +16,7 @@ from pnml import LpNMLRegressor, PNMLClassifier, PNMLRegressor
 from pnml.readers import open_table
 from pnml.readers.file_pass import Mark, Read
 from pnml.scale import fit_files, fit_mixed_files
-from pnml.scale.resumable_pass import LeftOutWarning
+from pnml.scale.checkpoint import LeftOutWarning
 from pnml.tables.fitting import fit_table
 from pnml.tables.roles import Request
 from written_files import WRITERS, same_statistic, write

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from made_tables import mixed, numbers
 from pnml import InputError, KernelPNMLRegressor, LpNMLRegressor, PNMLClassifier, PNMLRegressor
 from pnml.scale import fit_files, fit_mixed_files
-from pnml.scale.resumable_pass import LeftOutWarning
+from pnml.scale.checkpoint import LeftOutWarning
 from written_files import write
 
 

@@ -29,6 +29,7 @@ from pnml.readers.data_frames import as_kind
 from pnml.report.findings import Findings
 from pnml.report.page import render
 from pnml.runtime.atomic import write_whole
+from pnml.scale.checkpoint import remove_finished
 from pnml.tables import describe
 from pnml.tables.fitted_table import FittedTable
 
@@ -163,8 +164,7 @@ class TableModel:
     def save(self, path: str | Path) -> None:
         """Write a model file, which `pnml.load` and ``pnml score`` read."""
         save(self.fitted, path)
-        if self._checkpoint is not None:
-            self._checkpoint.unlink(missing_ok=True)
+        remove_finished(self._checkpoint)
 
     def __getattr__(self, name: str) -> Any:
         """Parts of the fitted table, such as ``encoder``, ``losses`` and ``roles``."""

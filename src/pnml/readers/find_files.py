@@ -132,8 +132,8 @@ def _many(paths: Sequence[Place], name: str, skip_bad: bool) -> FoundFiles:
 
 def _tables_in(folder: Path, name: str) -> list[Place]:
     with reading(name):
-        entries = sorted(folder.iterdir())
-    return _only_tables([path for path in entries if path.is_file()], name)
+        files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    return _only_tables(files, name)
 
 
 def _only_tables(entries: Sequence[Place], name: str) -> list[Place]:
@@ -148,7 +148,8 @@ def _only_tables(entries: Sequence[Place], name: str) -> list[Place]:
 
 
 def _matches(path: Path, name: str) -> list[Path]:
-    files = [match for match in map(Path, matching(str(path))) if match.is_file()]
+    with reading(name):
+        files = [match for match in map(Path, matching(str(path))) if match.is_file()]
     if not files:
         raise _no_match(name)
     return files

@@ -84,7 +84,9 @@ class Journal:
             return
         try:
             with self.path.open("ab", buffering=0) as file:
-                file.write(_line(record))  # one write: the line is complete, or cut off later
+                left = memoryview(_line(record))
+                while left:  # as a rule one write; a line without its end is cut off later
+                    left = left[file.write(left) :]
                 os.fsync(file.fileno())
         except OSError as error:
             raise self._unwritable(error) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,6 +96,10 @@ def _is_like(fresh: Any, stored: Any) -> bool:
     return isinstance(stored, type(fresh))
 
 
+class LeftOutWarning(UserWarning):
+    """Rows or files were left out of a resumable pass, or a file was left behind, and why."""
+
+
 class Checkpoint:
     """Checkpoint of a pass over files, written now and then; if it exists, the pass resumes.
 
@@ -109,9 +114,11 @@ class Checkpoint:
 
     def load(self) -> Stop | None:
         """Where an earlier pass stopped, or None without one."""
-        if self.path is None or not self.path.exists():
+        if self.path is None:
             return None
         with self._going_on():
+            if not self.path.exists():
+                return None
             document, arrays = unpack(self.path)
             if _KEY not in document:
                 raise InputError("it is not one; name another file.")
@@ -142,10 +149,11 @@ class Checkpoint:
         try:
             yield
         except InputError as error:
-            raise InputError(f"Cannot go on from the checkpoint {label}: {error}") from error
+            why = str(error).rstrip(".")
+            raise InputError(f"Cannot go on from the checkpoint {label}: {why}.") from error
         except OSError as error:
             why = error.strerror or error
-            raise InputError(f"Cannot go on from the checkpoint {label}: {why}; {_ANEW}") from error
+            raise InputError(f"Cannot go on from the checkpoint {label}: {why}; {_ANEW}.") from error
 
     def due(self) -> bool:
         """Whether it is time to write again."""
@@ -178,9 +186,13 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def remove(self) -> None:
-        """Delete the checkpoint."""
-        if self.path is not None:
+        """Delete the checkpoint, since what it holds does not count."""
+        if self.path is None:
+            return
+        try:
             self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(_undeleted(self.path, error)) from error
 
     def _refuse_other(self, identity: Any) -> None:
         for what, ours in self._identity.items():
@@ -190,6 +202,20 @@ class Checkpoint:
                     f"it was made with other {what}{_first_difference(theirs, ours)}; delete it to "
                     "begin anew, or name another file."
                 )
+
+
+def remove_finished(path: Path | None) -> None:
+    """Delete the checkpoint of a pass that has ended; a warning says where that fails."""
+    try:
+        if path is not None:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        warnings.warn(_undeleted(path, error), LeftOutWarning, stacklevel=3)
+
+
+def _undeleted(path: Path | None, error: OSError) -> str:
+    label = shorten(path, MOST_PATH)
+    return f"The checkpoint {label} cannot be deleted ({error.strerror or error}); delete it."
 
 
 def _named(arrays: Arrays, part: str) -> Arrays:

@@ -16,7 +16,7 @@ from pnml.readers import ReadOptions, Retyped, TableSource, open_table
 from pnml.readers.file_pass import Mark
 from pnml.runtime.checks import is_whole
 from pnml.runtime.progress import FileProgress, watching
-from pnml.scale.checkpoint import Checkpoint
+from pnml.scale.checkpoint import Checkpoint, remove_finished
 from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
 from pnml.tables.fitted_table import FittedTable
 from pnml.tables.fitting import Job, first_look
@@ -84,8 +84,7 @@ def fit_mixed_files(
     ) as table:
         model = fit_mixed_table(table, request, learner, plan)
         warn_of_bad(table)
-    if plan.checkpoint is not None:
-        plan.checkpoint.unlink(missing_ok=True)
+    remove_finished(plan.checkpoint)
     return model
 
 

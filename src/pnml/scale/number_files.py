@@ -15,10 +15,10 @@ from sklearn.base import BaseEstimator, is_classifier
 from pnml.errors import MOST_PATH, InputError, shorten
 from pnml.readers import ReadOptions, Retyped, TableSource, open_table
 from pnml.runtime.progress import FileProgress
-from pnml.scale.checkpoint import Checkpoint
+from pnml.scale.checkpoint import Checkpoint, LeftOutWarning, remove_finished
 from pnml.scale.file_statistic import Columns, FileStatistic
 from pnml.scale.from_gram import check_additive, fitted
-from pnml.scale.resumable_pass import EVERY, LeftOutWarning, Plan, accumulate, warn_of_bad
+from pnml.scale.resumable_pass import EVERY, Plan, accumulate, warn_of_bad
 from pnml.tables.roles import nearest
 
 
@@ -112,8 +112,7 @@ def fit_files(
         warnings.warn(
             f"{rows} without a value of {shorten(target)!r} left out.", LeftOutWarning, stacklevel=2
         )
-    if plan.checkpoint is not None:
-        plan.checkpoint.unlink(missing_ok=True)
+    remove_finished(plan.checkpoint)
     return estimator
 
 

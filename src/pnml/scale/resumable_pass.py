@@ -19,7 +19,7 @@ from pnml.readers.file_pass import START, Broken, Ended, Mark, Read
 from pnml.readers.table_source import TableSource
 from pnml.runtime.checks import is_number, is_whole
 from pnml.runtime.progress import FileProgress, watching
-from pnml.scale.checkpoint import Checkpoint, Stop
+from pnml.scale.checkpoint import Checkpoint, LeftOutWarning, Stop
 
 _MOST_THREADS = 8  # each holds a piece of the table
 EVERY = 60.0  # seconds between two checkpoints
@@ -39,10 +39,6 @@ class Accumulator(Protocol):
 
     def restore(self, document: Document, arrays: Arrays) -> None:
         """Continue from a state that an earlier pass saved."""
-
-
-class LeftOutWarning(UserWarning):
-    """Rows or files were left out of a resumable pass, and why."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Plan:
         if not is_whole(threads, 1):
             raise InputError(f"threads is {threads!r}, but there must be one; pass 1 or more.")
         path = None if checkpoint is None else Path(checkpoint)
-        if path is not None and not path.parent.is_dir():
+        if path is not None and not os.path.isdir(path.parent):  # noqa: PTH112 - raises nothing
             raise InputError(f"There is no folder {path.parent} to write {path.name} to; make it.")
         return cls(path, float(seconds), int(threads), progress)
 

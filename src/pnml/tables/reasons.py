@@ -19,7 +19,7 @@ from pnml.tables.encoder_columns import AnyColumn
 
 _LONGEST = 40
 _DIGITS = 6
-_SHARES = 101  # whole percentages
+_PERCENT = pa.array([f" ({share}%)" for share in range(101)], pa.string())
 _DAY = 86_400e6  # microseconds
 _MOST_DAYS = 1e8  # timestamps end a little later
 
@@ -35,7 +35,7 @@ Places = npt.NDArray[np.intp]
 class Reasons:
     """Texts of a table's encoder for cells, such as ``age 648; training 19–79 (62%)``.
 
-    All rows are written at once: tables of phrases by column, state and share, and numbers in
+    All rows are written at once: tables of phrases by column and state, and numbers in
     arrow's own writing, so that a text costs less than a cell of the CSV file did.
     """
 
@@ -46,9 +46,11 @@ class Reasons:
         """Text (n,) for the cell at column `places` (n,) of each row; empty for a share of 0."""
         states = rows.states(places)
         cells = self._cells(places, states, rows)
-        index = (places * _STATES + states) * _SHARES + shares
         names = self._names.take(pa.array(places))
-        text = pc.binary_join_element_wise(names, cells, self._endings.take(pa.array(index)), "")
+        behind = self._endings.take(pa.array(places * _STATES + states))
+        text = pc.binary_join_element_wise(
+            names, cells, behind, _PERCENT.take(pa.array(shares)), ""
+        )
         shown = (shares > 0) | (states != _KNOWN)
         return text if shown.all() else pc.if_else(pa.array(shown), text, "")
 
@@ -58,12 +60,9 @@ class Reasons:
 
     @cached_property
     def _endings(self) -> pa.Array:
-        """The words after a cell in a reason, by column, state and share."""
-        lines = []
-        for column in self._encoder.columns:
-            for words in self._words_behind(column):
-                lines += [f"{words} ({share}%)" for share in range(_SHARES)]
-        return pa.array(lines, pa.string())
+        """The words after a cell in a reason, by column and state."""
+        columns = self._encoder.columns
+        return pa.array([words for c in columns for words in self._words_behind(c)], pa.string())
 
     def _words_behind(self, column: AnyColumn) -> list[str]:
         what = column.kind if column.kind in _PHRASES else "number"

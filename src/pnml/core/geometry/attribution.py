@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from pnml.core.arrays import EPS, FloatArray
 from pnml.core.geometry.spectrum import Spectrum
+
+# Up to so many features a product of dense matrices is faster, and takes little memory.
+_DENSE = 2_000
 
 
 def additive(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
@@ -94,21 +99,23 @@ class Groups:
     spectrum: Spectrum
     alpha: float
     members: tuple[tuple[int, ...], ...]  # a partition of the features
-    whiten: FloatArray  # (d, d)  diag of P_GG^(−1/2); columns in the order of the groups
+    whiten: Any  # (d, d)  diag of P_GG^(−1/2); columns in the order of the groups; sparse if wide
 
     @classmethod
     def of(cls, spectrum: Spectrum, alpha: float, members: Sequence[Sequence[int]]) -> Groups:
         """Groups of features; every feature must be in exactly one."""
-        P = _inverse(spectrum, alpha)
-        whiten = np.zeros_like(P)
-        start = 0
+        roots = []
         for group in members:
-            w, Q = np.linalg.eigh(P[np.ix_(group, group)])
+            w, Q = np.linalg.eigh(_inverse(spectrum, alpha, group))
             nonzero = w > len(w) * EPS * w.max(initial=0.0)
-            root = np.where(nonzero, 1 / np.sqrt(np.where(nonzero, w, 1.0)), 0.0)
-            whiten[group, start : start + len(group)] = Q * root
-            start += len(group)
-        return cls(spectrum, alpha, tuple(tuple(map(int, g)) for g in members), whiten)
+            roots.append(Q * np.where(nonzero, 1 / np.sqrt(np.where(nonzero, w, 1.0)), 0.0))
+        features = np.array([j for group in members for j in group], dtype=np.intp)
+        blocks = sparse.block_diag(roots, format="coo")
+        placed = (blocks.data, (features[blocks.row], blocks.col))
+        whiten = sparse.csr_array(placed, shape=(len(features), len(features)))
+        dense = len(features) <= _DENSE
+        groups = tuple(tuple(map(int, group)) for group in members)
+        return cls(spectrum, alpha, groups, whiten.toarray() if dense else whiten)
 
     @cached_property
     def _product(self) -> FloatArray:
@@ -117,14 +124,17 @@ class Groups:
         return np.ascontiguousarray(product / self.spectrum.scale[:, None])
 
     @cached_property
-    def _belongs(self) -> FloatArray:
+    def _belongs(self) -> Any:
         """Group indicator of the columns of `whiten`, (d, groups)."""
         sizes = [len(group) for group in self.members]
-        return np.repeat(np.eye(len(sizes)), sizes, axis=0)
+        place = np.repeat(np.arange(len(sizes)), sizes)
+        ones = (np.ones(len(place)), (np.arange(len(place)), place))
+        belongs = sparse.csr_array(ones, shape=(len(place), len(sizes)))
+        return belongs.toarray() if len(place) <= _DENSE else belongs
 
     def drops(self, X: FloatArray) -> FloatArray:
         """Drop in leverage when a group is replaced by its regression on the rest, (n, groups)."""
-        if self.spectrum.spans_everything:
+        if self.spectrum.spans_everything and X.shape[1] <= _DENSE:
             T = (X - self.spectrum.center) @ self._product
             falls: FloatArray = np.square(T, out=T) @ self._belongs
             return falls
@@ -209,9 +219,9 @@ def _pulled(
     return rows, pulled, ~penalised & (b > 0) & (np.abs(outside) > 1e-3 * b)
 
 
-def _inverse(spectrum: Spectrum, alpha: float) -> FloatArray:
-    """P = (X̃ᵀX̃ + αI)⁻¹ (d, d); at α = 0 the pseudo-inverse."""
-    V = spectrum.V
+def _inverse(spectrum: Spectrum, alpha: float, features: Sequence[int] | None = None) -> FloatArray:
+    """P = (X̃ᵀX̃ + αI)⁻¹ (d, d), or its block of some features; at α = 0 the pseudo-inverse."""
+    V = spectrum.V if features is None else spectrum.V[list(features)]
     inside: FloatArray = (V / (spectrum.h2 + alpha)) @ V.T
     if alpha == 0 or spectrum.spans_everything:
         return inside
