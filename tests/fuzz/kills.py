@@ -2,8 +2,9 @@
 
 Each command runs in a process of its own, forked after the imports, which is killed (SIGKILL) at a
 random moment between its first step and its end. The output must then be the old one or the whole
-new one. The same command runs once more: it must write the same bytes as a run without kill, and leave
-nothing else behind. Half of the processes do without unnamed temporary files, as on other systems.
+new one. The same command runs once more: it must write the same bytes as a run without kill, and
+leave nothing else behind. Half of the processes do without unnamed temporary files, as on other
+systems.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ import pnml.scale.resumable_pass
 import pnml.tables.fitting
 from made_tables import mixed, numbers
 from pnml.cli import main as main_of_pnml
+from pnml.runtime import temporary
 
 _OLD = b"old and whole"
 _LONGEST = 300  # seconds that a command may take
