@@ -153,7 +153,9 @@ class Checkpoint:
             raise InputError(f"Cannot go on from the checkpoint {label}: {why}.") from error
         except OSError as error:
             why = error.strerror or error
-            raise InputError(f"Cannot go on from the checkpoint {label}: {why}; {_ANEW}.") from error
+            raise InputError(
+                f"Cannot go on from the checkpoint {label}: {why}; {_ANEW}."
+            ) from error
 
     def due(self) -> bool:
         """Whether it is time to write again."""
