@@ -43,7 +43,7 @@ from pnml.cli import main as main_of_pnml
 from pnml.runtime import temporary
 
 _OLD = b"old and whole"
-_LONGEST = 300  # seconds that a command may take
+_LONGEST = 3600  # seconds that a command may take
 
 
 def _command_line(words: tuple[str, ...]) -> None:
