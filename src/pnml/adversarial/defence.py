@@ -261,7 +261,7 @@ class AdversarialPNML(nn.Module):
         return recomputed
 
     def _recomputed_block_scores(self, x: Tensor, labels: Sequence[int], classes: int) -> Tensor:
-        """The same without a graph; the backward pass computes the block again."""
+        """Scores of a block of labels without a graph; the backward pass computes them again."""
         weights = [w for w in self.model.parameters() if w.requires_grad]
         recomputed: Tensor = Recomputed.apply(  # type: ignore[no-untyped-call]
             lambda rows: self._block_scores(rows, labels, classes), x, *weights

@@ -41,7 +41,7 @@ class EvaluationProtocol:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def static(self) -> AttackSequence:
-        """The network alone under Auto-PGD, FAB and Square."""
+        """Attack the network alone with Auto-PGD, FAB and Square; outcome of each attack."""
         b, sequence = self.budget, self._sequence(self.problem, "static", {})
         untargeted = {"steps": b.steps, "restarts": b.restarts}
         self._attack(sequence, "apgd-ce", run_untargeted_apgd, untargeted)

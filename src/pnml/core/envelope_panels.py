@@ -45,7 +45,7 @@ class Members:
             return np.stack([part.log_prob(y) for part in self.parts])
 
     def rows(self, rows: IntArray) -> Members:
-        """The same of some rows, which may repeat."""
+        """Members for some rows, which may repeat."""
         parts: Sequence[Any] = self.parts
         return Members(tuple(part.rows(rows) for part in parts))
 

@@ -257,7 +257,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
 
 def _strata(labels: npt.NDArray[Any] | None, places: Rows | None) -> Rows | None:
-    """Group and class of each row as one number, of those that are covered apart."""
+    """Number (n,) of the stratum of each row: its class, its group or both; None for neither."""
     if labels is None:
         return places
     inside = np.unique(labels, return_inverse=True)[1]

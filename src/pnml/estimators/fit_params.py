@@ -96,7 +96,7 @@ class FitParams:
         return model.fit(X, y, **params)
 
     def at(self, X: ArrayOrFrame, rows: npt.NDArray[np.intp]) -> FitParams:
-        """The same for some rows of X."""
+        """Parameters of `fit` for some rows of X."""
         weights = None if self.weights is None else self.weights[rows]
         if weights is not None and not np.any(weights):
             raise InputError(

@@ -72,7 +72,11 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         return made
 
     def regret(self, X: ArrayOrFrame) -> FloatArray:
-        """Regret of each row in nats: how unlike the training rows it is to the model. ≥ 0."""
+        """Regret of each row in nats, 0 or more; it grows with the leverage of the row.
+
+        Of numbers it is log(1 + leverage). Of C classes it also depends on the predicted
+        probabilities, and is at most log((C + 1)/2).
+        """
         regrets: FloatArray = self._each(X, lambda rows: self.learner_.regret(rows))
         return regrets
 

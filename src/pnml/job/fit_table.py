@@ -121,7 +121,7 @@ def fit_opened(
     checkpoint: str | Path | None = None,
     progress: FileProgress = None,
 ) -> TableModel:
-    """The same for a table that is open."""
+    """Fit a table that is open already."""
     # a pipe cannot be read again, and what is read from a database may have changed
     plan = Plan.of(None if table.is_temporary else checkpoint, resumable_pass.EVERY, None, progress)
     fitted = fit_mixed_table(table, request, learner, plan)

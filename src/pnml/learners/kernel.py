@@ -75,7 +75,7 @@ class KernelRidge(Chosen):
         return self.explain_groups(X, [(j,) for j in range(self.X.shape[1])])
 
     def explain_groups(self, X: FloatArray, groups: Sequence[tuple[int, ...]]) -> FloatArray:
-        """The same for groups of features that come and go together (n, groups). Eq. (A5)."""
+        """Share of each group of features in the leverage, (n, groups). Eq. (A5)."""
         rows, means = np.asarray(X, dtype=float), self.X.mean(axis=0)
         n, d = len(rows), len(groups)
         root = self._root if 2 * d * n >= len(self.X) else None

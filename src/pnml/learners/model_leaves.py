@@ -56,7 +56,7 @@ class ModelLeaves:
 
     @cached_property
     def kept_ends(self) -> IntArray:
-        """The same for the kept trees alone, with their leaves counted anew."""
+        """Ends of the leaves of the kept trees alone, numbered anew."""
         ends = np.zeros(len(self.kept) + 1, dtype=np.int64)
         ends[1:] = np.cumsum(np.diff(self.ends)[self.kept])
         return ends

@@ -118,7 +118,7 @@ class TrustedModel:
         return self.shares(rows.mapped)
 
     def shares(self, mapped: Any) -> FloatArray:
-        """The same for rows in the form of the trust map, or some of them."""
+        """Share of each column, for rows in the form of the trust map."""
         shares = self.trust_map.explain(mapped)
         read = self.encoder.places
         if 0 < len(read) < shares.shape[1]:

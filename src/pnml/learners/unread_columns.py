@@ -49,7 +49,7 @@ def unread_columns(model: Any, columns: int) -> tuple[int, ...]:
 
 
 def _read(step: Any, columns: IntArray) -> IntArray:
-    """Those of the columns that reach a fitted step which the step reads."""
+    """Columns that a fitted step reads, of those that reach it."""
     step = inside(step)
     if isinstance(step, str):
         return columns[:0] if step == "drop" else columns

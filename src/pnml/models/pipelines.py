@@ -51,7 +51,7 @@ class Step(Sizeless):
         return "step"
 
     def accepts(self, value: Any) -> bool:
-        """Whether its class is listed."""
+        """Whether the class of a step is listed."""
         return type(value) in STEPS or (type(value) is str and value in SKIPPED)
 
 
@@ -64,7 +64,7 @@ class LastStep(Sizeless):
         return "step or estimator"
 
     def accepts(self, value: Any) -> bool:
-        """Whether it can be asked for a prediction or for rows."""
+        """Whether a step can be asked for a prediction or for rows."""
         return value is None or Step().accepts(value) or hasattr(value, "predict")
 
 

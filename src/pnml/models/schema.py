@@ -63,12 +63,12 @@ class Array:
         return axes + _condition_text(self.condition)
 
     def fits(self, value: Any) -> bool:
-        """Whether it is an array of this dtype and number of axes."""
+        """Whether a value is an array of this dtype and number of axes."""
         right = type(value) is np.ndarray and value.dtype == self.dtype
         return right and value.ndim == len(self.axes)
 
     def accepts(self, value: Any) -> bool:
-        """Whether it fits and its numbers are as they must be."""
+        """Whether a value fits and its numbers meet the condition."""
         return self.fits(value) and self.condition.holds(value)
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
@@ -96,7 +96,7 @@ class Names(_TextVector):
     """Spec: names of columns as scikit-learn keeps them, an array of Python strings."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is a vector of strings with dtype object."""
+        """Whether a value is a vector of strings with dtype object."""
         right = type(value) is np.ndarray and value.dtype == object and value.ndim == 1
         return right and all(isinstance(name, str) for name in value)
 
@@ -105,7 +105,7 @@ class Texts(_TextVector):
     """Spec: labels that are text, an array with one of numpy's string dtypes."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is a vector with a string dtype."""
+        """Whether a value is a vector with a string dtype."""
         return type(value) is np.ndarray and value.dtype.kind == "U" and value.ndim == 1
 
 
@@ -129,7 +129,7 @@ class Count:
         return f"number of {self.axis}"
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is a number of 1 or more."""
+        """Whether a value is a number of 1 or more."""
         return type(value) is int and value >= 1
 
     def sizes(self, value: Any) -> Iterable[tuple[str, int]]:
@@ -152,11 +152,11 @@ class Number(Sizeless):
         return words if words and kind == "number" else f"{kind}{words and '; ' + words}"
 
     def fits(self, value: Any) -> bool:
-        """Whether it is of one of the classes."""
+        """Whether a value is of one of the classes."""
         return type(value) in self.classes
 
     def accepts(self, value: Any) -> bool:
-        """Whether it fits and is as it must be."""
+        """Whether a value fits and meets the condition."""
         return self.fits(value) and self.condition.holds(value)
 
 
@@ -172,7 +172,7 @@ class Setting(Sizeless):
         return ""
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is a number that is no truth value, or of one of the classes."""
+        """Whether a value is a number but no truth value, or of one of the classes."""
         return type(value) in self.others or is_number(value)
 
 
@@ -188,7 +188,7 @@ class Word(Sizeless):
         return "text"
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is one of them."""
+        """Whether a value is one of the known texts."""
         return isinstance(value, str) and value in self.known
 
 
@@ -205,7 +205,7 @@ class OneOf(Sizeless):
         return " or ".join(named)
 
     def accepts(self, value: Any) -> bool:
-        """Whether its class is listed."""
+        """Whether the class of a value is listed."""
         return type(value) in self.classes
 
 
@@ -221,7 +221,7 @@ class Same(Sizeless):
         return "named"
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is one of them."""
+        """Whether a value is one of these objects itself; an equal copy is not."""
         return any(value is known for known in self.objects)
 
 
@@ -234,7 +234,7 @@ class Fitted(Sizeless):
         return "fitted estimator"
 
     def accepts(self, value: Any) -> bool:
-        """Whether it knows how many features it was fitted to."""
+        """Whether an estimator knows how many features it was fitted to."""
         return looks_fitted(value)
 
 

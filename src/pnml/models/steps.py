@@ -50,7 +50,7 @@ class Dtypes(Plain):
         return "dtypes"
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is a listed dtype, or plain."""
+        """Whether a value is a listed dtype, or plain."""
         return super().accepts(value) or any(value is dtype for dtype in DTYPES_BY_NAME.values())
 
 
@@ -82,7 +82,7 @@ class OutputContainer(Sizeless):
         return " or ".join(_CONTAINERS)
 
     def accepts(self, value: Any) -> bool:
-        """Whether it names a container for ``transform``."""
+        """Whether a value names a container for ``transform``."""
         right = type(value) is dict and set(value) == {"transform"}
         return right and type(value["transform"]) is str and value["transform"] in _CONTAINERS
 

@@ -53,7 +53,7 @@ class Model(Sizeless):
         return "model"
 
     def accepts(self, value: Any) -> bool:
-        """Whether it can be asked for a prediction."""
+        """Whether a model can be asked for a prediction."""
         return hasattr(value, "predict") and not isinstance(value, type)
 
 

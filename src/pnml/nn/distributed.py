@@ -100,7 +100,7 @@ class Processes:
         return total
 
     def total_symmetric(self, values: FloatArray) -> FloatArray:
-        """The same for symmetric matrices (w, w), of which only one half is sent."""
+        """Sum over all processes of a symmetric matrix (w, w); only one half is sent."""
         upper = np.tri(len(values), dtype=bool).T
         whole = np.zeros_like(values)
         whole[upper] = self.total(values[upper])

@@ -83,7 +83,7 @@ class Geometry:
         return np.where(norms == 0, np.inf, leverage) if self._needs_direction else leverage
 
     def leverage_of_tensor(self, rows: Tensor, norms: Tensor, labels: Tensor) -> Tensor:
-        """The same with gradients, on the device of the rows."""
+        """Leverage of rows with gradients, on their device."""
         constants = self._on(rows.device)
         slots = constants["slots"][labels] if self.regions.classes else None
         v = rows if slots is None else rows - constants["centres"][slots]

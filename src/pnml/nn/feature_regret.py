@@ -157,7 +157,7 @@ class Scorer:
     def as_graph(
         self, features: Tensor, own: Tensor | None, scale: float | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The same with gradients, on the device of the features."""
+        """Own logits, leverage and regret with gradients, on the device of the features."""
         form = self.geometry.statistic.form
         rows, norms = form.of_tensor(features)
         head, raw = self.head.in_double(features.device), rows[:, : form.features]

@@ -15,7 +15,7 @@ from pnml.nn.head import CallableHead, Head, LinearHead, MergedHead
 
 
 class Network(Protocol):
-    """What computes features and logits of inputs."""
+    """Computes features and logits of inputs."""
 
     @property
     def head(self) -> Head:

@@ -138,7 +138,7 @@ class SplitModel:
         return found
 
     def run_anywhere(self, given: Any) -> tuple[Tensor, Tensor]:
-        """The same for an input on any device: it is moved to the model's."""
+        """Features and logits of an input on any device, moved to that of the model."""
         home = next((device_of(module) for module in self.modules), None)
         if home is not None and home.type == "meta":
             raise InputError(

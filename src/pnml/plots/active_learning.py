@@ -55,7 +55,7 @@ class Curves(Protocol):
 
 
 class _Drawing(OnAxes, total=False):
-    """Keyword arguments of the doors of an ActiveLearningDisplay."""
+    """Keyword arguments that the constructors of an ActiveLearningDisplay pass on to `plot`."""
 
     line_kw: Mapping[str, Style] | None
 

@@ -17,13 +17,13 @@ P = ParamSpec("P")
 
 
 class OnAxes(TypedDict, total=False):
-    """Keyword arguments of the doors of a Display: those that every `plot` takes."""
+    """Keyword arguments that every `plot` takes, and constructors pass on to it."""
 
     ax: Axes | None
 
 
 class WithLine(OnAxes, total=False):
-    """Keyword arguments of the doors of a Display with one main line."""
+    """Keyword arguments that constructors of a Display with one main line pass on to `plot`."""
 
     line_kw: Style
 

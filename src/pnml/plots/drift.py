@@ -30,7 +30,7 @@ class ColumnDrift(Protocol):
 
     @property
     def column(self) -> str:
-        """Its name."""
+        """The name of the column."""
         ...
 
     @property
@@ -50,7 +50,7 @@ class ColumnDrift(Protocol):
 
 
 class _Drawing(OnAxes, total=False):
-    """Keyword arguments of the doors of a DriftDisplay."""
+    """Keyword arguments that the constructors of a DriftDisplay pass on to `plot`."""
 
     most: int
     bar_kw: Style

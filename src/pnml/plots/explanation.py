@@ -26,7 +26,7 @@ _LEAST = 0.01  # share of a column that has a bar of its own
 
 
 class _Drawing(OnAxes, total=False):
-    """Keyword arguments of the doors of an ExplanationDisplay."""
+    """Keyword arguments that the constructors of an ExplanationDisplay pass on to `plot`."""
 
     most: int
     bar_kw: Style

@@ -29,7 +29,7 @@ _DEFAULT_SUBSAMPLE = 200
 
 
 class _Drawing(OnAxes, total=False):
-    """Keyword arguments of the doors of a PredictionIntervalDisplay."""
+    """Keyword arguments that the constructors of a PredictionIntervalDisplay pass on to `plot`."""
 
     subsample: int | None
     random_state: Any

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Drawing(WithLine, total=False):
-    """Keyword arguments of the doors of an OSCRDisplay."""
+    """Keyword arguments that the constructors of an OSCRDisplay pass on to `plot`."""
 
     plot_accuracy: bool
 

@@ -28,7 +28,7 @@ _NOTHING = 1e-9
 
 
 class _Drawing(WithLine, total=False):
-    """Keyword arguments of the doors of a RegretDisplay."""
+    """Keyword arguments that the constructors of a RegretDisplay pass on to `plot`."""
 
     plot_training: bool
     training_kw: Style

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Drawing(WithLine, total=False):
-    """Keyword arguments of the doors of a ReliabilityDisplay."""
+    """Keyword arguments that the constructors of a ReliabilityDisplay pass on to `plot`."""
 
     plot_diagonal: bool
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Drawing(WithLine, total=False):
-    """Keyword arguments of the doors of a RiskCoverageDisplay."""
+    """Keyword arguments that the constructors of a RiskCoverageDisplay pass on to `plot`."""
 
     plot_random: bool
     random_kw: Style

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class _Drawing(WithLine, total=False):
-    """Keyword arguments of the doors of a SpectrumDisplay."""
+    """Keyword arguments that the constructors of a SpectrumDisplay pass on to `plot`."""
 
     penalty_kw: Style
     energy_kw: Style

@@ -78,7 +78,7 @@ class CellFormats:
         return pc.if_else(twice, pa.scalar(None, pa.string()), signed)
 
     def signs(self, texts: pa.Array) -> pa.Array:
-        """Currency or percent sign of each cell that is a number, "" without one."""
+        """Currency or percent sign of each number, "" without one; null for other cells."""
         parts = pc.extract_regex(texts, self._number)
         return pc.binary_join_element_wise(
             pc.struct_field(parts, "before"), pc.struct_field(parts, "after"), ""

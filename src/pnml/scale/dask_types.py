@@ -53,7 +53,7 @@ class Block(Protocol):
         """Rows of it."""
 
     def __getitem__(self, key: Any) -> Any:
-        """A part of it."""
+        """A part of the array."""
 
     def __array__(self, *args: Any, **options: Any) -> npt.NDArray[Any]:
-        """Its numbers."""
+        """The numbers of the array."""

@@ -66,7 +66,7 @@ def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
 
 
 def _is_table(model: Any) -> bool:
-    """Whether it is the model of a table, by itself or as `pnml.fit_table` gives it."""
+    """Whether a model is that of a table, by itself or as `pnml.fit_table` gives it."""
     return type(getattr(model, "fitted", model)).__name__ == "FittedTable"
 
 

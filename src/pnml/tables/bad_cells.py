@@ -82,7 +82,7 @@ def _odd_zones(words: Column) -> BoolArray:
 
 
 def _one_by_one(words: Column, kind: str) -> tuple[FloatArray, BoolArray]:
-    """The same, each distinct text on its own."""
+    """Values of texts and which are bad, found by reading each distinct text on its own."""
     if isinstance(words, pa.ChunkedArray):
         words = words.combine_chunks()
     if kind == "date":

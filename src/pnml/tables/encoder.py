@@ -71,7 +71,7 @@ class Encoded:
     ranges: Ranges  # of the training values of the columns
 
     def at(self, rows: npt.NDArray[np.intp]) -> Encoded:
-        """Those of the rows at these places."""
+        """Encoded rows at these places."""
         return Encoded(
             self.X[rows],
             self.missing[rows],

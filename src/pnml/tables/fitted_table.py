@@ -60,7 +60,7 @@ class FittedTable:
 
     @property
     def is_of_use(self) -> bool | None:
-        """Whether it beat a constant guess on rows left out; None where that is not known."""
+        """Whether the model beat a constant guess on rows left out; None if that is unknown."""
         ours = [score for score in self.comparison if score.name == self.learner]
         return ours[0].log_loss < self.comparison[-1].log_loss if ours else None
 

@@ -43,13 +43,13 @@ class LearnerAnswers(Protocol):
         """Encoded rows in the form that the learner takes."""
 
     def read(self, encoded: Encoded) -> Any:
-        """The same, prepared once for all questions."""
+        """Encoded rows as the learner takes them, prepared once for all questions."""
 
     def amounts(self, rows: Any, encoded: Encoded) -> Amounts:
         """Answers of a regression, regrets raised where something was never seen."""
 
     def classes(self, rows: Any, encoded: Encoded) -> Classes:
-        """The same of a classification."""
+        """Answers of a classification, regrets raised where something was never seen."""
 
     def shares(self, encoded: Encoded, rows: Any, at: Places) -> FloatArray:
         """Shares (m, 1 + columns) of what was never seen and of each column in the leverage.

@@ -40,7 +40,7 @@ def contenders(name: str, task: str, *, weighted: bool = False) -> tuple[str, ..
 
 
 def worth_trying(names: tuple[str, ...], rows: int) -> list[str]:
-    """Those of several learners that suit a table with so many rows; one alone always does."""
+    """Names of the learners that suit a table with so many rows; a single one always does."""
     if len(names) == 1:
         return list(names)
     least = {name: _LEAST_BOOSTED if LEARNERS[name].make_coded else 0 for name in names}

@@ -104,7 +104,7 @@ class Reasons:
     def _told_apart(
         self, texts: pa.Array, values: FloatArray, places: Places, rows: Rows
     ) -> pa.Array:
-        """The same with more digits where a number outside its range would look like its end."""
+        """Texts with more digits where a number outside its range would look like its end."""
         outside = rows.encoded.outside[np.arange(len(places)), places]
         at = np.flatnonzero(outside)
         if not len(at):

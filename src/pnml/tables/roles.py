@@ -195,7 +195,7 @@ def _refuse_impossible_date(levels: pa.Array, seen: Codes, codes: Codes, name: s
 def _refuse_cell(
     places: Codes, levels: pa.Array, seen: Codes, codes: Codes, name: str, fault: str
 ) -> None:
-    """Raise for the first cell with one of the words at these places."""
+    """Raise for the first cell that holds one of levels[places]; without places do nothing."""
     if not len(places):
         return
     row = int(np.argmax(np.isin(codes, seen[places])))

@@ -73,7 +73,7 @@ class Target:
             return np.where(y <= 0, -np.inf, np.log(y))
 
     def outcomes(self, cells: pa.Array) -> npt.NDArray[Any]:
-        """The same for rows that are scored: text that is no label counts as missing."""
+        """Targets (n,) of rows that are scored; text that is no label counts as missing."""
         if self.task == "regression" and is_words(cells.type):
             kind = "date" if self.kind.startswith(("date", "timestamp")) else "number"
             y = read_cells(cells, self.name, kind)[0]

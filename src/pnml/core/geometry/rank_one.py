@@ -84,7 +84,7 @@ class Whitened:
         return replace(self, w=w, outside=np.where(inside_span[:, None], 0.0, left))
 
     def after_each(self, new: int, wanted: int) -> tuple[FloatArray, FloatArray]:
-        """What the last `wanted` rows would have after each of the first `new`. Eqs. (I7), (I9).
+        """Regrets of the last `wanted` rows after each of the first `new`. Eqs. (I7), (I9).
 
         How many of them stay outside the span, (new,), and their mean regret, to which each that
         stays outside adds twice the log of how far outside it is.

@@ -129,7 +129,7 @@ class Walk:
         return self.linear + self.drift * self.position, size
 
     def _noise(self, size: FloatArray, coef: FloatArray) -> FloatArray:
-        """What counts as zero beside terms size_j and Σ_i |A_ji coef_i|, (M,)."""
+        """Size (M,) up to which a sum counts as zero: a small share of a bound on its terms."""
         scale = self.active.scale
         return TIE * (size + scale * float(scale.dot(np.abs(coef))))
 

@@ -51,7 +51,7 @@ class LocalNoise:
         return out
 
     def left_out(self, leaf: IntArray, errors: FloatArray, weights: FloatArray) -> FloatArray:
-        """The same for training rows, each without one copy of its own error: (n,)."""
+        """Noise of training rows (n,), each without one copy of its own error."""
         c = np.minimum(weights, 1.0)[:, None]
         sums = self.errors[leaf] - c * errors[:, None] + _PSEUDO_ROWS * self.mean
         out: FloatArray = (sums / (self.weight[leaf] - c + _PSEUDO_ROWS)).mean(axis=1)

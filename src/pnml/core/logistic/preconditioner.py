@@ -113,7 +113,7 @@ class WholeReach:
     unit_steps: FloatArray  # (T, C, C·M)  H⁻¹ (x ⊗ e_c)
 
     def of_problems(self, owner: IntArray) -> WholeReach:
-        """The same for each problem."""
+        """The reach of each problem: that of its row, whose index is in `owner`."""
         return WholeReach(self.matrix[owner], self.unit_steps[owner])
 
     def pulls(self, v: FloatArray) -> FloatArray:
@@ -197,7 +197,7 @@ class ByClassReach:
         return cls(own[:, :, None] * np.eye(own.shape[1]), unit_steps)
 
     def of_problems(self, owner: IntArray) -> ByClassReach:
-        """The same for each problem."""
+        """The reach of each problem: that of its row, whose index is in `owner`."""
         return ByClassReach(self.matrix[owner], self.unit_steps[owner])
 
     def pulls(self, v: FloatArray) -> FloatArray:

@@ -44,7 +44,7 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Curve:
-    """Curve of the genie along both sides of T rows, and the middle piece. Eq. (N7), (N8).
+    """Curve of the genie of T rows at quadrature nodes: two sides, a middle. Eqs. (N7), (N8).
 
     Sides run outwards, in P panels of n nodes; their ds and dp carry the quadrature weights.
     """

@@ -166,7 +166,7 @@ class RefitLastLayerPNML:
         checkpoint: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
     ) -> RefitOutput:
-        """The same for features (..., d), inputs of the refitted layers; options as in `score`."""
+        """Score features (..., d), inputs of the refitted layers; options as in `score`."""
         self._refitter()
         return self._scored(self._source.of_features(_floats(features)), checkpoint, progress)
 
@@ -178,7 +178,7 @@ class RefitLastLayerPNML:
         checkpoint: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
     ) -> RefitOutput:
-        """The same for all inputs of a loader, in one output.
+        """Score all inputs of a loader, in one output.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ class NetworkRows:
     kept: Tensor | None = None  # (...)  positions that count; None: all of them
 
     def masked(self, mask: Mask, batch: Any) -> NetworkRows:
-        """The same without the rows of positions that do not count, by a mask of the batch."""
+        """These rows without positions that do not count, by a mask of the batch."""
         kept = kept_positions(mask, batch, self.logits)
         if kept is None:
             return self
