@@ -193,7 +193,7 @@ class StreamingRegressor(RegressorBase):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = getattr(self, "penalty", "l2") == "l2"  # not the lasso
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
