@@ -357,6 +357,7 @@ def test_all_detectors_stand_in_one_table_and_tell_noise_from_digits(ran):
 
 @pytest.mark.parametrize("folder", ["how-to", "migration"])
 def test_pages_of_one_question_are_short(folder):
+    longer = {"language-models.md": 100, "serve.md": 130}  # they train a model, and hold a service
     for page in (DOCS / folder).glob("*.md"):
-        most = 100 if page.name == "language-models.md" else 80  # it trains a model first
+        most = longer.get(page.name, 80)
         assert len(page.read_text().splitlines()) < most, page.name
