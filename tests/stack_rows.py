@@ -331,7 +331,7 @@ def stated():
     """The outcomes in the page, by row."""
     text = PAGE.read_text(encoding="utf-8").partition(START)[2].partition(END)[0]
     lines = re.findall(r"^\| (.+?) \| (.+) \| (.+?) \|$", text, re.M)
-    return {f"{tool}: {what}": found for tool, what, found in lines[1:]}
+    return {f"{tool}: {what}": found for tool, what, found in lines}
 
 
 def write():

@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,9 @@ def test_attributes_are_laid_out_as_names_and_what_they_are(package, monkeypatch
     laid_out = import_module("attribute_lists").laid_out
     module, names = public(package)
     for name in names:
+        needed = ADAPTERS.get(f"{package}.{name}")
+        if needed and find_spec(needed.split(".")[0]) is None:
+            continue
         text = inspect.getdoc(getattr(module, name)) or ""
         if "\nAttributes\n---" not in text:
             continue

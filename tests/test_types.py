@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import shutil
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -99,12 +98,8 @@ def test_pyright_accepts_a_users_program(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     (tmp_path / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{ROOT / "src"}"]}}')
-    done = subprocess.run(
-        ["pyright", "--pythonpath", sys.executable, str(path)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=500,
+    done = child.run(
+        ["pyright", "--pythonpath", sys.executable, str(path)], cwd=tmp_path, seconds=500
     )
     assert done.returncode == 0, done.stdout
 

@@ -72,10 +72,11 @@ def test_a_stored_value_must_have_the_shapes_of_its_class():
 
 
 NUMBERS = [-np.inf, -1e308, -1.0, -0.0, 0.0, 5e-324, 0.5, 1.0, 1e308, np.inf, np.nan]
+LARGEST = 1e250  # no sum of squares of rows that may be fitted is larger
 CONDITIONS = {
-    conditions.FINITE: np.isfinite,
-    conditions.POSITIVE: lambda x: np.isfinite(x) & (x > 0),
-    conditions.NOT_NEGATIVE: lambda x: np.isfinite(x) & (x >= 0),
+    conditions.FINITE: lambda x: np.abs(x) <= LARGEST,
+    conditions.POSITIVE: lambda x: (x > 0) & (x <= LARGEST),
+    conditions.NOT_NEGATIVE: lambda x: (x >= 0) & (x <= LARGEST),
     conditions.SHARE: lambda x: (x >= 0) & (x <= 1),
     conditions.MAY_BE_INFINITE: lambda x: x >= 0,
     conditions.NOT_NAN: lambda x: ~np.isnan(x),
@@ -92,6 +93,7 @@ def test_a_condition_holds_where_all_numbers_are_as_it_says(condition):
             both = np.array([a, b])
             assert condition.holds(both) == is_so(both).all(), both
     assert condition.holds(np.zeros((0, 2)))
+    assert condition.holds(np.array([0.5, 1.0], dtype=np.float32))
 
 
 def test_numbers_in_order_are_0_or_more_and_never_fall():

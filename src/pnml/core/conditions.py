@@ -46,7 +46,7 @@ class Condition:
                 if flat @ flat <= _LARGEST_SUM:  # one pass instead of two
                     return True
         # the least and the largest number are NaN where any is
-        between = bool(values.min() >= self.low and values.max() <= self.high)
+        between = self.low <= values.min().item() and values.max().item() <= self.high
         return between and (not self.in_order or bool((values[1:] >= values[:-1]).all()))
 
 

@@ -15,6 +15,7 @@ from pnml.core import conformal
 from pnml.core.user_types import ArrayOrFrame, RandomSeed
 from pnml.errors import ConditionWarning, InputError
 from pnml.estimators.fit_params import check_groups
+from pnml.runtime.caller import stacklevel_of_caller
 from pnml.runtime.checks import is_share
 
 Rows = npt.NDArray[np.intp]
@@ -124,7 +125,7 @@ def warn_of_few(
         f"{part} and there are {have}; fit with {int(np.ceil(needed / share))} rows or more, "
         "or ask for less coverage.",
         ConditionWarning,
-        stacklevel=4,
+        stacklevel=stacklevel_of_caller(),
     )
 
 

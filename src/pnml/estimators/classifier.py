@@ -38,6 +38,7 @@ from pnml.learners.feature_geometry import FeatureGeometry, to_unit_norm
 from pnml.learners.last_step import LastStep, is_frozen, unfrozen
 from pnml.learners.logistic_refit import LogisticRefit
 from pnml.learners.one_step import OneStep, Training
+from pnml.runtime.caller import stacklevel_of_caller
 from pnml.runtime.checks import is_whole
 
 # Penalty if the classifier has none: a millionth of the squared column norms. Eq. (F7).
@@ -272,7 +273,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
             "their regrets are no measure for others and rows are trusted by their leverage alone; "
             'pass rows that it was not trained on and cv="prefit", or the classifier unfrozen.',
             ConditionWarning,
-            stacklevel=3,
+            stacklevel=stacklevel_of_caller(),
         )
         return replace(training, recalled=True)
 

@@ -17,6 +17,7 @@ from pnml.errors import InputError
 from pnml.learners.finite import refuse_extreme as refuse_extreme
 from pnml.learners.finite import refuse_nonfinite as refuse_nonfinite
 from pnml.learners.protocol import Inputs
+from pnml.runtime.caller import stacklevel_of_caller
 from pnml.runtime.checks import check_flag as check_flag
 from pnml.runtime.checks import check_number_or_loo as check_number_or_loo
 from pnml.runtime.checks import is_number as is_number
@@ -205,7 +206,7 @@ def _warn_column() -> None:
         "A column-vector y was passed when a 1d array was expected; it was read as 1d, "
         "pass y.ravel() to say so.",
         DataConversionWarning,
-        stacklevel=4,
+        stacklevel=stacklevel_of_caller(),
     )
 
 

@@ -23,6 +23,7 @@ from pnml.errors import ConditionWarning, InputError
 from pnml.learners.finite import like_input
 from pnml.learners.last_step import LastStep, last_of, ridge_of
 from pnml.learners.one_step import LeftOutSample, OnLastStep, Training, sampled_rows
+from pnml.runtime.caller import stacklevel_of_caller
 
 
 @dataclass(frozen=True)
@@ -219,5 +220,5 @@ def _warn_unsure(refits: Refits, tol: float) -> None:
             f"tol={tol:g}: the largest error may be {np.max(refits.error):.2g} nats; scale the "
             "features, pass a smaller C, or a larger tol.",
             ConditionWarning,
-            stacklevel=4,
+            stacklevel=stacklevel_of_caller(),
         )

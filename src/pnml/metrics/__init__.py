@@ -4,6 +4,11 @@ A score is high where a row is believed to be in-distribution (known): pass the 
 Scores may be infinite, as the regret of a row outside the training span is; they may not be NaN.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pnml.lazy_names import found_on_first_use as _found_on_first_use
 from pnml.metrics.bootstrap import Estimate
 from pnml.metrics.calibration import (
     Calibration,
@@ -29,7 +34,15 @@ from pnml.metrics.open_set import (
 )
 from pnml.metrics.prediction_intervals import interval_coverage, interval_score, interval_width
 from pnml.metrics.risk_coverage import RiskCoverageCurve, aurc, risk_coverage_curve
-from pnml.metrics.scorers import Scorer, aurc_scorer, interval_scorer, log_loss_scorer
+
+if TYPE_CHECKING:
+    from pnml.metrics.scorers import Scorer, aurc_scorer, interval_scorer, log_loss_scorer
+
+# Scorers need scikit-learn; the other metrics do not.
+_HOMES = dict.fromkeys(
+    ("Scorer", "aurc_scorer", "interval_scorer", "log_loss_scorer"), "pnml.metrics.scorers"
+)
+__getattr__, __dir__ = _found_on_first_use(globals(), _HOMES)
 
 __all__ = [
     "Calibration",

@@ -29,7 +29,7 @@ EXPERIMENT = Experiment(
     beyond=True,
 )
 
-_FILE = EXPERIMENT.needs[0]
+_FILE = "features/cifar10_resnet20.npz"
 IND = "cifar10_test"
 OOD = ("cifar100_test", "svhn_test", "tiny_resize", "tiny_crop", "gaussian", "uniform")
 SHARES = (0.05, 0.25)  # radius, as a share of the norm of the network's own last layer
