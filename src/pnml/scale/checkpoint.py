@@ -152,7 +152,7 @@ class Checkpoint:
             why = str(error).rstrip(".")
             raise InputError(f"Cannot go on from the checkpoint {label}: {why}.") from error
         except OSError as error:
-            why = error.strerror or error
+            why = error.strerror or str(error)
             raise InputError(
                 f"Cannot go on from the checkpoint {label}: {why}; {_ANEW}."
             ) from error
