@@ -142,4 +142,4 @@ def in_range(
 
     `leverage` is eᵀd at the direction d of S.
     """
-    return gain**2 <= active.round_off(j, combination) * leverage
+    return gain * gain <= active.round_off(j, combination) * leverage
