@@ -23,6 +23,7 @@ PYPI = "https://pypi.org/simple/"
 PYTORCH = "https://download.pytorch.org/whl/cpu/"
 BUILD = {
     "build",
+    "hatch-fancy-pypi-readme",
     "hatchling",
     "packaging",
     "pathspec",

@@ -41,9 +41,9 @@ def numbers(text):
 
 
 def assert_alike(made, stored):
-    """The same words; numbers may differ a little."""
+    """The same words; numbers may differ, most where a network is trained with other kernels."""
     assert NUMBER.sub("0", made) == NUMBER.sub("0", stored)
-    assert numbers(made) == pytest.approx(numbers(stored), rel=0.15, abs=3)
+    assert numbers(made) == pytest.approx(numbers(stored), rel=0.3, abs=10)
 
 
 @pytest.mark.integration

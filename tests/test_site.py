@@ -36,7 +36,7 @@ class Page(HTMLParser):
         found = dict(attrs)
         if "id" in found:
             self.names.add(found["id"])
-        if found.get(LOADED.get(tag)):
+        if found.get(LOADED.get(tag)) and found.get("rel") != "canonical":
             self.loads.append(found[LOADED[tag]])
         if tag == "a" and found.get("href"):
             self.links.append(found["href"])
