@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,9 +25,15 @@ def test_rows_are_those_of_the_detectors(out, monkeypatch):
     strange = {"SVHN": rows(60) + 1, "CIFAR-10": rows(50) - 1}
     y = np.arange(400) % 4
     data = FeatureSet(weight, bias, rows(400), rows(90), strange, y, y[:90])
-    monkeypatch.setattr(feature_sets, "densenet", lambda ind, scale, out: data)
+
+    def densenet(ind, scale, out):
+        near = {"CIFAR-100": "CIFAR-10", "CIFAR-10": "CIFAR-100"}[ind]
+        outliers = {"SVHN": strange["SVHN"], near: strange["CIFAR-10"]}
+        return replace(data, outliers=outliers)
+
+    monkeypatch.setattr(feature_sets, "densenet", densenet)
     result = ood_all_images.run("full", out, lambda done, total: None)
-    assert [len(table.rows) for table in result.tables[:3]] == [4, 4, 4]
+    assert [len(table.rows) for table in result.tables[:3]] == [8, 8, 8]
 
     def row(method):
         labels = {"IND": "CIFAR-100", "OOD": "SVHN", "method": method}
