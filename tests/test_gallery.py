@@ -40,10 +40,16 @@ def numbers(text):
     return [float(found.replace(",", "")) for found in NUMBER.findall(text)]
 
 
-def assert_alike(made, stored):
-    """The same words; numbers may differ, most where a network is trained with other kernels."""
+# A network that is trained with other kernels gives other numbers: 29 % for 24 % was seen.
+LOOSE = {"most-and-least-trusted": {"rel": 0.3, "abs": 10}}
+
+
+def assert_alike(made, stored, name):
+    """The same words; numbers may differ a little, more where a network is trained."""
     assert NUMBER.sub("0", made) == NUMBER.sub("0", stored)
-    assert numbers(made) == pytest.approx(numbers(stored), rel=0.3, abs=10)
+    assert numbers(made) == pytest.approx(
+        numbers(stored), **LOOSE.get(name, {"rel": 0.15, "abs": 3})
+    )
 
 
 @pytest.mark.integration
@@ -54,9 +60,9 @@ def test_a_page_and_its_notebook_are_what_the_script_makes(name):
     if GALLERY.needs_data(name) and not os.environ.get("PNML_DATA"):
         pytest.skip("PNML_DATA is not set")
     ran = GALLERY.run(name)
-    assert_alike(GALLERY.page(name, ran), (DOCS / "gallery" / f"{name}.md").read_text())
+    assert_alike(GALLERY.page(name, ran), (DOCS / "gallery" / f"{name}.md").read_text(), name)
     stored = (DOCS / "gallery" / "notebooks" / f"{name}.ipynb").read_text()
-    assert_alike(GALLERY.notebook(name, ran), stored)
+    assert_alike(GALLERY.notebook(name, ran), stored, name)
     assert len(ran.pictures) == len([cell for cell in ran.cells if cell.kind == "figure"]) >= 1
     for both in ran.pictures:
         assert both["light"].size == both["dark"].size
