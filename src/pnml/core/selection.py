@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from pnml.core import leave_one_out
 from pnml.core.arrays import FloatArray
 from pnml.core.conditions import NOT_NEGATIVE
+from pnml.core.later import Later
 from pnml.core.leave_one_out import FoldBlocks, Learner, LeaveOneOut, Path
 
 FoldsAt = Callable[[FloatArray], FoldBlocks]  # the folds of a target at some penalties
@@ -27,6 +29,22 @@ class Choice:
     noise_variance: Annotated[float, NOT_NEGATIVE]
     loo: LeaveOneOut
 
+    @classmethod
+    def with_later(cls, alpha: float, noise_variance: float, loo: Later[LeaveOneOut]) -> Choice:
+        """A choice whose leave-one-out results are computed at their first use."""
+        choice = object.__new__(cls)
+        vars(choice).update(alpha=alpha, noise_variance=noise_variance, _later=loo)
+        return choice
+
+    if not TYPE_CHECKING:  # an attribute that is misspelt stays an error of type
+
+        def __getattr__(self, name: str) -> LeaveOneOut:
+            if name != "loo" or "_later" not in vars(self):
+                raise AttributeError(f"A Choice has no attribute {name!r}.", name=name, obj=self)
+            loo = vars(self)["_later"].value
+            vars(self)["loo"] = loo
+            return loo
+
 
 def select(
     folds: FoldsAt,
@@ -38,6 +56,7 @@ def select(
     interpolates: bool,
     floor: float,
     exact_noise: Callable[[float], float] | None = None,
+    later: bool = False,
 ) -> Choice:
     """Select each setting that is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
 
@@ -46,6 +65,8 @@ def select(
 
     `h2` are the eigenvalues that set the scale of the penalties, `floor` the least noise
     variance; `exact_noise`, if given, computes the pooled optimum at a penalty without the rows.
+    With `later` the leave-one-out results at the choice are computed at their first use; until
+    then the rows of `folds` must not change.
     """
     path = None
     if alpha is None:
@@ -57,8 +78,16 @@ def select(
     elif noise_variance is None:
         at_alpha = leave_one_out.pooled(folds(np.array([alpha])), learner, None, floor)
         noise_variance = float(at_alpha.noise_variance[0])
-    loo = leave_one_out.leave_one_out(folds(np.array([alpha])), learner, noise_variance, path)
-    return Choice(alpha, noise_variance, loo)
+    at_choice = partial(_left_out, folds, alpha, learner, noise_variance, path)
+    if later:
+        return Choice.with_later(alpha, noise_variance, Later(at_choice))
+    return Choice(alpha, noise_variance, at_choice())
+
+
+def _left_out(
+    folds: FoldsAt, alpha: float, learner: Learner, noise_variance: float, path: Path | None
+) -> LeaveOneOut:
+    return leave_one_out.leave_one_out(folds(np.array([alpha])), learner, noise_variance, path)
 
 
 def shared_penalty(

@@ -103,15 +103,15 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         self.random_state = random_state
 
     def fit(self, X: ArrayOrFrame, y: ArrayOrFrame, groups: ArrayOrFrame | None = None) -> Self:
-        """Fit the estimator and calibrate it.
+        """Fit the estimator, and calibrate its intervals on rows held back or left out.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
         y : array-like of shape (n,)
         groups : array-like of shape (n,), optional
-            A group per row, text or whole numbers; with ``method="split"`` each group is then
-            covered at the stated rate. ``predict_interval`` needs the groups of its rows too.
+            A group per row, text or whole numbers; each group is then covered at the stated rate.
+            For ``method="split"`` alone. ``predict_interval`` needs the groups of its rows too.
         """
         if self.method not in ("split", "jackknife+"):
             raise InputError(
@@ -139,7 +139,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         share = check_calibration_size(self.calibration_size, len(X), instead)
         places = keep_groups(self, groups, len(X))
         proper, held = split_rows(len(X), share, places, self.random_state)
-        self.estimator_ = estimator.fit(X.take(proper, axis=0), y[proper])
+        fit = getattr(estimator, "_fit_own_rows", estimator.fit)  # the rows are a copy
+        self.estimator_ = fit(X.take(proper, axis=0), y[proper])
         dist = self.estimator_.predict_dist(X.take(held, axis=0))
         self._calibration: FloatArray | conformal.GroupedScores | conformal.RidgeFolds
         self._calibration = conformal.split_scores(y[held] - dist.mean, dist.regret)
@@ -157,7 +158,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
 
     @available_if(_has_distribution)
     def predict_dist(self, X: ArrayOrFrame) -> Tabulated:
-        """Distribution of the label of each row whose intervals are the conformal ones.
+        """Distribution of the label of each row; its central intervals are the conformal ones.
 
         With ``method="split"`` only; it has the methods of every predictive distribution here.
         """
@@ -203,12 +204,13 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         self._warn_of_few(coverage, at)
         if isinstance(self._calibration, conformal.RidgeFolds):
             interval = self._calibration.interval(rows, coverage)
-        elif isinstance(self._calibration, conformal.GroupedScores):
-            dist = self.estimator_.predict_dist(rows)
-            limits = self._calibration.thresholds(coverage)[at]
-            interval = conformal.split_interval(dist.mean, dist.regret, limits)
         else:
-            interval = self._distribution(rows, self._calibration).interval(coverage)
+            scores = self._calibration
+            if isinstance(scores, np.ndarray):  # all rows are one group
+                scores = conformal.GroupedScores(scores, np.array([len(scores)]))
+            dist = self.estimator_.predict_dist(rows)
+            limits = scores.thresholds(coverage)[at]
+            interval = conformal.split_interval(dist.mean, dist.regret, limits)
         return like_input(interval, rows)
 
     def _warn_of_few(self, coverage: float, at: Rows) -> None:
@@ -232,7 +234,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         return regret
 
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
-        """Whether each row's regret is as small as those of training rows."""
+        """Whether to trust each row: True if its regret is as small as those of training rows."""
         rows = self._checked(X)
         verdicts: BoolArray = self.estimator_.trusted(rows, level=level)
         return verdicts
@@ -245,7 +247,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
 
     @property
     def loo_(self) -> LeaveOneOut:
-        """Leave-one-out of the fitted estimator on the rows it was fitted to."""
+        """Leave-one-out results of the estimator's training rows: residuals, regrets, losses."""
         check_is_fitted(self)
         loo: LeaveOneOut = self.estimator_.loo_
         return loo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, Self, cast
 
 import numpy as np
@@ -10,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
 from pnml.core.geometry.spectrum import Spectrum
+from pnml.core.later import Later
 from pnml.core.statistic.factor import Factor
 from pnml.core.statistic.forgetting import without
 from pnml.core.statistic.gram import Gram, sample_rows
+from pnml.core.statistic.row_sample import RowSample
 from pnml.core.user_types import ArrayOrFrame, NumberOrLoo
 from pnml.errors import InputError
 from pnml.estimators.base import RegressorBase
@@ -30,6 +33,8 @@ from pnml.learners.least_squares import ORDINARY, LeastSquares, Method, Rows, so
 from pnml.learners.many_targets import ManyTargets, solve_many
 from pnml.runtime.one_at_a_time import one_at_a_time
 
+_MOST_KEPT = 2**22  # numbers of rows that are kept until their first use, as in a RowSample
+
 
 class StreamingRegressor(RegressorBase):
     """Base of regressors with one penalty, one noise and one spectrum, fitted by rows."""
@@ -39,6 +44,7 @@ class StreamingRegressor(RegressorBase):
     fit_intercept: bool
     noise_variance: NumberOrLoo
     _learner: LeastSquares | Lasso | ManyTargets | None  # None: solved on next use
+    _sample: RowSample | Later[RowSample]
 
     def _settings(self) -> tuple[float | None, float | None, bool]:
         """Penalty and noise, None where they are to be chosen; whether there is an intercept."""
@@ -50,9 +56,15 @@ class StreamingRegressor(RegressorBase):
     def _fit_rows(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None
     ) -> Self:
-        alpha, noise, intercept = self._asked = self._settings()
+        self._asked = self._settings()
         X, y = check_training_rows(self, X, y, several=True)
-        weights = check_weights(sample_weight, X)
+        return self._fit_checked(X, y, check_weights(sample_weight, X))
+
+    def _fit_checked(
+        self, X: FloatArray, y: FloatArray, weights: FloatArray | None, *, later: bool = False
+    ) -> Self:
+        """Learn from valid rows; `later`: what only verdicts and streams need, at first use."""
+        alpha, noise, intercept = self._asked
         for target in y.T if y.ndim == 2 else [y]:
             refuse_too_little(target, {"noise_variance": noise, "alpha": alpha}, weights)
         self._statistic: Factor | Gram = Factor.of(X, y, weights)
@@ -65,9 +77,10 @@ class StreamingRegressor(RegressorBase):
             return self
         rows = Rows(X, y, np.ones(len(X)) if weights is None else weights)
         used = slice(None) if weights is None else weights > 0
-        self._sample = sample_rows(X[used], y[used, None], rows.weights[used])
+        sample = Later(partial(sample_rows, X[used], y[used, None], rows.weights[used]))
+        self._sample = sample if later else sample.value
         self._learner = solve(
-            self._statistic, rows, self._method, alpha, noise, intercept=intercept
+            self._statistic, rows, self._method, alpha, noise, intercept=intercept, later=later
         )
         return self
 
@@ -92,7 +105,10 @@ class StreamingRegressor(RegressorBase):
                 f"The model was fitted to {len(self._learner.targets)} targets, but rows come or "
                 "go part by part with one target only; fit all rows at once, or a model per target."
             )
-        return statistic.gram(self._sample) if isinstance(statistic, Factor) else statistic
+        if isinstance(statistic, Gram):
+            return statistic
+        sample = self._sample
+        return statistic.gram(sample.value if isinstance(sample, Later) else sample)
 
     @one_at_a_time
     def _forget_rows(
@@ -115,7 +131,7 @@ class StreamingRegressor(RegressorBase):
 
     @one_at_a_time
     def fit_gram(self, gram: Gram) -> Self:
-        """Learn from the rows of a `Gram` with one target.
+        """Fit from a `Gram`: the sums over training rows in place of the rows, with one target.
 
         Parameters
         ----------
@@ -160,12 +176,12 @@ class StreamingRegressor(RegressorBase):
 
     @property
     def spectrum_(self) -> Spectrum:
-        """Singular directions of the training rows."""
+        """Singular value decomposition of the training rows: directions and scales."""
         return self.learner_.spectrum
 
     @property
     def alpha_(self) -> float:
-        """The penalty in use."""
+        """The ridge penalty in use: alpha as given, or as leave-one-out selected it."""
         learner = self.learner_
         return (learner.first if isinstance(learner, ManyTargets) else learner).choice.alpha
 
@@ -184,7 +200,7 @@ class StreamingRegressor(RegressorBase):
 
     @property
     def intercept_(self) -> float | FloatArray:
-        """Prediction of the fit at the origin, one for each target where there are several."""
+        """The intercept: the prediction for a row of zeros, one for each target."""
         spectrum = self.spectrum_
         if isinstance(self.learner_, ManyTargets):
             at_origin: FloatArray = spectrum.y_mean - self.coef_ @ spectrum.center
@@ -201,7 +217,7 @@ class StreamingRegressor(RegressorBase):
 
 
 class PNMLRegressor(StreamingRegressor):
-    """Least-squares regressor that says, row by row, how far hindsight could beat it.
+    """Least-squares regressor with a regret for each row: how far hindsight could beat it.
 
     Parameters
     ----------
@@ -250,7 +266,7 @@ class PNMLRegressor(StreamingRegressor):
     def fit(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Learn from rows in memory, to full accuracy.
+        """Fit to rows in memory, more accurately than by parts.
 
         Parameters
         ----------
@@ -263,6 +279,13 @@ class PNMLRegressor(StreamingRegressor):
             How many copies of each row to count. Leave-one-out leaves one copy out.
         """
         return self._fit_rows(X, y, sample_weight)
+
+    @one_at_a_time
+    def _fit_own_rows(self, X: FloatArray, y: FloatArray) -> Self:
+        """Learn from valid rows that nobody else holds, so that they may be kept for later."""
+        self._asked = self._settings()
+        self.n_features_in_ = X.shape[1]
+        return self._fit_checked(X, y, None, later=X.size <= _MOST_KEPT)
 
     def partial_fit(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None

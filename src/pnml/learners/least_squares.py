@@ -121,8 +121,12 @@ def solve(
     noise_variance: float | None,
     *,
     intercept: bool,
+    later: bool = False,
 ) -> LeastSquares:
-    """Fit least squares; leave-one-out chooses alpha and noise_variance if they are None."""
+    """Fit least squares; leave-one-out chooses alpha and noise_variance if they are None.
+
+    With `later` the rows are kept, and each is left out at the first use of `loo`.
+    """
     unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
     if isinstance(statistic, Factor):
         spectrum = Spectrum.of_factor(statistic, intercept=intercept, unit_columns=unit_columns)
@@ -142,6 +146,7 @@ def solve(
         floor=NOISE_FLOOR * y_squares / statistic.weight,
         # for pNML the pooled noise is the mean squared residual, which no sample need estimate
         exact_noise=spectrum.mean_square if method is ORDINARY and statistic.whole else None,
+        later=later,
     )
     if isinstance(statistic, Gram):
         spectrum.warn_if_lossy(choice.alpha, rows.X)

@@ -67,7 +67,7 @@ class LogisticRefit(OnLastStep):
 
     @classmethod
     def of(cls, training: Training) -> LogisticRefit:
-        """The learner of a fitted logistic regression."""
+        """The refit learner of a logistic regression that was fitted to training rows."""
         rows = sampled_rows(training.weights)
         leverages = training.geometry.left_out(training.step.values, training.weights)
         return cls(
