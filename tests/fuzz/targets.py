@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 import pnml
 from fuzz import changed_stores, changed_tables
-from pnml.scale import RegretMonitor, fit_files
+from pnml.scale import RegretMonitor, fit_files, fit_mixed_files
 from pnml.scale.checkpoint import Checkpoint, Stop
 
 STORED = Path(__file__).parents[1] / "models" / "format_1"
@@ -136,11 +136,8 @@ def use_monitor(path: Path) -> None:
     monitor.update(np.linspace(0, 3, 50))
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    """The checkpoint of a pass over two files that was stopped after the first piece."""
-    for part in range(2):
-        numbers = rows()[["size", "count", "price"]].dropna()
-        numbers.to_csv(folder / f"{part}.csv", index=False)
+def _stopped(resume: Callable[[Path, Path], None], folder: Path) -> list[Path]:
+    """The checkpoint of a pass over the files of a folder, stopped after the first piece."""
     write = Checkpoint.write
 
     def write_and_stop(self: Checkpoint, stop: Stop) -> None:
@@ -148,8 +145,16 @@ def checkpoints(folder: Path) -> list[Path]:
         raise KeyboardInterrupt
 
     with patch.object(Checkpoint, "write", write_and_stop), suppress(KeyboardInterrupt):
-        _resume(folder, folder / "kept.part")
+        resume(folder, folder / "kept.part")
     return [folder / "kept.part"]
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoint of a pass over two files of numbers."""
+    for part in range(2):
+        numbers = rows()[["size", "count", "price"]].dropna()
+        numbers.to_csv(folder / f"{part}.csv", index=False)
+    return _stopped(_resume, folder)
 
 
 def _resume(folder: Path, checkpoint: Path) -> None:
@@ -162,12 +167,31 @@ def use_checkpoint(path: Path) -> None:
     _resume(path.parent / "seeds", path)
 
 
+def table_checkpoints(folder: Path) -> list[Path]:
+    """The checkpoint of a pass over two files of numbers, words and dates."""
+    for part in range(2):
+        rows().to_csv(folder / f"{part}.csv", index=False)
+    return _stopped(_resume_table, folder)
+
+
+def _resume_table(folder: Path, checkpoint: Path) -> None:
+    files = str(folder / "*.csv")
+    with patch("pnml.tables.fitting.MOST_ROWS", 20):  # more rows than this are read as a stream
+        fit_mixed_files(files, "price", checkpoint=checkpoint, checkpoint_seconds=0.0)
+
+
+def use_table_checkpoint(path: Path) -> None:
+    """Go on from the checkpoint of a table with the files that it was made of."""
+    _resume_table(path.parent / "seeds", path)
+
+
 TARGETS = {
     target.name: target
     for target in (
         Target("models", models, changed_stores.mutant, use_model),
         Target("monitors", monitors, changed_stores.mutant, use_monitor),
         Target("checkpoints", checkpoints, changed_stores.mutant, use_checkpoint),
+        Target("table_checkpoints", table_checkpoints, changed_stores.mutant, use_table_checkpoint),
         Target("tables", tables, changed_table, use_table),
     )
 }

@@ -65,6 +65,20 @@ def test_a_file_with_holes_is_refused_before_it_is_read(tmp_path):
     assert taken < GIB / 8
 
 
+def test_a_file_beyond_the_limit_is_refused_unread_unless_the_limit_is_raised(saved, monkeypatch):
+    from pnml.models import container
+
+    size = saved.stat().st_size
+    monkeypatch.setattr(container, "MOST_BYTES", size - 1)
+    monkeypatch.setattr(container, "_digest", None)  # nothing is summed
+    with pytest.raises(InputError, match=f"takes {size:,} bytes, more than .*max_bytes={size}"):
+        load(saved)
+    monkeypatch.undo()
+    load(saved, max_bytes=size)
+    with pytest.raises(InputError, match="max_bytes"):
+        load(saved, max_bytes=0)
+
+
 def test_arrays_larger_than_the_memory_are_refused_before_they_are_read(saved, monkeypatch):
     monkeypatch.setattr(os, "sysconf", lambda name: 8, raising=False)
     monkeypatch.setattr(os, "sysconf_names", {"SC_PHYS_PAGES": 0}, raising=False)

@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +13,7 @@ import child
 from pnml.runtime import temporary
 from pnml.runtime.atomic import write_whole
 from pnml.runtime.temporary import sweep, temporary_name
+from windows_stubs import be_windows
 
 WRITE = """
 import os, sys, time
@@ -93,46 +93,12 @@ def test_a_system_that_links_no_unnamed_file_gets_a_copy(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.fixture
-def as_on_windows(monkeypatch):
-    """No fork, no unnamed files, no folder that opens, no colon in a name, as on Windows."""
-    for name in ("fork", "O_TMPFILE", "fchmod", "register_at_fork", "sched_getaffinity"):
-        monkeypatch.delattr(os, name, raising=False)
-    opened = os.open
-
-    def open_files_only(path, *more, **options):
-        if isinstance(path, str | Path):
-            if Path(path).is_dir():
-                raise PermissionError(errno.EACCES, "Permission denied", str(path))
-            assert not re.search(r'[:*?"<>|]', Path(path).name), path
-        return opened(path, *more, **options)
-
-    def no_kill(*_):
-        raise AssertionError("on Windows this would end the process")
-
-    monkeypatch.setattr(os, "open", open_files_only)
-    monkeypatch.setattr(os, "kill", no_kill)
-    for module in ("pnml.runtime.atomic", "pnml.runtime.temporary"):
-        monkeypatch.setattr(f"{module}.os", _Windows(os))
-
-
-class _Windows:
-    """The module os with the name of Windows, without changing that of paths."""
-
-    name = "nt"
-
-    def __init__(self, real):
-        self._real = real
-
-    def __getattr__(self, name):
-        return getattr(self._real, name)
-
-
-def test_files_are_written_and_read_without_what_windows_lacks(tmp_path, as_on_windows):
+def test_files_are_written_and_read_without_what_windows_lacks(tmp_path, monkeypatch):
     from pnml import PNMLRegressor, load, save
     from pnml.readers.spooled import Spool
     from pnml.scale.monitor import RegretMonitor
 
+    be_windows(monkeypatch)
     path = tmp_path / "model.pnml"
     model = PNMLRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5])
     for _ in range(2):  # the second one replaces the first

@@ -27,6 +27,8 @@ def main() -> None:
     streams.prepare()
     # Batches are small, and several threads read and write: more BLAS threads would only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # LightGBM's waiting threads would take a busy machine from the one that they wait for.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     notes = _Notes()
     warnings.showwarning = notes.show
     arguments = sys.argv[1:]

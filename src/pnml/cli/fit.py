@@ -83,14 +83,25 @@ def fit(
         ),
     ] = LearnerName.auto,
     categorical: Annotated[
-        list[str] | None, typer.Option(help="Column of words, even if it looks otherwise.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of words, even if it looks otherwise; repeatable."
+        ),
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")
+    ] = None,
     id_columns: Annotated[
         list[str] | None,
-        typer.Option("--id", help="Column that names rows; shown, never learnt from."),
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="Column that names rows; shown, never learnt from; repeatable.",
+        ),
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of row weights.")
+    ] = None,
     weight_kind: Annotated[
         WeightKind,
         typer.Option(help="survey: rows count once on average; copies: as often as weights say."),

@@ -28,7 +28,10 @@ Delimiter = Annotated[
 Encoding = Annotated[str, typer.Option(help="Encoding of text files, such as latin-1.")]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(help="A word that means missing, beside NA, NaN, null and nothing; repeatable."),
+    typer.Option(
+        metavar="WORD",
+        help="A word that means missing, beside NA, NaN, null and nothing; repeatable.",
+    ),
 ]
 Decimal = Annotated[str, typer.Option(help="Decimal mark of numbers in text files: . or ,")]
 Thousands = Annotated[

@@ -36,18 +36,27 @@ class Condition:
         """Whether a number, or all numbers of an array, are so; NaN is between no ends."""
         if self.may_be_nan:
             return True
-        if isinstance(values, float | int):
+        if isinstance(values, (float, int)):
             return bool(self.low <= values <= self.high)
         if not values.size:
             return True
+        if self.in_order:
+            return self._holds_in_order(values)
         if self.low == -_LARGEST and values.dtype == np.float64:
-            flat = values.ravel(order="K")
+            flat = values if values.ndim == 1 else values.ravel(order="K")
             with np.errstate(over="ignore", invalid="ignore"):
-                if flat @ flat <= _LARGEST_SUM:  # one pass instead of two
-                    return True
+                squares = flat.dot(flat)  # one pass instead of two
+            if squares <= _LARGEST_SUM:
+                return True
         # the least and the largest number are NaN where any is
-        between = self.low <= values.min().item() and values.max().item() <= self.high
-        return between and (not self.in_order or bool((values[1:] >= values[:-1]).all()))
+        if not np.minimum.reduce(values, axis=None).item() >= self.low:
+            return False
+        return self.high == np.inf or np.maximum.reduce(values, axis=None).item() <= self.high
+
+    def _holds_in_order(self, values: Any) -> bool:
+        """The same of an array (n,) in order, which has its least number first."""
+        rising = np.logical_and.reduce(values[1:] >= values[:-1])
+        return bool(rising and self.low <= values[0].item() and values[-1].item() <= self.high)
 
 
 FINITE = Condition("finite")

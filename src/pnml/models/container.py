@@ -19,6 +19,7 @@ from pnml.version import __version__
 
 FORMAT = 1
 KEY = "pnml"  # the only entry of the metadata
+MOST_BYTES = 8 * 2**30  # of a file; a checksum takes about a second for each GiB
 MOST_HEADER_BYTES = 64 * 2**20
 # Lists and objects, and values, in a header: what JSON makes of three bytes takes sixty in memory.
 MOST_CONTAINERS = 2_000_000
@@ -52,11 +53,14 @@ def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> lis
     return [before, memoryview(digest.hexdigest().encode()), after]
 
 
-def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def unpack(
+    path: Path, max_bytes: int | None = None
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Unpack a container: document and arrays of a file; raises on a wrong checksum.
 
-    Sizes are compared with that of the file first, then the checksum is computed in blocks; only
-    then is memory taken for the arrays.
+    A file of more than `max_bytes`, 8 GiB where that is None, is refused unread. Sizes are compared
+    with that of the file first, then the checksum is computed in blocks; only then is memory taken
+    for the arrays.
     """
     _library()
     if not stat.S_ISREG(path.stat().st_mode):
@@ -65,6 +69,7 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         )
     with path.open("rb") as file:
         state = _state(file)
+        _refuse_long(state[0], MOST_BYTES if max_bytes is None else max_bytes)
         header = _header(file)
         document, entries = _document(header)
         places = places_of(entries, state[0] - _PREFIX - len(header))
@@ -79,6 +84,14 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         if _state(file) != state:
             raise InputError("it was changed while it was being read; try again when it is whole.")
     return document, arrays
+
+
+def _refuse_long(size: int, most: int) -> None:
+    if size > most:
+        raise InputError(
+            f"it takes {size:,} bytes, more than the {most:,} that are read; if you trust it, load "
+            f"it with pnml.load(path, max_bytes={size})."
+        )
 
 
 def _state(file: BinaryIO) -> tuple[int, int]:
@@ -103,7 +116,7 @@ def _header(file: BinaryIO) -> bytes:
 
 
 def _is_bloated(header: bytes) -> bool:
-    """Whether parsing a header would take many times its bytes."""
+    """Whether a header holds so many small values that parsing it takes many times its size."""
     containers = header.count(b"[") + header.count(b"{")
     return containers > MOST_CONTAINERS or containers + header.count(b",") > MOST_VALUES
 

@@ -22,10 +22,11 @@ from pnml.models.refusals import UnmetNeedError
 from pnml.models.registry import MODEL_CLASSES, refuse_without_pyarrow
 from pnml.models.stored_layer import KEY, StoredLayer
 from pnml.runtime.atomic import check_path, reason, write_whole
+from pnml.runtime.checks import check_count
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a file from which `load` makes the same model: same numbers, same next `partial_fit`.
+    """Save a fitted model to a file, without pickle; `load` makes the same model of it.
 
     The file appears whole or not at all. It holds numbers and names, no code; its layout is
     described in ``docs/model-file.md``.
@@ -65,8 +66,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def load(path: str | os.PathLike[str], *, model: Any = None, layer: Any = None) -> Any:
-    """The model that `save` wrote into a file; loading never runs code from the file.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    model: Any = None,
+    layer: Any = None,
+    max_bytes: int | None = None,
+) -> Any:
+    """Load the model that `save` wrote to a file; code in the file is never run.
 
     Parameters
     ----------
@@ -76,6 +83,9 @@ def load(path: str | os.PathLike[str], *, model: Any = None, layer: Any = None) 
         of which the file holds only a fingerprint. A model with another fingerprint is refused.
     layer : optional
         Where the last layer of that network is, as for `pnml.nn.LastLayerPNML`.
+    max_bytes : int, optional
+        Length of the longest file that is read, 8 GiB if left out. Longer ones are refused before
+        their checksum is computed.
 
     Raises
     ------
@@ -92,14 +102,16 @@ def load(path: str | os.PathLike[str], *, model: Any = None, layer: Any = None) 
     ...     load(path)
     PNMLRegressor()
     """
-    return read(path).model(model, layer)
+    return read(path, max_bytes).model(model, layer)
 
 
-def read(path: str | os.PathLike[str]) -> ModelFile:
+def read(path: str | os.PathLike[str], max_bytes: int | None = None) -> ModelFile:
     """Read a model file with a correct checksum; no model is made yet."""
     path = check_path(path)
+    if max_bytes is not None:
+        check_count("max_bytes", max_bytes)
     try:
-        document, tensors = unpack(path)
+        document, tensors = unpack(path, max_bytes)
         refuse_without_pyarrow(document)
     except InputError as error:
         raise InputError(f"Cannot load {_shown(path)}: {error}") from error

@@ -31,7 +31,8 @@ def to_stored(module: LastLayerPNML) -> StoredLayer:
     scale = module.scale_
     if module.settings.scale == "auto" and scale is not None:
         statistic["scale"] = np.array(scale)  # chosen, but perhaps not stored yet
-    head = module.model.state_dict() if _is_linear(module.model) else {}
+    model = module.model
+    head = {} if model is None or not _is_linear(model) else model.state_dict()
     return StoredLayer(
         settings={name: _plain(value) for name, value in vars(module.settings).items()},
         task=out.task.name,

@@ -12,6 +12,7 @@ from pnml.core.conditions import ANY_NUMBER, IN_ORDER, NOT_NEGATIVE, POSITIVE
 from pnml.core.conformal import GroupedScores, RidgeFolds
 from pnml.core.geometry.spectrum import Spectrum
 from pnml.core.kernel import KernelMatrix
+from pnml.core.later import Later
 from pnml.core.leave_one_out import LeaveOneOut
 from pnml.core.norm_ball.ball import Ball
 from pnml.core.selection import Choice
@@ -107,6 +108,8 @@ def _stream_state(model: Any) -> dict[str, Any]:
     held = vars(model)
     names = ("_asked", "_statistic", "_sample")
     state = {name: held[name] for name in names if name in held}
+    if isinstance(state.get("_sample"), Later):
+        state["_sample"] = state["_sample"].value
     return state | {"_solution": held["_learner"]}
 
 

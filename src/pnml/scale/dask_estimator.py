@@ -21,7 +21,9 @@ Names = str | Sequence[str]  # of one result, or of its columns
 
 
 def lazily(estimator: BaseEstimator) -> Lazily:
-    """An estimator whose methods take and return Dask collections.
+    """An estimator, fitted or not, whose methods take and return Dask collections.
+
+    ``fit`` learns at once; all other methods return collections that are computed on demand.
 
     Examples
     --------

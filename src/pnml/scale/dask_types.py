@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 class DaskCollection(Protocol):
     """A Dask array, dataframe or series."""
 
-    def __dask_graph__(self) -> Any:
+    def __dask_graph__(self) -> object:
         """Tasks that compute it."""
 
 
@@ -30,16 +30,18 @@ class DaskRows(DaskCollection, Protocol):
     def to_delayed(self) -> Any:
         """The partitions, not computed yet."""
 
-    def map_partitions(self, function: Any, *args: Any, **options: Any) -> Any:
+    def map_partitions(
+        self, function: Callable[..., object], *args: object, **options: object
+    ) -> Any:
         """A function of each partition of a dataframe."""
 
-    def map_blocks(self, function: Any, *args: Any, **options: Any) -> Any:
+    def map_blocks(self, function: Callable[..., object], *args: object, **options: object) -> Any:
         """A function of each block of an array."""
 
-    def rechunk(self, chunks: Any) -> DaskRows:
+    def rechunk(self, chunks: object) -> DaskRows:
         """The same array in other blocks."""
 
-    def __getitem__(self, key: Any) -> DaskRows:
+    def __getitem__(self, key: object) -> DaskRows:
         """A column, or some columns."""
 
     def __iter__(self) -> Iterator[Any]:

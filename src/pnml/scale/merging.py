@@ -19,10 +19,11 @@ _KINDS = (
 
 
 def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
-    """Merge models into one of the rows of all, in any order, to the last digit or nearly so.
+    """Merge models that learnt from different rows into the model of all rows, in any order.
 
-    The sums of the rows are added, none of the rows being there any more. Penalty and noise are
-    found anew where they were chosen by leave-one-out, from a uniform sample of all rows.
+    A model keeps sums over its rows, which are added, and a random sample of its rows. From the
+    merged sample come the threshold of ``trusted`` and, where leave-one-out chose them, penalty
+    and noise. Returns a new model.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ class RegretMonitor:
     Each regret is ranked among the reference and the stream so far, Eq. (W1), and bets are laid
     on high ones, Eq. (W5). While rows are as they were, an alarm within the first `within` rows
     has a probability of at most `false_alarm`, and alarms are ``within / false_alarm`` rows apart
-    or more on average, for any distribution of the rows. Regrets must come in the order of the
-    stream. Memory does not grow.
+    or more on average, for any distribution of the rows. Pass regrets to `update` in the
+    order of the stream. Memory does not grow.
 
     Parameters
     ----------
@@ -62,15 +62,16 @@ class RegretMonitor:
     false_alarm : float, default=0.01
     within : int, default=10_000
     pool : int, default=10_000
-        How many regrets are kept to rank new ones among; at least the reference.
+        How many regrets are kept to rank new ones among; as many as the reference if that has
+        more.
     seed : int, default=0
-        Ties are broken, and a full pool lets go, at random.
+        Seed of the random choices: the order of ties, and what a full pool drops.
 
     Attributes
     ----------
     rows : rows seen so far
     drift : the `Drift` that was found, or None
-    p_value : chance of so much evidence ever, if nothing changed; may be read at any time
+    p_value : chance that evidence this strong ever appears without drift; valid at any time
 
     Examples
     --------
@@ -113,7 +114,7 @@ class RegretMonitor:
 
     @classmethod
     def of(cls, model: BaseEstimator, **settings: Any) -> Self:
-        """A monitor whose reference are the leave-one-out regrets of a fitted estimator's rows.
+        """Monitor that compares a stream with the training regrets of a fitted estimator.
 
         >>> from pnml import PNMLRegressor
         >>> X = np.arange(8.0)[:, None]
@@ -136,18 +137,18 @@ class RegretMonitor:
 
     @property
     def p_value(self) -> float:
-        """Chance of so much evidence ever since the last reset if nothing changed. Eq. (W4)."""
+        """p-value of drift: chance of such evidence since the last reset without any. Eq. (W4)."""
         return float(np.exp(-self._most))
 
     @property
     def evidence(self) -> float:
-        """The bets' winnings as a share of those that raise the alarm: 1 or more at an alarm."""
+        """Evidence of drift as a share of what raises the alarm: 1 or more is an alarm."""
         last = self._wealth.log_detector
         return float(np.exp(min(last[-1] - self._log_limit, _MOST_LOG))) if len(last) else 0.0
 
     @one_at_a_time
     def update(self, regrets: ArrayOrFrame) -> Drift | None:
-        """Take in the next regrets (n,) of the stream; the drift, once there is any."""
+        """Take in the next regrets (n,) of the stream; returns the `Drift` once seen, else None."""
         ranks = self._ranking.of(_scores(regrets, "regrets"))
         first = self.rows
         self._wealth = self._wealth.after(ranks)

@@ -17,7 +17,7 @@ from pnml.scale.from_gram import counts_targets
 
 
 def all_reduce(counted: Any, group: Any = None) -> Any:
-    """The rows of all processes, where each has counted its own; the same bits in all of them.
+    """Sum what all processes have learnt, each from its own rows; the same bits in all of them.
 
     Call it once, in every process of the group, after each has learnt from its part of the rows.
     Only moments and samples of rows travel. A process without rows passes an estimator that was

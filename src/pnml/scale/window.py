@@ -97,7 +97,7 @@ class SlidingWindow:
 
     @property
     def rows(self) -> int:
-        """Rows in the window."""
+        """Number of rows in the window."""
         total = self._total()
         return 0 if total is None else total.rows
 

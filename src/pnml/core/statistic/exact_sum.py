@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.conditions import OF_ROWS
 from pnml.core.statistic.gram import Gram, joint_mean, joint_moments, with_moments
 from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 
 _NUMBERS = ("rows", "weight", "rounding", "whole")
+_ROUNDING = 1e-12  # corrections are below this share of the largest moment, by far
 _MOMENTS = ("x_mean", "y_mean", "xx", "xy", "yy")
 
 Document = dict[str, Any]
@@ -36,7 +38,7 @@ class GramSum:
     """
 
     high: Gram
-    low_mean: Annotated[FloatArray, "d+k"]  # correction of the means
+    low_mean: Annotated[FloatArray, "d+k", OF_ROWS]  # correction of the means
     low: Annotated[FloatArray, "d+k d+k"]  # correction of the moments
 
     @classmethod
@@ -132,11 +134,16 @@ def state_of(total: GramSum) -> tuple[Document, Arrays]:
 
 
 def sum_of(document: Document, arrays: Arrays) -> GramSum:
-    """The exact sum of Grams from its `state_of`."""
+    """The exact sum of Grams from its `state_of`; refuses one whose sample can hold no row."""
+    if document["size"] < 1:
+        raise InputError(f"its sample keeps {document['size']} rows, but a sum keeps at least 1")
     sample = RowSample(arrays["keys"], arrays["sampled"], document["size"], document["bound"])
     numbers: dict[str, Any] = {name: document[name] for name in _NUMBERS}
     moments = {name: arrays[name] for name in _MOMENTS}
     high = Gram(**(numbers | moments), sample=sample, lost=arrays.get("lost"))
+    largest = np.abs(joint_moments(high)).max(initial=0.0)
+    if np.abs(arrays["low"]).max(initial=0.0) > _ROUNDING * largest:
+        raise InputError("its corrections are larger than the rounding of its sums")
     return GramSum(high, arrays["low_mean"], arrays["low"])
 
 
