@@ -182,17 +182,30 @@ def test_dates_of_every_type_are_days(name):
     assert encoder.columns[0].scale == pytest.approx(np.std([0, 2, 7]))
 
 
-@pytest.mark.parametrize("new", ["date32", "nanoseconds", "zone", "texts with offsets"])
-def test_a_date_is_the_same_day_in_another_type(new):
-    encoder, encoded = encoded_column(DATES["date64"], "date", DATES[new])
+ZONED = ("zone", "texts with offsets")
+
+
+@pytest.mark.parametrize("old", ["date64", "texts without offsets", *ZONED])
+@pytest.mark.parametrize("new", ["date32", "nanoseconds", "texts without offsets", *ZONED])
+def test_a_date_is_the_same_day_in_another_type_and_bad_with_or_without_a_zone(old, new):
+    encoder, encoded = encoded_column(DATES[old], "date", DATES[new])
+    if (old in ZONED) != (new in ZONED):
+        assert encoded.bad_cells.all()
+        assert encoded.never_seen.all()
+        return
+    assert not encoded.bad_cells.any()
     np.testing.assert_allclose(
         encoded.X[:, encoder.columns[0].value], standardised([0, 2, 7]), rtol=1e-9
     )
+
+
+def test_a_missing_date_is_none_of_the_bad_ones():
     texts = pa.array(["2024-01-01", "2024-01-03", None])
     encoder, encoded = encoded_column(DATES["date64"], "date", texts)
     np.testing.assert_allclose(
         encoded.X[:2, encoder.columns[0].value], standardised([0, 2, 7])[:2], rtol=1e-9
     )
+    assert not encoded.bad_cells.any()
 
 
 BAD = {

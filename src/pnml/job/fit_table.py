@@ -36,7 +36,7 @@ def fit_table(
     options: ReadOptions | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> TableModel:
-    """Learn from a table of numbers, words, dates and gaps; what ``pnml fit`` does.
+    """Fit a `TableModel` to a table of numbers, words, dates and gaps, as ``pnml fit`` does.
 
     Parameters
     ----------

@@ -42,11 +42,21 @@ class LoadedModel(Protocol):
 
 @overload
 def load(
-    path: str | os.PathLike[str], *, model: object = None, layer: object = None, kind: type[Kind]
+    path: str | os.PathLike[str],
+    *,
+    model: object = None,
+    layer: object = None,
+    kind: type[Kind],
+    max_bytes: int | None = None,
 ) -> Kind: ...
 @overload
 def load(
-    path: str | os.PathLike[str], *, model: object = None, layer: object = None, kind: None = None
+    path: str | os.PathLike[str],
+    *,
+    model: object = None,
+    layer: object = None,
+    kind: None = None,
+    max_bytes: int | None = None,
 ) -> LoadedModel: ...
 def load(
     path: str | os.PathLike[str],
@@ -54,6 +64,7 @@ def load(
     model: object = None,
     layer: object = None,
     kind: type[Any] | None = None,
+    max_bytes: int | None = None,
 ) -> Any:
     """The model that `save` wrote into a file; loading never runs code from the file.
 
@@ -68,6 +79,9 @@ def load(
     kind : class, optional
         The class that the model must have, for instance ``pnml.PNMLRegressor``. Editors and type
         checkers then know its methods.
+    max_bytes : int, optional
+        Length of the longest file that is read, 8 GiB if left out. Longer ones are refused before
+        their checksum is computed.
 
     Raises
     ------
@@ -85,7 +99,7 @@ def load(
     ...     load(path, kind=PNMLRegressor)
     PNMLRegressor()
     """
-    loaded = as_users_have_it(model_file.load(path, model=model, layer=layer))
+    loaded = as_users_have_it(model_file.load(path, model=model, layer=layer, max_bytes=max_bytes))
     if kind is not None and not isinstance(loaded, kind):
         raise InputError(
             f"{os.fspath(path)} holds a {type(loaded).__name__}, but kind is {kind.__name__}; "

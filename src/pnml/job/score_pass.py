@@ -101,7 +101,7 @@ class ScorePass:
             return
         row, place = np.argwhere(encoded.bad_cells)[0].tolist()
         name = self.model.encoder.names[place]
-        kind = "date" if name in self.model.date_columns else "number"
+        kind = getattr(self.model.encoder.columns[place], "wanted", "number")
         raise InputError(
             f"Column {shorten(name)!r} of {shorten(table, MOST_PATH)} holds "
             f"{shorten(str(batch.column(name)[row].as_py()))!r}, which is not a {kind}; correct "

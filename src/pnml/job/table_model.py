@@ -78,7 +78,7 @@ class TableModel:
 
     @property
     def rows(self) -> int:
-        """Training rows."""
+        """Number of training rows."""
         return self.fitted.rows
 
     def score(
@@ -139,7 +139,7 @@ class TableModel:
         level: float = DEFAULT_LEVEL,
         options: ReadOptions | None = None,
     ) -> Findings:
-        """What a report says of the new rows, as a value: counts, reasons, drift, groups."""
+        """Findings about new rows, as a report shows them: counts, reasons, drift, groups."""
         job = ScorePass(self.fitted, coverage, level)
         with in_python_words():
             return job.run(new, "model", options=options)

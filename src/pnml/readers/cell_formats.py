@@ -262,6 +262,15 @@ class CellFormats:
         return pattern + r"\s*$"
 
 
+def with_zone(texts: pa.Array) -> pa.Array:
+    """Which dates name a time zone.
+
+    >>> with_zone(pa.array(["2024-01-31T10:00:00Z", "2024-01-31 10:00:00"])).to_pylist()
+    [True, False]
+    """
+    return pc.fill_null(pc.match_substring_regex(texts, _OFFSET), False)
+
+
 def _mostly_zoned(texts: pa.Array) -> bool:
     """Whether more than half of the cells name a time zone."""
     zoned = pc.sum(pc.match_substring_regex(texts, _OFFSET)).as_py() or 0
@@ -270,7 +279,7 @@ def _mostly_zoned(texts: pa.Array) -> bool:
 
 def _odd_zones(texts: pa.Array) -> pa.Array:
     """Which cells name a time zone where most do not, or none where most do."""
-    zoned = pc.fill_null(pc.match_substring_regex(texts, _OFFSET), False)
+    zoned = with_zone(texts)
     if not pc.any(zoned).as_py():
         return zoned
     return pc.and_(pc.invert(zoned), pc.is_valid(texts)) if _mostly_zoned(texts) else zoned

@@ -137,7 +137,9 @@ class CsvColumns:
             column = one_array(table[field.name])
             if field.name in own:
                 texts = column
-                column, failed = read_or_null(texts, field.type, self.formats)
+                column, failed = read_or_null(
+                    texts, field.type, self.formats, expected.zone_of(field.name)
+                )
                 if failed.null_count < len(failed):
                     if not self._may_be_null(field, failed, expected):
                         return None

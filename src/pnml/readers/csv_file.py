@@ -164,12 +164,16 @@ class CsvFile:
                 fault = self._columns.formats.date_fault(bad[0])
                 raise impossible_date(column, self.file.label, bad[0], row, fault)
 
-    def with_dates(self, schema: pa.Schema, columns: Collection[str]) -> pa.Schema:
+    def with_dates(
+        self, schema: pa.Schema, columns: Collection[str], expected: Expected
+    ) -> pa.Schema:
         """The schema in which these columns, if words in the first block, are dates instead."""
         names = [
             n
             for n in columns
-            if n in schema.names and pa.types.is_string(self.schema.field(n).type)
+            if n in schema.names
+            and expected.zone_of(n) is None
+            and pa.types.is_string(self.schema.field(n).type)
         ]
         if not names or (first := self._first()) is None:
             return schema

@@ -106,7 +106,9 @@ def converted_piece(piece: Piece, schema: pa.Schema, expected: Expected) -> pa.R
     unreadable = {}
     for name in texts:
         kind, place = schema.field(name).type, schema.get_field_index(name)
-        values, failed = read_or_null(batch.column(name), kind, CellFormats())
+        values, failed = read_or_null(
+            batch.column(name), kind, CellFormats(), expected.zone_of(name)
+        )
         batch = batch.set_column(place, name, values)
         if failed.null_count < len(failed):
             unreadable[name] = failed

@@ -21,7 +21,7 @@ from pnml.readers.common_schema import (
 )
 from pnml.readers.csv_file import CsvFile
 from pnml.readers.csv_text import ReadOptions
-from pnml.readers.expected import Expected
+from pnml.readers.expected import Dates, Expected
 from pnml.readers.file_errors import impossible_date
 from pnml.readers.file_pass import START, Broken, Event, Mark, Read, Then, Wider, events
 from pnml.readers.find_files import FoundFiles
@@ -185,7 +185,7 @@ class TableSource:
         text: Collection[str] = (),
         schema: pa.Schema | None = None,
         progress: Progress | None = None,
-        dates: Collection[str] = (),
+        dates: Dates | Collection[str] = (),
         times: Collection[str] = (),
         lenient: bool = False,
     ) -> T:
@@ -208,7 +208,8 @@ class TableSource:
         progress : function of the bytes read so far and of all bytes
             Called before each batch; the first number falls where rows are read again.
         dates, times : names of columns
-            With `lenient`, these columns are read as dates, and as times of day.
+            With `lenient`, these columns are read as dates, and as times of day. A mapping of the
+            columns of dates says whether their cells name a time zone; None: as most of them do.
         lenient : bool
             Text that cannot be read in columns named `numeric`, `dates` or `times`, and dates that
             do not exist in other columns, become null and raise no error. Batches with such cells
@@ -232,7 +233,7 @@ class TableSource:
         numeric: Collection[str] = (),
         text: Collection[str] = (),
         *,
-        dates: Collection[str] = (),
+        dates: Dates | Collection[str] = (),
         times: Collection[str] = (),
         lenient: bool = False,
     ) -> pa.Schema:
@@ -260,7 +261,7 @@ class TableSource:
             first.refuse_impossible_dates(None, impossible)
             return wanted_schema(self.schema, expected, words)
         schema = wanted_schema(self.schema, expected, words)
-        return first.with_dates(schema, expected.dates.union(impossible) - words)
+        return first.with_dates(schema, {*expected.dates, *impossible} - words, expected)
 
     def codes(self) -> list[str]:
         """Columns of a CSV table that keep zeros, digits or odd dates only if read as text."""
@@ -275,7 +276,7 @@ class TableSource:
         then: Then,
         *,
         numeric: Collection[str] = (),
-        dates: Collection[str] = (),
+        dates: Dates | Collection[str] = (),
         times: Collection[str] = (),
         lenient: bool = False,
         start: Mark = START,

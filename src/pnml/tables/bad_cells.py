@@ -41,10 +41,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 
 
-def read_cells(cells: Column, name: str, kind: str) -> tuple[FloatArray, BoolArray]:
+def read_cells(
+    cells: Column, name: str, kind: str, has_zone: bool | None = None
+) -> tuple[FloatArray, BoolArray]:
     """Numbers, days or seconds (n,) of cells, NaN where there is none, and which cells are bad.
 
-    The kind is "number", "date" or "time".
+    The kind is "number", "date" or "time". Dates are bad that name a time zone where `has_zone` is
+    False, or name none where it is True; where it is None, as most of these cells do.
 
     >>> read_cells(pa.array(["1.5", "abc", None]), "age", "number")
     (array([1.5, nan, nan]), array([False,  True, False]))
@@ -54,39 +57,71 @@ def read_cells(cells: Column, name: str, kind: str) -> tuple[FloatArray, BoolArr
         cells, type_ = cells.cast(type_.value_type), type_.value_type
     text = is_words(type_) and not pt.is_boolean(type_)
     if not (text or pt.is_null(type_)):
-        if is_date(type_) != (kind == "date"):
+        unlike = is_date(type_) and has_zone not in (None, _is_zoned(type_))
+        if unlike or is_date(type_) != (kind == "date"):
             return np.full(len(cells), np.nan), _valid(cells)
         read = as_dates if kind == "date" else as_numbers
         return read(cells, name), np.zeros(len(cells), dtype=bool)
     words = cells.cast(pa.string())
     try:
         if kind == "date":
-            odd = _odd_zones(words)
+            odd = _odd_zones(words, has_zone)
             return np.where(odd, np.nan, as_dates(words, name)), odd
         values = pc.utf8_trim_whitespace(words).cast(pa.float64())
         return _floats(values), np.zeros(len(cells), dtype=bool)
     except (pa.ArrowInvalid, ValueError):
-        return _one_by_one(words, kind)
+        return _one_by_one(words, kind, has_zone)
 
 
-def _odd_zones(words: Column) -> BoolArray:
-    """Which dates (n,) name a time zone where most do not, or none where most do."""
+def names_zone(cells: Column) -> bool:
+    """Whether dates, or most of them where they are words, name a time zone.
+
+    >>> names_zone(pa.array(["2024-01-31T10:00:00Z"])), names_zone(pa.array(["2024-01-31"]))
+    (True, False)
+    """
+    type_ = cells.type
+    if pt.is_dictionary(type_):
+        cells, type_ = cells.cast(type_.value_type), type_.value_type
+    if not is_words(type_):
+        return _is_zoned(type_)
+    found = zoned(cells.cast(pa.string()))
+    return bool(2 * found.sum() > _valid(cells).sum())
+
+
+def first_of_other_zone(words: Column, has_zone: bool) -> str | None:
+    """The first of these dates that names a time zone where others do not, or none; or None."""
+    words = words.cast(pa.string())
+    places = np.flatnonzero(_odd_zones(words, has_zone))
+    return str(words[int(places[0])].as_py()) if len(places) else None
+
+
+def _is_zoned(type_: pa.DataType) -> bool:
+    return getattr(type_, "tz", None) is not None
+
+
+def zoned(words: Column) -> BoolArray:
+    """Which dates (n,) name a time zone."""
     if isinstance(words, pa.ChunkedArray):
         words = words.combine_chunks()
     matches = pc.fill_null(pc.match_substring_regex(words, _ZONE), False)
-    zoned: BoolArray = matches.to_numpy(zero_copy_only=False)
-    if not zoned.any():
-        return zoned
-    there = _valid(words)
-    return zoned if 2 * zoned.sum() <= there.sum() else there & ~zoned
+    found: BoolArray = matches.to_numpy(zero_copy_only=False)
+    return found
 
 
-def _one_by_one(words: Column, kind: str) -> tuple[FloatArray, BoolArray]:
+def _odd_zones(words: Column, has_zone: bool | None) -> BoolArray:
+    """Which dates (n,) name a time zone though they must not, or none though they must."""
+    if has_zone is None:
+        has_zone = names_zone(words)
+    found = zoned(words)
+    return _valid(words) & ~found if has_zone else found
+
+
+def _one_by_one(words: Column, kind: str, has_zone: bool | None) -> tuple[FloatArray, BoolArray]:
     """Values of texts and which are bad, found by reading each distinct text on its own."""
     if isinstance(words, pa.ChunkedArray):
         words = words.combine_chunks()
     if kind == "date":
-        words = pc.if_else(pa.array(_odd_zones(words)), _NO_DATE, words)
+        words = pc.if_else(pa.array(_odd_zones(words, has_zone)), _NO_DATE, words)
     coded = words.dictionary_encode()
     read = {"date": _days, "time": _seconds}.get(kind, _number)
     values = np.array([*map(read, coded.dictionary.to_pylist()), np.nan])

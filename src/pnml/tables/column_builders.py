@@ -13,7 +13,9 @@ import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
-from pnml.tables.cell_values import ROUND_OFF
+from pnml.readers.cell_formats import unlike_zone
+from pnml.tables.bad_cells import first_of_other_zone, names_zone
+from pnml.tables.cell_values import ROUND_OFF, is_words
 from pnml.tables.encoder import LARGEST, BoolArray, ConstantColumn, NumberColumn, read_numbers
 from pnml.tables.finished_rows import Terms
 
@@ -45,10 +47,12 @@ class NumberBuilder:
     low: float | None = None  # least and largest value
     high: float | None = None
     is_time: bool = False
+    has_zone: bool | None = None  # whether dates name a time zone
 
     def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
         """Fix the units of the column."""
         self.is_time = pt.is_time(cells.type) or pt.is_duration(cells.type)
+        self.has_zone = names_zone(cells) if self.is_date else None
         values = read_numbers(cells, self.name, self.is_date)
         there = np.abs(values) < LARGEST
         values, w = values[there], weights[there]
@@ -60,6 +64,8 @@ class NumberBuilder:
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
     ) -> ColumnCells:
         """The cells in these units; updates the mean and the spread."""
+        if self.has_zone is not None and is_words(cells.type):
+            self._refuse_other_zone(cells, self.has_zone)
         values = read_numbers(cells, self.name, self.is_date)
         missing = np.isnan(values)
         some = bool(missing.any())
@@ -101,6 +107,13 @@ class NumberBuilder:
             self.low = low if self.low is None else min(low, self.low)
             self.high = high if self.high is None else max(high, self.high)
 
+    def _refuse_other_zone(self, cells: pa.Array, has_zone: bool) -> None:
+        if (cell := first_of_other_zone(cells, has_zone)) is not None:
+            raise InputError(
+                f"Column {shorten(self.name)!r} holds {shorten(cell)!r}, {unlike_zone(cell)}; "
+                f"correct the cell or leave it empty, or pass --drop {shorten(self.name)!r}."
+            )
+
     def _refuse_infinite(self, values: FloatArray) -> None:
         largest = float(np.nanmax(np.abs(values)))
         raise InputError(
@@ -140,7 +153,8 @@ class NumberBuilder:
         """The finished column where it is constant."""
         kind = "time" if self.is_time else "number"
         kind = "date" if self.is_date else kind
-        return ConstantColumn(self.name, kind if self.weight else "gap", self.low, self.high)
+        kind = kind if self.weight else "gap"
+        return ConstantColumn(self.name, kind, self.low, self.high, has_zone=self.has_zone)
 
     def build(self, terms: Terms, recentre: bool) -> NumberColumn:
         """The finished column; what becomes of its places is added to `terms`. Eq. (B3).
@@ -165,4 +179,5 @@ class NumberBuilder:
             self.low,
             self.high,
             self.is_time,
+            self.has_zone,
         )

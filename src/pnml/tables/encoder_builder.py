@@ -97,6 +97,9 @@ class EncoderBuilder:
             column.restore(learnt)
         self._patterns = Counter({bytes.fromhex(key): rows for key, rows in state["patterns"]})
         self._too_many = state["too_many"]
+        width = -(-len(self.columns) // 8)  # bytes of one bit for each column
+        if any(len(key) != width for key in self._patterns):
+            raise ValueError("The sets of missing columns are of other columns.")
 
     def finish(self, *, recentre: bool = False) -> Finished:
         """The finished encoder, without places of columns that never change.

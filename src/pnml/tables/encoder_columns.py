@@ -20,6 +20,7 @@ from pnml.tables.word_hashes import are_known, hash_signs, hash_slots, word_hash
 LARGEST = 1e100
 
 _TRUTH = frozenset({"true", "false"})
+_ZONES = {None: "", True: " with a time zone", False: " without a time zone"}
 
 
 class Cells(NamedTuple):
@@ -44,6 +45,7 @@ class NumberColumn:
     low: float | None = None  # least training value; None in files of older versions
     high: float | None = None  # largest training value
     is_time: bool = False  # times of day and durations, in seconds
+    has_zone: bool | None = None  # of dates; None in files of older versions, and for numbers
 
     @property
     def kind(self) -> str:
@@ -53,13 +55,18 @@ class NumberColumn:
         return "time" if self.is_time else "number"
 
     @property
+    def wanted(self) -> str:
+        """What a good cell is, in words: a date with a time zone, for instance."""
+        return self.kind + _ZONES[self.has_zone]
+
+    @property
     def places(self) -> tuple[int, ...]:
         """Positions of this column in an encoded row."""
         return (self.value,) if self.missing is None else (self.value, self.missing)
 
     def write(self, cells: pa.Array, X: FloatArray) -> Cells:
         """Write the cells into X; infinite numbers and cells that are none were never seen."""
-        values, bad = read_cells(cells, self.name, self.kind)
+        values, bad = read_cells(cells, self.name, self.kind, self.has_zone)
         missing = np.isnan(values)
         with np.errstate(over="ignore", invalid="ignore"):
             z = (values - self.fill) / self.scale
@@ -177,6 +184,7 @@ class ConstantColumn:
     low: float | None = None  # least and largest number, equal up to round-off
     high: float | None = None
     word: str | None = None
+    has_zone: bool | None = None  # as in a NumberColumn
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -188,6 +196,11 @@ class ConstantColumn:
         """Place of the indicator of missing cells: none."""
         return None
 
+    @property
+    def wanted(self) -> str:
+        """What a good cell is, in words: a date with a time zone, for instance."""
+        return self.kind + _ZONES[self.has_zone]
+
     def write(self, cells: pa.Array, X: FloatArray) -> Cells:
         """Nothing is written; any other cell than that of training was never seen."""
         if self.kind in ("gap", "word"):
@@ -197,7 +210,7 @@ class ConstantColumn:
             strange = ~np.array([*same, True])[codes]
             gap = codes < 0
             return Cells(np.ones_like(gap) if self.kind == "gap" else gap, strange)
-        values, bad = read_cells(cells, self.name, self.kind)
+        values, bad = read_cells(cells, self.name, self.kind, self.has_zone)
         missing = np.isnan(values) & ~bad
         low, high = self.low or 0.0, self.high or 0.0
         slack = ROUND_OFF * max(abs(low), abs(high))

@@ -18,7 +18,7 @@ from pnml.errors import InputError
 from pnml.estimators.base import learner_of
 from pnml.learners.protocol import Learner
 from pnml.tables.comparison import LearnerScore
-from pnml.tables.encoder import BoolArray, Encoded, Encoder
+from pnml.tables.encoder import BoolArray, Encoded, Encoder, NumberColumn
 from pnml.tables.explanation import Drivers, Explainer
 from pnml.tables.learner_answers import LearnerAnswers, answers_of
 from pnml.tables.main_reasons import main_reasons
@@ -79,10 +79,11 @@ class FittedTable:
         return [name for name in self.encoder.numbers() if not types[name].startswith("time")]
 
     @property
-    def date_columns(self) -> list[str]:
-        """Columns that must be read as dates."""
+    def date_columns(self) -> dict[str, bool | None]:
+        """Columns that must be read as dates, and whether with a time zone; None: not known."""
         columns = self.encoder.columns
-        return [column.name for column in columns if getattr(column, "is_date", False)]
+        dates = (c for c in columns if isinstance(c, NumberColumn) and c.is_date)
+        return {column.name: column.has_zone for column in dates}
 
     @property
     def time_columns(self) -> list[str]:

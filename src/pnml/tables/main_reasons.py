@@ -108,7 +108,7 @@ def gaps(encoder: Encoder, encoded: Encoded) -> BoolArray:
 
 
 def _text(column: AnyColumn, kind: int) -> str:
-    name, what = shortened(column.name), column.kind
+    name, what = shortened(column.name), getattr(column, "wanted", column.kind)
     if kind == _NEW and isinstance(column, ConstantColumn):
         was = "never filled in training" if column.kind == "gap" else constant_text(column)
         return f"{name} is new: {was}"

@@ -19,6 +19,13 @@ def kind_of(column: AnyColumn) -> str:
     return "number" if column.kind == "time" else column.kind
 
 
+def zone_of(same: Sequence[AnyColumn]) -> bool | None:
+    """Whether the dates of a column name a time zone in all models; None where one is unknown."""
+    dates = [c for c in same if isinstance(c, NumberColumn | ConstantColumn) and c.kind == "date"]
+    zones = {column.has_zone for column in dates}
+    return zones.pop() if len(zones) == 1 else None
+
+
 def joined_column(same: Sequence[AnyColumn], place: int) -> AnyColumn:
     """The column of all models, with its places from `place` on."""
     kinds = {kind_of(column) for column in same}
@@ -36,11 +43,13 @@ def _numbers(same: Sequence[AnyColumn], place: int, gaps: bool, is_date: bool) -
     low, high = _range([*numbers, *constants])
     name = same[0].name
     if not numbers and low == high and not gaps:
-        return ConstantColumn(name, constants[0].kind, low, high)
+        return ConstantColumn(name, constants[0].kind, low, high, has_zone=zone_of(same))
     fill, scale = (numbers[0].fill, numbers[0].scale) if numbers else (low or 0.0, 1.0)
     missing = place + 1 if gaps else None
     is_time = any(column.kind == "time" for column in same)
-    return NumberColumn(name, is_date, fill, scale, place, missing, low, high, is_time)
+    return NumberColumn(
+        name, is_date, fill, scale, place, missing, low, high, is_time, zone_of(same)
+    )
 
 
 def _range(columns: Sequence[NumberColumn | ConstantColumn]) -> tuple[float | None, float | None]:

@@ -122,6 +122,12 @@ def _refuse_unlike(first: FittedTable, other: FittedTable, name: str, other_name
                 f"{other_name} and {name} do not both have {shorten(column)!r} as the same kind of "
                 "column; fit both with the same columns, naming them with --categorical and --drop."
             )
+    for column, zone in first.date_columns.items():
+        if None not in (zone, others := other.date_columns.get(column)) and zone != others:
+            raise InputError(
+                f"The dates of {shorten(column)!r} name a time zone in one of {name} and "
+                f"{other_name} but not in the other; fit both with dates of one kind."
+            )
 
 
 def _shared(encoders: Sequence[Encoder]) -> Encoder:

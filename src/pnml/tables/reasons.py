@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pnml.columns.phrases import known_text, value_text
 from pnml.core.arrays import FloatArray
-from pnml.tables.bad_cells import UNREADABLE
+from pnml.tables.bad_cells import UNREADABLE, zoned
 from pnml.tables.cell_values import as_words, codes_of
 from pnml.tables.column_roles import constant_text
 from pnml.tables.encoder import BoolArray, ConstantColumn, Encoded, Encoder, NumberColumn
@@ -24,8 +24,8 @@ _DAY = 86_400e6  # microseconds
 _MOST_DAYS = 1e8  # timestamps end a little later
 
 # How a cell stands to training. Each has its own words behind the cell.
-_KNOWN, _NEW, _NEVER_MISSING, _NOT_TOGETHER, _BAD = range(5)
-_STATES = 5
+_KNOWN, _NEW, _NEVER_MISSING, _NOT_TOGETHER, _BAD, _OTHER_ZONE = range(6)
+_STATES = 6
 
 _PHRASES = {"number": "number", "date": "date", "time": "span"}  # kinds of columns, in phrases
 
@@ -46,6 +46,7 @@ class Reasons:
         """Text (n,) for the cell at column `places` (n,) of each row; empty for a share of 0."""
         states = rows.states(places)
         cells = self._cells(places, states, rows)
+        states = self._told_by_zone(places, states, cells)
         names = self._names.take(pa.array(places))
         behind = self._endings.take(pa.array(places * _STATES + states))
         text = pc.binary_join_element_wise(
@@ -65,7 +66,8 @@ class Reasons:
         return pa.array([words for c in columns for words in self._words_behind(c)], pa.string())
 
     def _words_behind(self, column: AnyColumn) -> list[str]:
-        what = column.kind if column.kind in _PHRASES else "number"
+        kind = column.kind if column.kind in _PHRASES else "number"
+        wanted = getattr(column, "wanted", kind)
         known, new = "", " never seen in training"
         if isinstance(column, ConstantColumn):
             new = "" if column.kind == "gap" else f"; {constant_text(column)}"
@@ -78,7 +80,18 @@ class Reasons:
                 known, new = f"; {trained} in training", f"; {trained} in training"
         alone = ", never so in training"
         together = ", never together with the other gaps in training"
-        return [known, new, alone, together, f" is not a {what}"]
+        return [known, new, alone, together, f" is not a {kind}", f" is not a {wanted}"]
+
+    def _told_by_zone(self, places: Places, states: Places, cells: pa.Array) -> Places:
+        """The states (n,), with those of bad dates whose time zone is not as in training apart."""
+        bad = states == _BAD
+        if not bad.any():
+            return states
+        zones = [getattr(column, "has_zone", None) for column in self._encoder.columns]
+        known = np.array([zone is not None for zone in zones])[places]
+        expected = np.array([bool(zone) for zone in zones])[places]
+        other = bad & known & (zoned(pc.utf8_trim(cells, "'")) != expected)
+        return np.where(other, _OTHER_ZONE, states)
 
     def _cells(self, places: Places, states: Places, rows: Rows) -> pa.Array:
         """The cells (n,) themselves, as words, numbers or dates."""

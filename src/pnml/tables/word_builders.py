@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pnml.core.arrays import FloatArray
+from pnml.runtime.checks import is_whole
 from pnml.tables.cell_values import as_words, codes_of
 from pnml.tables.column_builders import ColumnCells
 from pnml.tables.encoder import CategoryColumn, ConstantColumn, HashedColumn
@@ -110,6 +111,13 @@ class CategoryBuilder:
         self.known = np.frombuffer(base64.b64decode(known), dtype="<i8").astype(np.int64)
         self.times = dict(times)
         self.known_times = np.frombuffer(base64.b64decode(known_times), dtype=np.uint8)
+        counts = (self.limit, *self.times.values())
+        if not all(is_whole(count, 0) for count in counts) or len(self.known_times) != len(
+            self.known
+        ):
+            raise ValueError("Words were not counted in whole numbers.")
+        if len(self.hash_places) not in (0, PLACES):
+            raise ValueError("Hashed words have another number of places.")
         if self.times.keys() != self.places.keys():
             raise ValueError("Words with a place and words that were counted differ.")
 
