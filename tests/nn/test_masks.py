@@ -233,6 +233,10 @@ REFUSED = {
         lambda m, x: m(x, mask=(x != PAD)[:, :5]),
         r"mask has shape \(40, 5\), but the network gives logits at \(40, 6\) positions",
     ),
+    "a mask of shares": (
+        lambda m, x: m(x, mask=torch.full(x.shape, 0.5)),
+        "a position counts or it does not",
+    ),
     "a mask of words": (lambda m, x: m(x, mask=["a"]), "a list that holds no numbers"),
     "an entry that is not there": (lambda m, x: m(x, mask="real"), "is no dict with such an entry"),
     "all padding in training": (
@@ -254,6 +258,10 @@ REFUSED = {
     "inputs of nothing": (
         lambda m, x: LastLayerPNML(Tagger(), inputs=lambda batch: None).fit([x]),
         "inputs= gave None",
+    ),
+    "inputs that are no function": (
+        lambda m, x: LastLayerPNML(Tagger()).fit([(x, x)], inputs=0),
+        "inputs is 0, but a function from a batch",
     ),
     "one output and no task": (
         lambda m, x: LastLayerPNML(Tagger(1)).fit(x),

@@ -271,6 +271,17 @@ def test_a_convolution_of_one_pixel_with_global_pooling_has_a_score_for_each_ima
     assert_right(m, x, phi, net(x), conv[2].weight[..., 0, 0], conv[2].bias)
 
 
+def test_a_convolution_of_one_pixel_after_pooling_has_a_score_for_each_image():
+    """What is returned is a view of the layer's output, with its two axes of one pixel left out."""
+    torch.manual_seed(0)
+    body = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Tanh(), nn.AdaptiveAvgPool2d(1))
+    net = nn.Sequential(body, nn.Conv2d(8, 5, 1), nn.Flatten()).requires_grad_(False)
+    x = torch.randn(40, 3, 6, 6, generator=torch.Generator().manual_seed(1))
+    m = LastLayerPNML(net).fit(x)
+    assert m(x).regret.shape == (40,)
+    assert_right(m, x, body(x)[..., 0, 0], net(x), net[1].weight[..., 0, 0], net[1].bias)
+
+
 @pytest.mark.parametrize("trained", [False, True])
 @pytest.mark.parametrize("cls", [Adapted, AdaptedLogs])
 def test_an_adapter_beside_the_head_is_merged(cls, trained, inputs):
@@ -407,8 +418,15 @@ def test_a_changed_extractor_is_told_of_and_does_not_add(inputs):
 
 def test_an_unchanged_network_is_read_once(network, inputs, monkeypatch):
     m = LastLayerPNML(network).fit(inputs)
-    monkeypatch.setattr(network_fingerprint, "sums_of", lambda weights: pytest.fail("read again"))
+    reads, read = [], network_fingerprint.sums_of
+    monkeypatch.setattr(network_fingerprint, "sums_of", lambda w: reads.append(w) or read(w))
     m(inputs), m.trusted(inputs), m.score([inputs])
+    assert not reads
+    with torch.no_grad():
+        next(network.parameters()).add_(1.0)
+    with pytest.warns(ConditionWarning):
+        m(inputs)
+    assert reads  # a changed one is read again, so that the test can see a reading
 
 
 def test_casts_copies_and_states_of_before_are_the_same_weights(network, inputs):

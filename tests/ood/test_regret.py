@@ -115,6 +115,16 @@ def test_a_loader_is_scored_as_its_batches_are(network, inputs, capsys):
         detector.predict(iter([]))
 
 
+def test_several_inputs_in_a_list_are_refused_and_labels_are_not(network, inputs):
+    detector = RegretDetector(network).fit(inputs)
+    for batches in (inputs.split(64), [inputs.numpy(), inputs.numpy()]):
+        with pytest.raises(InputError, match="only the first is the input; pass a DataLoader"):
+            detector.predict(batches)
+    expected = detector.predict(inputs)
+    for labels in (torch.zeros(len(inputs)), torch.zeros(inputs.shape, dtype=torch.long)):
+        torch.testing.assert_close(detector.predict([inputs, labels]), expected)
+
+
 def test_a_mask_is_that_of_the_module():
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))

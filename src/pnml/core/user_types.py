@@ -37,4 +37,6 @@ BoolArray = npt.NDArray[np.bool_]
 LabelArray = npt.NDArray[Any]  # classes are numbers, text or booleans
 RandomSeed = int | np.integer[Any] | np.random.RandomState | None
 NumberOrLoo = float | Literal["loo"]
+NumberOrAuto = float | Literal["auto"]
+FlagOrAuto = bool | Literal["auto"]
 Folds = int | Splitter | Iterable[Any]

@@ -14,8 +14,11 @@ from torch import Tensor, nn
 
 from pnml.errors import InputError
 
+# Batches of training or new inputs; a tensor, an array or a dict alone is one batch.
+Loader = Iterable[object] | Mapping[str, object]
 
-def input_of(batch: Any, network: nn.Module | None = None) -> Any:
+
+def input_of(batch: object, network: nn.Module | None = None) -> Any:
     """The input in a batch: the first element of a tuple, or a dict without its labels.
 
     Arrays, which are mostly in double precision, become tensors in the dtype of the network.
@@ -31,7 +34,7 @@ def input_of(batch: Any, network: nn.Module | None = None) -> Any:
     return as_given(batch, network)
 
 
-def as_given(batch: Any, network: nn.Module | None = None) -> Any:
+def as_given(batch: object, network: nn.Module | None = None) -> Any:
     """An input as the network takes it: a dict without its labels, arrays as tensors.
 
     >>> as_given({"ids": 1, "labels": 2})
@@ -47,7 +50,7 @@ def as_given(batch: Any, network: nn.Module | None = None) -> Any:
     return batch
 
 
-def _refuse_texts(batch: Any) -> None:
+def _refuse_texts(batch: object) -> None:
     """Raise if a batch holds texts, which no network takes."""
     parts = [*batch.values()] if isinstance(batch, Mapping) else [batch]
     if isinstance(batch, tuple | list):
@@ -61,17 +64,18 @@ def _refuse_texts(batch: Any) -> None:
             )
 
 
-def floats_of(values: Any) -> Tensor:
+def floats_of(values: object) -> Tensor:
     """Features as a tensor of floats with at least one axis; shares their memory where possible.
 
     >>> floats_of([[1, 2]])
     tensor([[1., 2.]], dtype=torch.float64)
     """
     try:
-        array = None if isinstance(values, Tensor) else np.asarray(values)
-        if array is not None and array.dtype.kind not in "fiub":
-            array = array.astype(np.float64)
-        tensor: Tensor = values if array is None else tensor_of(array)
+        if isinstance(values, Tensor):
+            tensor = values
+        else:
+            array = np.asarray(values)
+            tensor = tensor_of(array if array.dtype.kind in "fiub" else array.astype(np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(
             f"A {type(values).__name__} came that cannot be read as rows of equally many numbers; "
@@ -95,7 +99,7 @@ def tensor_of(array: npt.NDArray[Any]) -> Tensor:
         return torch.from_numpy(array)
 
 
-def call(function: Callable[..., Any], given: Any) -> Any:
+def call(function: Callable[..., Any], given: object) -> Any:
     """Output of a network for the input of a batch: dicts become keywords, tuples arguments.
 
     A network that takes one dict or one tuple gets it as it is.
@@ -111,7 +115,7 @@ def call(function: Callable[..., Any], given: Any) -> Any:
         raise
 
 
-def moved(given: Any, device: torch.device | None) -> Any:
+def moved(given: object, device: torch.device | None) -> Any:
     """The input of a batch with all its tensors on a device."""
     if device is None:
         return given
@@ -124,7 +128,7 @@ def moved(given: Any, device: torch.device | None) -> Any:
     return given
 
 
-def tensors_in(value: Any) -> Iterator[Tensor]:
+def tensors_in(value: object) -> Iterator[Tensor]:
     """All tensors in a batch or an output: nested dicts, tuples, lists; logits if it has them."""
     logits = value.get("logits") if isinstance(value, Mapping) else getattr(value, "logits", None)
     if isinstance(value, Tensor):
@@ -142,7 +146,7 @@ def device_of(module: nn.Module) -> torch.device | None:
     return devices.pop() if len(devices) == 1 else None
 
 
-def refuse_other_device(module: nn.Module, given: Any) -> None:
+def refuse_other_device(module: nn.Module, given: object) -> None:
     """Raise if a batch's input and a network are on different devices."""
     home = device_of(module)
     device = next((t.device for t in tensors_in(given)), None)
@@ -153,7 +157,7 @@ def refuse_other_device(module: nn.Module, given: Any) -> None:
         )
 
 
-def batches_of(loader: Any) -> Iterable[Any]:
+def batches_of(loader: object) -> Iterable[object]:
     """The batches of a loader; a tensor or an array alone is one batch."""
     if isinstance(loader, Tensor | np.ndarray | Mapping):
         return [loader]

@@ -40,7 +40,8 @@ def split_by_running(model: nn.Module, given: Any) -> Settled:
         if last is not None and once:
             if not last.features.numel():
                 return Settled(network, network.of_run(last), checked=False)
-            found = settled_run(network, last, [last.output] if end else first.returned)
+            returned = [*first.views(last), last.output] if end else first.returned
+            found = settled_run(network, last, returned)
             if found is not None:
                 return found
         return settled_second_pass(model, names, given)
@@ -90,6 +91,11 @@ class _FirstPass:
     @property
     def names(self) -> list[str]:
         return [record.name for record in self.heads]
+
+    def views(self, run: Run) -> list[Tensor]:
+        """What the model returned of a layer's output, perhaps in another shape."""
+        place = _Place(run.output).at
+        return [tensor for tensor in self.returned if _Place(tensor).at == place]
 
 
 def _recorded(model: nn.Module, given: Any) -> _FirstPass:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from torch import nn
 
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
+from pnml.core.user_types import ArrayOrFrame, FlagOrAuto, NumberOrAuto
 from pnml.errors import InputError
-from pnml.nn.batches import batches_of, floats_of
+from pnml.nn.batches import Loader, batches_of, floats_of
 from pnml.nn.cached_reference import CachedReference
 from pnml.nn.distributed import Processes, Share, summed
 from pnml.nn.feature_geometry import Geometry
@@ -25,9 +26,9 @@ from pnml.nn.masks import Mask, Padding, Reading, masked_output, read, refuse_am
 from pnml.nn.network_fingerprint import NetworkFingerprint
 from pnml.nn.network_verdicts import NetworkVerdicts
 from pnml.nn.scaled_head import ScaledHead
-from pnml.nn.split_model import SplitModel
+from pnml.nn.split_model import Layer, SplitModel, checked_inputs
 from pnml.nn.statistic_buffers import StatisticBuffers
-from pnml.nn.tasks import REGRESSION, task_of
+from pnml.nn.tasks import REGRESSION, TaskName, task_of
 from pnml.runtime.one_at_a_time import one_at_a_time
 from pnml.runtime.progress import tracked
 
@@ -103,16 +104,16 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
 
     def __init__(
         self,
-        model: Any,
-        layer: Any = None,
+        model: nn.Module | None,
+        layer: Layer = None,
         *,
-        task: str = "auto",
-        alpha: Any = "auto",
-        normalize: Any = "auto",
-        bias_column: Any = "auto",
-        scale: Any = "auto",
+        task: TaskName = "auto",
+        alpha: NumberOrAuto = "auto",
+        normalize: FlagOrAuto = "auto",
+        bias_column: FlagOrAuto = "auto",
+        scale: NumberOrAuto | None = "auto",
         regions: bool = True,
-        precision: str = "double",
+        precision: Literal["double", "single"] = "double",
         inputs: Callable[[Any], Any] | None = None,
     ) -> None:
         super().__init__()
@@ -125,10 +126,16 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         self._reference = CachedReference()
 
     @classmethod
-    def from_embeddings(cls, weight: Any, bias: Any, embeddings: Any, **settings: Any) -> Self:
+    def from_embeddings(
+        cls,
+        weight: ArrayOrFrame,
+        bias: ArrayOrFrame | None,
+        embeddings: ArrayOrFrame,
+        **settings: Any,
+    ) -> Self:
         """A module fitted to embeddings (n, d), with the weight (C, d) and bias (C,) of their head.
 
-        Its inputs are embeddings. A bias of None means a head without one.
+        Its inputs are embeddings. A bias of None means none. Settings are those of the class.
 
         >>> m = LastLayerPNML.from_embeddings(torch.eye(3), None, torch.eye(3).repeat(9, 1))
         >>> m(torch.eye(3)).regret.shape
@@ -141,11 +148,11 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
 
     def fit(
         self,
-        loader: Any,
+        loader: Loader,
         *,
         mask: Mask = None,
         inputs: Callable[[Any], Any] | None = None,
-        distributed: Any = False,
+        distributed: object = False,
         progress: bool | None = None,
     ) -> Self:
         """Learn from the training inputs of a loader, in one pass and constant memory.
@@ -167,7 +174,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         progress : bool, optional
             Show a bar; by default where the standard error is a terminal and rich is installed.
         """
-        self._split.inputs = self._split.inputs if inputs is None else inputs
+        self._split.inputs = checked_inputs(inputs) or self._split.inputs
         processes = None if distributed is False else Processes.of(distributed)
         show = progress if processes is None or processes.rank == 0 else False
 
@@ -179,7 +186,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
             return self._keep(count())
         return self._sum_over(processes, count)
 
-    def all_reduce(self, group: Any = None) -> Self:
+    def all_reduce(self, group: object = None) -> Self:
         """Sum over the processes of torch.distributed, where each has learnt from its own rows.
 
         For rows that came by `partial_fit` or `fit_features`; a process may have none. Call it
@@ -188,19 +195,19 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         return self._sum_over(Processes.of(group), self._statistic)
 
     @one_at_a_time
-    def partial_fit(self, batch: Any, *, mask: Mask = None) -> Self:
-        """Learn from one more batch of training inputs, where a mask says so of each position."""
+    def partial_fit(self, batch: object, *, mask: Mask = None) -> Self:
+        """Learn from one more batch of training inputs; a mask may leave positions out."""
         if self.statistic.fitted:
             self.fingerprint.check(self._split)
         return self._keep(self._statistic_of([batch], self._statistic(), mask))
 
     @one_at_a_time
-    def fit_features(self, features: Any) -> Self:
+    def fit_features(self, features: ArrayOrFrame) -> Self:
         """Learn from training features (n, d) instead of inputs."""
         return self._add_features(features, None)
 
     @one_at_a_time
-    def partial_fit_features(self, features: Any) -> Self:
+    def partial_fit_features(self, features: ArrayOrFrame) -> Self:
         """Learn from more training features (n, d)."""
         return self._add_features(features, self._statistic())
 
@@ -222,7 +229,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         refuse_ambiguous(mask, self.model)
         return self._scored(read(self._split, batch, mask))
 
-    def score_features(self, features: Any) -> LastLayerOutput:
+    def score_features(self, features: ArrayOrFrame) -> LastLayerOutput:
         """Logits, leverage and regret of features (..., d), as `forward` gives them for inputs."""
         self._check_fitted()
         values = floats_of(features)
@@ -232,8 +239,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
     def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
         """Largest regret and leverage of a trusted input: `level` quantiles of `reference_`.
 
-        They are computed once for a level, and again after a new fit, another scale or changed
-        weights of the last layer.
+        They are computed again after a new fit, another scale or changed weights of the layer.
         """
         level = check_level(level)
         return self._reference.thresholds(level, self._reference_state(), self._left_out)
@@ -250,12 +256,12 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
 
     @property
     def alpha_(self) -> float:
-        """The penalty in use."""
+        """The ridge penalty of the leverage in use: alpha as given, or the "auto" one."""
         return self._scorer().geometry.alpha
 
     @property
     def scale_(self) -> float | None:
-        """The scale in use; None for the network's own probabilities. Eq. (F12)."""
+        """The factor on unit features before the head; None: features as they are. Eq. (F12)."""
         scorer, scale = self._scorer(), self.settings.scale
         if scorer.task is REGRESSION or scale is None:
             return None
@@ -322,8 +328,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         width = values.shape[-1]
         rows = values.reshape(-1, width)
         head = ScaledHead(self._split.head(width))
-        outputs = head.head.outputs(width)
-        builder = self._builder(width, outputs, start, len(rows))
+        builder = self._builder(width, head.head.outputs(width), start, len(rows))
         labels = head.predicted(rows) if builder.form.regions else None
         builder.add(numpy_rows(rows), "The array", labels)
         return self._keep(builder.total())
@@ -388,8 +393,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         state = self.statistic.revision, self._split.revision
         if self._known is None or self._known[0] != state:
             statistic = self.statistic.counted
-            width = statistic.form.features
-            head = self._split.head(width)
+            head = self._split.head(width := statistic.form.features)
             task = task_of(self.settings.task, head.outputs(width))
             geometry = Geometry.of(statistic, self.settings.penalty)
             self._known = state, Scorer(geometry, head, task, self.settings.precision)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from pnml.core.user_types import HasShape
 from pnml.errors import InputError
 from pnml.nn.batches import has_argument, tensor_of
 from pnml.nn.feature_regions import IntArray
@@ -19,7 +20,7 @@ from pnml.nn.split_model import SplitModel
 
 # A tensor or array of a batch, a function from a batch to one, or the name of an entry of a dict;
 # False for no mask at all, None for the batch's own.
-Mask = Any
+Mask = HasShape | Callable[[Any], HasShape] | str | Literal[False] | None
 # The label of positions without one, as cross_entropy and tokenizers have it.
 _IGNORED = -100
 
@@ -45,7 +46,17 @@ def kept_positions(mask: Mask, batch: Any, logits: Tensor) -> Tensor | None:
             f"The mask has shape {tuple(values.shape)}, but the network gives logits at "
             f"{tuple(shape)} positions; pass one value for each, True or 1 where it counts."
         )
+    _refuse_shares(values)
     return values.to(logits.device) != 0
+
+
+def _refuse_shares(values: Tensor) -> None:
+    """Raise if a mask holds other numbers than 0 and 1, such as weights."""
+    if values.is_floating_point() and not bool(((values == 0) | (values == 1)).all()):
+        raise InputError(
+            "The mask holds numbers between or beyond 0 and 1, or NaN, but a position counts or it "
+            "does not; pass True or 1 where it counts, and False or 0 elsewhere."
+        )
 
 
 def _values(mask: Mask, batch: Any) -> Tensor:
@@ -107,7 +118,7 @@ class Reading:
 
     @property
     def width(self) -> int:
-        """Number of features."""
+        """Number of features of a row."""
         return self.features.shape[-1]
 
     @property

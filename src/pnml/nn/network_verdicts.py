@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, overload
 
 import torch
 from torch import Tensor
 
 from pnml.core.arrays import FloatArray
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
-from pnml.nn.batches import batches_of
+from pnml.nn.batches import Loader, batches_of
 from pnml.nn.last_layer_output import LastLayerOutput
-from pnml.nn.last_layer_scores import ScoresBuilder
+from pnml.nn.last_layer_scores import LastLayerScores, ScoresBuilder
 from pnml.nn.masks import Mask, Reading, read
 from pnml.nn.split_model import SplitModel
 from pnml.runtime.progress import tracked
@@ -31,7 +31,7 @@ class _Scores(Protocol):
         """Regrets and leverages of sampled training rows, each row left out."""
         ...
 
-    def forward(self, batch: Any = None, *, mask: Mask = None) -> LastLayerOutput:
+    def forward(self, batch: object = None, *, mask: Mask = None) -> LastLayerOutput:
         """Logits, leverage and regret of inputs."""
         ...
 
@@ -43,9 +43,29 @@ class _Scores(Protocol):
 class NetworkVerdicts:
     """Mixin with `trusted` and `score`, for a module that gives regrets and thresholds."""
 
+    @overload
     def score(
         self: _Scores,
-        loader: Any,
+        loader: Loader,
+        *,
+        mask: Mask = None,
+        level: float = DEFAULT_LEVEL,
+        progress: bool | None = None,
+        as_frame: Literal[False] = False,
+    ) -> LastLayerScores: ...
+    @overload
+    def score(
+        self: _Scores,
+        loader: Loader,
+        *,
+        mask: Mask = None,
+        level: float = DEFAULT_LEVEL,
+        progress: bool | None = None,
+        as_frame: Literal[True],
+    ) -> Any: ...
+    def score(
+        self: _Scores,
+        loader: Loader,
         *,
         mask: Mask = None,
         level: float = DEFAULT_LEVEL,
@@ -77,7 +97,7 @@ class NetworkVerdicts:
         return scores.frame() if as_frame else scores.total()
 
     def trusted(
-        self: _Scores, batch: Any, level: float = DEFAULT_LEVEL, *, mask: Mask = None
+        self: _Scores, batch: object, level: float = DEFAULT_LEVEL, *, mask: Mask = None
     ) -> Tensor:
         """Whether each input is as near to the training inputs as they are to each other.
 
@@ -91,7 +111,7 @@ class NetworkVerdicts:
         return trusted
 
     def regret_threshold(self: _Scores, level: float = DEFAULT_LEVEL) -> float:
-        """Regret that this share of the training rows does not exceed, each row left out.
+        """Threshold on the regret: this share of the training rows, left out, does not exceed it.
 
         It comes from a uniform sample of up to 2048 training rows without those of infinite
         leverage; it is −inf if there are no others.

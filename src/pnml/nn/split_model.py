@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -18,8 +18,11 @@ from pnml.nn.pooled_network import PooledNetwork
 from pnml.nn.refused_networks import refuse_unseen_layers
 from pnml.nn.settled_network import Settled, settled_named
 
+# The last layer: its name, the module, or the functions (features, head); None: to be found.
+Layer = str | nn.Module | Sequence[Callable[..., Any]] | None
 
-def split_as_named(model: Any, layer: Any) -> Network | None:
+
+def split_as_named(model: Any, layer: Layer) -> Network | None:
     """The model split at the layer the user named; None if the layer is still to be found."""
     if isinstance(layer, tuple | list):
         return _pair(layer, model)
@@ -76,6 +79,16 @@ def _pair(layer: Any, model: Any) -> PairNetwork:
     return PairNetwork(features, last, modules)
 
 
+def checked_inputs(inputs: Any) -> Callable[[Any], Any] | None:
+    """The function from a batch to what a network takes; raises if it is none."""
+    if inputs is not None and not callable(inputs):
+        raise InputError(
+            f"inputs is {inputs!r}, but a function from a batch to what the network takes is "
+            "needed; pass for instance inputs=lambda batch: batch[0]."
+        )
+    return inputs  # type: ignore[no-any-return]
+
+
 class SplitModel:
     """A model split at its last layer, which is found once: features and logits of inputs.
 
@@ -83,10 +96,12 @@ class SplitModel:
     which scale.
     """
 
-    def __init__(self, model: Any, layer: Any, inputs: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self, model: Any, layer: Layer, inputs: Callable[[Any], Any] | None = None
+    ) -> None:
         self.model = model
         self.layer = layer
-        self.inputs = inputs  # from a batch to what the network takes
+        self.inputs = checked_inputs(inputs)  # from a batch to what the network takes
         self.revision = 0  # increases when the network was compared with what it returns
         self.link = "none"  # from logits to what the network returns: none, softmax or sigmoid
         self._network: Network | None = split_as_named(model, layer)

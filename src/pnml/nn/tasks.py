@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from array_api_compat import array_namespace
 
@@ -43,6 +44,7 @@ def _number_regret(logits: Array, leverage: Array) -> Array:
 MULTICLASS = Task("multiclass", _class_regret, _class_log_prob)
 MULTILABEL = Task("multilabel", softmax.sigmoid_regret, _yes_log_prob)
 REGRESSION = Task("regression", _number_regret, None)
+TaskName = Literal["auto", "multiclass", "multilabel", "regression"]
 TASKS = {task.name: task for task in (MULTICLASS, MULTILABEL, REGRESSION)}
 
 

@@ -17,7 +17,7 @@ _EXTRA = {"onnx", "skl2onnx", "onnxscript"}
 def export_onnx(
     model: Any, path: str | os.PathLike[str], *, dtype: str = "float32", example: Any = None
 ) -> None:
-    """One ONNX file with the prediction and the regret of a model, for runtimes without Python.
+    """Write an ONNX file with the prediction and the regret of a model, for use without Python.
 
     The graph takes any number of rows. Regressors have the outputs ``prediction``, ``std`` and
     ``regret``; classifiers ``log_prob``, with the classes in the metadata of the file, and

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def with_pnml(baseline: Detector, pnml: LastLayerPNML | None = None, **settings: Any) -> Detector:
-    """A baseline combined with pNML, not yet fitted. Eqs. (O9), (O10).
+    """Detector, to be fitted, that combines a baseline with the regret. Eqs. (O9), (O10).
 
     Softmax, largest logit and energy become the regret on the same network; so do methods that
     train the network, such as OECC and energy fine-tuning, if the network has their weights. ODIN

@@ -51,7 +51,7 @@ class Detector(ABC):
         return self.predict(x), None
 
     def score_samples(self, x: Any) -> Array:
-        """How ordinary inputs are: high means in-distribution, as in scikit-learn."""
+        """Scores (n,) of how ordinary inputs are, high in-distribution, as in scikit-learn."""
         return -self.predict(x)
 
     def decision_function(self, x: Any, *, level: float = DEFAULT_LEVEL) -> Array:
@@ -65,14 +65,14 @@ class Detector(ABC):
         return _margin(self._thresholds(level), scores, leverage)
 
     def trusted(self, x: Any, *, level: float = DEFAULT_LEVEL) -> Array:
-        """Whether inputs are as ordinary as this share of the training rows."""
+        """Whether to trust each input: False if stranger than this share of the training rows."""
         level = check_level(level, of="training scores")
         scores, leverage = self._score_and_leverage(x)
         trusted: Array = self._thresholds(level).trusts(scores, leverage)
         return trusted
 
     def threshold(self, level: Any = DEFAULT_LEVEL) -> float:
-        """Score that this share of the training rows does not exceed. Eq. (O1)."""
+        """Threshold on the score: this share of training rows does not exceed it. Eq. (O1)."""
         return self._thresholds(check_level(level, of="training scores")).regret
 
     def _thresholds(self, level: float) -> Thresholds:

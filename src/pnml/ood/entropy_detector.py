@@ -43,7 +43,7 @@ class GEN(LogitDetector):
 
     @staticmethod
     def score(logits: Array, gamma: float = 0.1, top: int = 100) -> Array:
-        """Sum (n,) of p^γ (1 − p)^γ over the most probable classes of logits (n, C). Eq. (O25)."""
+        """Outlier scores (n,): sum of p^γ (1 − p)^γ over the most probable classes. Eq. (O25)."""
         log_p = log_softmax(logits)
         xp = array_namespace(log_p)
         if log_p.shape[-1] < 2:

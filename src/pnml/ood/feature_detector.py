@@ -67,8 +67,8 @@ class FeatureDetector(Detector):
     def fit(self, loader: Any, *, progress: Progress = None) -> Self:
         """Learn from the training inputs of a loader, in one pass.
 
-        Labels are the second element of a batch that is a tuple; detectors that need none ignore
-        them, and the others take the classes that the network names where there are none.
+        Labels are the second element of a batch. Detectors that need none ignore them; the others
+        take the classes that the network predicts where there are no labels.
         """
         return self._fit(tracked(self.source.rows(loader), "Counting training features", progress))
 

@@ -18,7 +18,7 @@ from pnml.ood.gram_row_sums import Bounds, Recorded, Tensor, layers_of, recorded
 from pnml.ood.network_logits import as_input, as_numpy, batches, is_module, logits_of
 
 # Every tenth row is held out of the bounds, to normalise the deviations.
-_EVERY = 10
+EVERY = 10
 # Most numbers in held-out rows: 128 MB in float32.
 _MOST_NUMBERS = 2**25
 # Summed deviation of a layer in which no held-out row deviates.
@@ -45,7 +45,7 @@ class HoldOut:
                     "Batches that are dicts cannot be split into rows; pass validation=... to "
                     "Gram.fit with a loader of its own."
                 )
-            held = np.arange(seen + 1, seen + 1 + len(x)) % _EVERY == 0
+            held = np.arange(seen + 1, seen + 1 + len(x)) % EVERY == 0
             seen += len(x)
             size = int(np.prod(x.shape[1:]))
             held[np.cumsum(held) * size + numbers > _MOST_NUMBERS] = False
@@ -126,8 +126,8 @@ class Gram(Detector):
         deviations = [as_numpy(self.deviations(x)) for x in batches(held)] if self.bounds_ else []
         if not sum(map(len, deviations)):
             raise InputError(
-                f"Gram needs rows for its bounds and every {_EVERY}th beside them, but the "
-                f"training set has fewer than {_EVERY} rows; pass more."
+                f"Gram needs rows for its bounds and every {EVERY}th beside them, but the "
+                f"training set has fewer than {EVERY} rows; pass more."
             )
         self.validation_ = np.concatenate(deviations)
         return self
@@ -138,7 +138,7 @@ class Gram(Detector):
 
     @staticmethod
     def score(deviations: Array, usual: FloatArray) -> Array:
-        """Mean over layers of deviations (n, L) relative to the usual ones (L,). Eq. (O8)."""
+        """Outlier scores (n,): mean over layers of deviations over the usual ones. Eq. (O8)."""
         return (deviations / _like(usual, deviations)).mean(-1)
 
     def standardised(self, x: Any) -> Array:
@@ -156,7 +156,7 @@ class Gram(Detector):
         return result, self._in_deviations(self._deviations(sums, logits))
 
     def deviations(self, x: Any) -> Array:
-        """How far inputs exceed the bounds of their predicted class, (n, layers). Eq. (O7)."""
+        """Deviations (n, layers): how far inputs exceed the bounds of their class. Eq. (O7)."""
         self._fitted_bounds()
         deviations = self._deviations(*self._sums_and_logits(x))
         return as_numpy(deviations) if is_numpy_array(x) else deviations

@@ -12,7 +12,7 @@ from pnml.ood.network_logits import logits_in
 
 Tensor = Any
 # Keeps the relative distance to a bound of 0 finite.
-_TINY = 1e-6
+TINY = 1e-6
 # A block of about this many numbers stays in cache through all orders.
 _BLOCK_NUMBERS = 2**16
 
@@ -111,8 +111,8 @@ class Bounds:
         deviations = []
         for layer, least, greatest in zip(sums, self.least, self.greatest, strict=True):
             low, high = least[predicted], greatest[predicted]
-            below = torch.relu(low - layer) / (low + _TINY).abs()
-            above = torch.relu(layer - high) / (high + _TINY).abs()
+            below = torch.relu(low - layer) / (low + TINY).abs()
+            above = torch.relu(layer - high) / (high + TINY).abs()
             deviations.append((below + above).sum(dim=(1, 2)))
         known = torch.isfinite(self.least[0]).flatten(1).all(dim=1)[predicted]
         out = torch.stack(deviations, dim=1) / confidence[:, None]

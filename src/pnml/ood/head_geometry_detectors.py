@@ -50,7 +50,7 @@ class FDBD(FeatureDetector):
     def score(
         features: FloatArray, head: LinearHead, mean: FloatArray, apart: FloatArray
     ) -> FloatArray:
-        """Negative relative distances (n,) of features (n, d) to boundaries. Eq. (O23).
+        """Outlier scores (n,): negative relative distances of features to boundaries. Eq. (O23).
 
         `apart` (C, C) are the distances of the weights of two classes; infinite on the diagonal.
         """
@@ -66,7 +66,7 @@ class FDBD(FeatureDetector):
 
 
 class NCI(FeatureDetector):
-    """Detector by features: nearness to the weight of the class named, and norm. Eq. (O24).
+    """Detector by features: closeness to the predicted class's weights, and norm. Eq. (O24).
 
     Liu and Qin 2025, inspired by neural collapse: features of a trained class, less the mean of
     training, point along its weight, and are long. No labels are needed.
@@ -105,7 +105,7 @@ class NCI(FeatureDetector):
 
     @staticmethod
     def score(features: FloatArray, head: LinearHead, mean: FloatArray, alpha: float) -> FloatArray:
-        """Negative nearness to the weight, less alpha times the ℓ1 norm (n,). Eq. (O24)."""
+        """Outlier scores (n,): negative closeness to the weights, less alpha × norm. Eq. (O24)."""
         named = head.logits(features).argmax(axis=1)
         moved = features - mean
         along = np.einsum("nd,nd->n", head.weight[named], moved)

@@ -88,7 +88,7 @@ class MaxLogit(LogitDetector):
 
     @staticmethod
     def score(logits: Array) -> Array:
-        """Outlier scores (n,) of logits (n, C). Eq. (O3)."""
+        """Outlier scores (n,): the negative largest of logits (n, C). Eq. (O3)."""
         xp = array_namespace(logits)
         return -xp.max(xp.astype(logits, xp.float64), axis=-1)
 

@@ -43,7 +43,10 @@ class Mahalanobis(FeatureDetector):
 
     @staticmethod
     def score(features: FloatArray, centres: FloatArray, whiten: FloatArray) -> FloatArray:
-        """Smallest squared distance (n,) to centres (C, r), features whitened. Eq. (O18)."""
+        """Outlier scores (n,): least squared distance to a class mean, whitened. Eq. (O18).
+
+        The centres (C, r) are class means times whiten (d, r).
+        """
         Y = features @ whiten
         # about the mean of the centres, so that no digits are lost to a common offset
         middle = centres.mean(axis=0)
@@ -97,7 +100,11 @@ class RMD(FeatureDetector):
         mean: FloatArray,
         background: FloatArray,
     ) -> FloatArray:
-        """Mahalanobis score (n,) less the squared distance to the mean (d,). Eq. (O19)."""
+        """Outlier scores (n,): Mahalanobis score less the distance² to the mean. Eq. (O19).
+
+        The centres (C, r) are class means times whiten (d, r); the mean (d,) of all rows is as it
+        is, and background (d, r') whitens their covariance.
+        """
         inner = Mahalanobis.score(features, centres, whiten)
         return np.asarray(inner - np.sum(((features - mean) @ background) ** 2, axis=1))
 

@@ -66,7 +66,7 @@ class KNN(FeatureDetector):
 
     @staticmethod
     def score(features: FloatArray, bank: FloatArray, k: int) -> FloatArray:
-        """Distance (n,) of features, scaled to unit norm, to the k-th of unit rows. Eq. (O20)."""
+        """Outlier scores (n,): distance to the k-th nearest row, all of unit norm. Eq. (O20)."""
         return _distance(features, bank, _index(bank), k)
 
     def _scores(self, features: FloatArray) -> FloatArray:

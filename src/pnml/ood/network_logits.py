@@ -49,6 +49,21 @@ def is_loader(x: Any) -> bool:
     return isinstance(x, Iterable) and not batch
 
 
+def refuse_list_of_batches(x: Any) -> None:
+    """Raise if a list holds several batches of inputs, of which only the first would be scored."""
+    if not isinstance(x, list | tuple) or len(x) < 2:
+        return
+    arrays = [part for part in x if is_numpy_array(part) or is_tensor(part)]
+    forms = {(part.dtype, tuple(part.shape[1:])) for part in arrays}
+    dtype, shape = next(iter(forms)) if len(forms) == 1 else ("", ())
+    if len(arrays) == len(x) and shape and "float" in str(dtype):
+        raise InputError(
+            f"A {type(x).__name__} of {len(x)} came whose parts all look like inputs, but of a "
+            "batch only the first is the input; pass a DataLoader or iter(...) of batches, or the "
+            "inputs alone."
+        )
+
+
 def joined(parts: Iterable[tuple[FloatArray, ...]]) -> tuple[FloatArray, FloatArray]:
     """Scores (n,) and leverages (n,) of all batches of a network, without padding."""
     flat = [[part.ravel() for part in pair] for pair in parts]

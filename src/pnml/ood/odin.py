@@ -80,7 +80,7 @@ class ODIN(ScoreDetector):
 
     @staticmethod
     def score(logits: Array, temperature: float = 1000.0) -> Array:
-        """Outlier scores (n,) of the logits (n, C) of perturbed inputs. Eq. (O5)."""
+        """Outlier scores 1 − max p (n,), p from logits (n, C) of perturbed inputs. Eq. (O5)."""
         return MSP.score(logits / temperature)
 
     def perturb(self, x: Any) -> Any:

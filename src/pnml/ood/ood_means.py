@@ -53,7 +53,7 @@ class OODMeans:
     confidence: float
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Everything as one dict for each detector and kind of sets, shares between 0 and 1."""
+        """All means as a list of dicts, one for each detector and kind of sets; between 0 and 1."""
         return [
             {"detector": row.detector, "sets": row.sets}
             | with_intervals({"auroc": row.auroc})
@@ -62,7 +62,7 @@ class OODMeans:
         ]
 
     def to_pandas(self) -> Any:
-        """Everything as a DataFrame, shares between 0 and 1; needs pandas."""
+        """All metrics as a pandas DataFrame, shares between 0 and 1."""
         return import_module("pandas").DataFrame(self.to_records())
 
     def to_markdown(self) -> str:

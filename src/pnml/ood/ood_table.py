@@ -35,6 +35,8 @@ _TITLES = {
 class OODRow:
     """One row of an OOD evaluation: metrics of one detector on one set of outliers.
 
+    A metric, such as ``row.metrics.auroc``, is an estimate between 0 and 1 with an interval.
+
     >>> from pnml.metrics import detection_metrics
     >>> row = OODRow("regret", "noise", 3, 2, detection_metrics([3.0, 2.0, 0.1], [0.5, 0.0]))
     >>> round(row.metrics.auroc.value, 3)
@@ -117,11 +119,11 @@ class OODTable:
         return markdown_table(self._cells(metric), left=1)
 
     def to_pandas(self) -> Any:
-        """Everything as a DataFrame, shares between 0 and 1; needs pandas."""
+        """All metrics as a pandas DataFrame, shares between 0 and 1."""
         return import_module("pandas").DataFrame(self.to_records())
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Everything as one dict for each detector and set, shares between 0 and 1.
+        """All metrics as a list of dicts, one for each detector and set; between 0 and 1.
 
         Where near sets are named, each has ``near``, too.
         """

@@ -90,11 +90,11 @@ class OpenSetTable:
         return markdown_table(self._cells(), left=2)
 
     def to_pandas(self) -> Any:
-        """Everything as a DataFrame, shares between 0 and 1; needs pandas."""
+        """All metrics as a pandas DataFrame, shares between 0 and 1."""
         return import_module("pandas").DataFrame(self.to_records())
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Everything but the curves, one dict for each score and set; shares between 0 and 1."""
+        """All metrics but the curves as a list of dicts, one for each score and set."""
         out = []
         for row in self.rows:
             rates = zip(row.metrics.fpr, row.metrics.ccr, strict=True)

@@ -19,6 +19,7 @@ from pnml.ood.network_logits import (
     is_module,
     is_tensor,
     joined,
+    refuse_list_of_batches,
 )
 from pnml.runtime.progress import tracked
 
@@ -136,6 +137,7 @@ class RegretDetector(Detector):
                 tuple(map(as_numpy, self._of_batch(batch)))
                 for batch in tracked(x, "Scoring inputs", progress)
             )
+        refuse_list_of_batches(x)
         return self._of_batch(x)
 
     def _of_batch(self, x: Any) -> tuple[Array, Array]:

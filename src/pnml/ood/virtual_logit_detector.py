@@ -82,7 +82,7 @@ class ViM(FeatureDetector):
         residual: FloatArray,
         factor: float,
     ) -> FloatArray:
-        """Virtual logit plus free energy (n,) of features (n, d). Eq. (O22)."""
+        """Outlier scores (n,): virtual logit plus free energy of features (n, d). Eq. (O22)."""
         virtual = factor * _outside(features, origin, residual)
         return np.asarray(virtual + Energy.score(head.logits(features)))
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
+from pnml.core.user_types import ArrayOrFrame, NumberOrAuto
 from pnml.errors import InputError
-from pnml.nn.batches import batches_of, input_of
+from pnml.nn.batches import Loader, batches_of, input_of
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.head import check_shapes, linear_module
 from pnml.nn.masks import Mask, all_padding, refuse_ambiguous
@@ -22,6 +23,7 @@ from pnml.nn.refit.refit_output import Genies, RefitOutput
 from pnml.nn.refit.refit_settings import FineTuning, RefitSettings
 from pnml.nn.refit.row_source import LastLayerSource, NetworkRows, Refitter, Source, TailSource
 from pnml.nn.refit.training_rows import TrainingRows, TrainingRowsBuilder, refuse_nonfinite
+from pnml.nn.split_model import Layer
 from pnml.runtime.fingerprint import refit_fingerprint
 from pnml.runtime.progress import tracked
 
@@ -75,11 +77,11 @@ class RefitLastLayerPNML:
 
     def __init__(
         self,
-        model: Any,
-        layer: Any = None,
+        model: nn.Module | None,
+        layer: Layer = None,
         *,
-        layers: int | str = 1,
-        alpha: Any = "auto",
+        layers: int | Literal["all"] = 1,
+        alpha: NumberOrAuto = "auto",
         tol: float = 1e-4,
         tuning: FineTuning | None = None,
         sample: int = 256,
@@ -96,11 +98,16 @@ class RefitLastLayerPNML:
 
     @classmethod
     def from_embeddings(
-        cls, weight: Any, bias: Any, embeddings: Any, labels: Any, **settings: Any
+        cls,
+        weight: ArrayOrFrame,
+        bias: ArrayOrFrame | None,
+        embeddings: ArrayOrFrame,
+        labels: ArrayOrFrame,
+        **settings: Any,
     ) -> Self:
         """Fitted to embeddings (n, d) and labels (n,), with the weight and bias of their head.
 
-        Its inputs are embeddings. A bias of None means a head without one.
+        Its inputs are embeddings. A bias of None means none. Settings are those of the class.
 
         >>> rows, labels = torch.eye(3).repeat(9, 1), torch.arange(3).repeat(9)
         >>> m = RefitLastLayerPNML.from_embeddings(torch.eye(3), None, rows, labels, alpha=0.1)
@@ -112,7 +119,7 @@ class RefitLastLayerPNML:
         head = linear_module(weight, None if bias is None else _floats(bias))
         return cls(head, **settings).fit_features(embeddings, labels)
 
-    def fit(self, loader: Any, *, mask: Mask = None, progress: bool | None = None) -> Self:
+    def fit(self, loader: Loader, *, mask: Mask = None, progress: bool | None = None) -> Self:
         """Learn from the training inputs of a loader, which run through the network once.
 
         Parameters
@@ -133,7 +140,7 @@ class RefitLastLayerPNML:
             self._add(builder, self._rows_of(batch, mask), labels, name)
         return self._learn(builder.total())
 
-    def fit_features(self, features: Any, labels: Any) -> Self:
+    def fit_features(self, features: ArrayOrFrame, labels: ArrayOrFrame) -> Self:
         """Learn from training features (n, d) and their labels (n,) instead of inputs."""
         values = _floats(features)
         if values.ndim < 2:
@@ -146,7 +153,7 @@ class RefitLastLayerPNML:
             self._add(builder, self._source.of_features(values), labels, "The array")
         return self._learn(builder.total())
 
-    def __call__(self, batch: Any = None, *, mask: Mask = None, **inputs: Any) -> RefitOutput:
+    def __call__(self, batch: object = None, *, mask: Mask = None, **inputs: object) -> RefitOutput:
         """Logits, genies and regret of inputs.
 
         The first element of a tuple is the input; a dict, or keywords, are passed as keywords to
@@ -161,7 +168,7 @@ class RefitLastLayerPNML:
 
     def score_features(
         self,
-        features: Any,
+        features: ArrayOrFrame,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
@@ -172,13 +179,13 @@ class RefitLastLayerPNML:
 
     def score(
         self,
-        loader: Any,
+        loader: Loader,
         *,
         mask: Mask = None,
         checkpoint: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
     ) -> RefitOutput:
-        """Score all inputs of a loader, in one output.
+        """Score all inputs of a loader: one `RefitOutput` (logits, genies, regret) for all.
 
         Parameters
         ----------
@@ -199,7 +206,7 @@ class RefitLastLayerPNML:
             raise InputError("There is nothing to score, since the loader gave no batch; pass one.")
         return self._scored(NetworkRows.joined(parts), checkpoint, progress)
 
-    def trusted(self, batch: Any, level: float = DEFAULT_LEVEL, *, mask: Mask = None) -> Tensor:
+    def trusted(self, batch: object, level: float = DEFAULT_LEVEL, *, mask: Mask = None) -> Tensor:
         """Whether the regret of each input is as small as those of training rows, each left out.
 
         False at padding.
@@ -214,7 +221,7 @@ class RefitLastLayerPNML:
         return self.reference_.thresholds(level)
 
     def regret_threshold(self, level: float = DEFAULT_LEVEL) -> float:
-        """Regret that this share of the training rows does not exceed, each row left out.
+        """Threshold on the regret: this share of the training rows, left out, does not exceed it.
 
         It comes from a uniform sample of the training rows without those that are the only one of
         their class; it is −inf if there are no others.
@@ -247,7 +254,7 @@ class RefitLastLayerPNML:
 
     @property
     def alpha_(self) -> float | None:
-        """The penalty in use; None if layers are fine-tuned."""
+        """The penalty on the refitted layer's weights in use; None if layers are fine-tuned."""
         return self._refitter().alpha
 
     def _add(
