@@ -107,12 +107,17 @@ def draw_regret_narrow(colours):
 
 STEPS = (
     ("A trained network,\nor its embeddings?", "LastLayerPNML(net)", "one pass, no labels"),
-    ("Are labels classes?", "PNMLClassifier(estimator)", "any classifier with probabilities"),
     (
         "Must coverage\nbe guaranteed?",
         "ConformalRegressor(estimator)",
-        "for exchangeable rows",
+        "ConformalClassifier for sets of classes",
     ),
+    (
+        "A model of your own,\nor boosting?",
+        "TrustedRegressor(model)",
+        "TrustedClassifier(model) for classes",
+    ),
+    ("Are labels classes?", "PNMLClassifier(estimator)", "pNML probabilities"),
     ("Is the relation\nnot linear?", "KernelPNMLRegressor()", "or PNMLTreeRegressor(forest)"),
     ("More features than rows,\nno penalty wanted?", "NormBallRegressor()", "minimum-norm fit"),
     ("Few rows\nper feature?", "LpNMLRegressor()", "small slopes are preferred"),

@@ -282,6 +282,16 @@ def test_a_transform_that_turns_round_predicts_but_gives_no_intervals(make, rng)
     assert_refused(lambda: model.predict_dist(X), "only rises or only falls")
 
 
+def test_several_targets_predict_but_give_no_intervals(rows):
+    X, y = rows
+    both = np.column_stack([y, 2 * y])
+    model = TransformedTargetRegressor(func=np.log, inverse_func=np.exp).fit(X, both)
+    assert model.predict(X).shape == both.shape
+    assert model.trusted(X).shape == y.shape
+    assert_refused(lambda: model.predict_interval(X), "fitted to 2 targets")
+    assert_refused(lambda: model.predict_dist(X), "fitted to 2 targets")
+
+
 def test_an_unknown_label_has_the_whole_range_as_interval(rows):
     X, y = rows
     model = TransformedTargetRegressor(func=np.log, inverse_func=np.exp)

@@ -121,3 +121,23 @@ def test_a_level_that_is_no_quantile_is_refused(level, data):
     model = PNMLRegressor().fit(*data)
     with pytest.raises(InputError, match="level is"):
         RegretDisplay.from_estimator(model, data[0], level=level)
+
+
+def test_a_threshold_that_two_displays_share_is_drawn_and_listed_once(data, ax):
+    X, y = data
+    model = PNMLRegressor().fit(X, y)
+    one = RegretDisplay.from_estimator(model, X, name="first", ax=ax)
+    two = RegretDisplay.from_estimator(model, 2 * X, name="new", ax=ax)
+    assert two.threshold_line_ is one.threshold_line_
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [text for text in texts if "threshold" in text] == [one.threshold_line_.get_label()]
+    assert "first" not in one.threshold_line_.get_label()
+
+
+def test_thresholds_that_differ_are_both_listed(data, ax):
+    X, y = data
+    model = PNMLRegressor().fit(X, y)
+    RegretDisplay.from_estimator(model, X, name="first", level=0.9, ax=ax)
+    RegretDisplay.from_estimator(model, X, name="new", level=0.5, ax=ax)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sum("threshold" in text for text in texts) == 2

@@ -40,6 +40,9 @@ def entropy_scores(logp_candidates: Any) -> FloatArray:
 def margin_scores(logp_candidates: Any) -> FloatArray:
     """Acquisition score (N,): second largest minus largest probability of a label. Eq. (I21).
 
+    The probabilities are means over the models of ``logp_candidates`` (M, N, C), as in
+    `entropy_scores`; a score near 0 means undecided.
+
     >>> margin_scores(np.log([[[0.5, 0.4, 0.1], [0.9, 0.1, 0.0001]]])).round(2)
     array([-0.1, -0.8])
     """
@@ -54,6 +57,8 @@ def margin_scores(logp_candidates: Any) -> FloatArray:
 def bald_scores(logp_candidates: Any) -> FloatArray:
     """Acquisition score (N,): information in nats of a label about the model. Eq. (I22).
 
+    It takes ``logp_candidates`` (M, N, C) as `entropy_scores` does.
+
     >>> bald_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])).round(2)
     array([0.37, 0.  ])
     """
@@ -67,6 +72,9 @@ def bald_scores(logp_candidates: Any) -> FloatArray:
 
 def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
     """Acquisition score (N,): mean information in nats about a target's label. Eq. (I23).
+
+    It takes ``logp_candidates`` (M, N, C) as `entropy_scores` does, and ``logp_targets``
+    (M, K, C): the same of the inputs that labels are wanted for.
 
     >>> targets = np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
     >>> epig_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]]), targets).round(2)

@@ -73,11 +73,11 @@ class LearningCurves:
         return {name: [self._reached(name, level) for level in levels] for name in self.accuracy}
 
     def mean_accuracy(self) -> dict[str, Estimate]:
-        """Mean accuracy over all rounds, by strategy: the area under the curve."""
+        """Mean accuracy over all rounds, by strategy, with its interval over seeds."""
         return {name: _estimate(values.mean(axis=1)) for name, values in self.accuracy.items()}
 
     def gain_over(self, strategy: str) -> dict[str, Estimate]:
-        """Mean gain of the other strategies over one, over all rounds, paired by seed."""
+        """Mean accuracy of every other strategy minus that of one, paired by seed."""
         base = self.accuracy[self._known(strategy)].mean(axis=1)
         return {
             name: _estimate(values.mean(axis=1) - base)

@@ -20,7 +20,7 @@ def dial_scores(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> FloatArray:
-    """DIAL scores (N, C): regrets of the targets in nats after each candidate's label. Eq. (I1).
+    """DIAL scores (N, C): regret of the targets in nats if candidate n has label c. Eq. (I1).
 
     For each label of a target, the genie is the one of the M models with the largest product of
     the probabilities of this label and of the candidate's label; ties go to the first. The regret

@@ -21,7 +21,7 @@ _SPREAD = float(np.sqrt(2.0))
 
 
 class LastLayerSamples(NetworkSamples):
-    """Log-probabilities by n networks that differ in the last layer's weights. Eq. (I12).
+    """Log-probabilities by n random draws of a network's last-layer weights. Eq. (I12).
 
     The weights are Gaussian around the trained ones, with little spread along frequent training
     features and much spread along features that training lacked. The standard deviation of a

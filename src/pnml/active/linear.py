@@ -55,7 +55,7 @@ def linear_select(
     alpha: float = 0.0,
     fit_intercept: bool = True,
 ) -> npt.NDArray[np.intp]:
-    """The n rows of the pool to label for a linear model, given the earlier picks. Eq. (I7).
+    """The n rows of the pool to label, one by one for least regret of the targets. Eq. (I7).
 
     If targets are outside the span at alpha = 0, rows that bring most of them into the span come
     first, which is the limit of a penalty that goes to 0, Eq. (I9). Ties go to the first. The other

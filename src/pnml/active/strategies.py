@@ -29,7 +29,7 @@ DIAL_TEMPERATURE = 5.0
 
 @dataclass(frozen=True)
 class Round:
-    """The data a strategy may use; log-probabilities and features are computed on request.
+    """One round of active learning as a strategy sees it: candidates, targets, labelled rows.
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -138,7 +138,7 @@ def by_epig(name: str = "EPIG") -> Strategy:
 
 
 def by_ual(name: str = "UAL") -> Strategy:
-    """Strategy that picks candidates after which targets tell least of the model. Eq. (I26).
+    """Strategy that picks candidates whose label leaves targets least to tell. Eq. (I26).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)

@@ -45,7 +45,11 @@ class AbstentionCurve:
     inputs: Tensor  # (n, ...)  misclassified input of least regret for each row
 
     def rows(self) -> list[dict[str, float]]:
-        """One record of plain numbers for each threshold."""
+        """The curve as a list of dicts, one for each threshold.
+
+        Keys are abstain, threshold (nats), clean_accepted, clean_accuracy, robust, robust_low and
+        robust_high.
+        """
         return [
             {
                 "abstain": float(self.abstain[i]),

@@ -24,7 +24,7 @@ Attack = Callable[[Tensor], AttackResult]
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """Outcome of one attack in an attack sequence: who withstood it and all before it.
+    """Outcome of one attack in an attack sequence: rows that withstood it and all before it.
 
     >>> import numpy as np
     >>> tried, held = np.array([True, True, False]), np.array([True, False, False])

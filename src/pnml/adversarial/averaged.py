@@ -85,7 +85,7 @@ class AveragedPNML(nn.Module):
         return self.refined.model
 
     def forward(self, x: Tensor) -> Tensor:
-        """Log of the averaged genies (n, C), not normalised. Eq. (E13)."""
+        """Log of genies (n, C) averaged over new random draws, not normalised. Eq. (E13)."""
         jittered = self._jittered(check_inputs(x, self.bounds))
         scores: Tensor = self.refined(jittered.flatten(0, 1))
         per_draw = scores.double().view(self.draws, len(x), -1)
@@ -96,7 +96,7 @@ class AveragedPNML(nn.Module):
         return self.forward(x).softmax(dim=1)
 
     def regret(self, x: Tensor) -> Tensor:
-        """Log of the sum (n,) of the averaged genies, in nats. Eq. (E5)."""
+        """Regret (n,) of inputs in nats: log of the sum of averaged genies. Eq. (E5)."""
         return self.forward(x).logsumexp(dim=1)
 
     def scores_and_regret(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -105,7 +105,7 @@ class AveragedPNML(nn.Module):
         return scores, scores.logsumexp(dim=1)
 
     def reseed(self, seed: int) -> AveragedPNML:
-        """Restart the draws; the same seed gives the same draws."""
+        """Restart the random numbers of the defence; the same seed gives the same ones."""
         self._generator = torch.Generator().manual_seed(int(seed))
         return self
 

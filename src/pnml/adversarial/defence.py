@@ -160,7 +160,7 @@ class AdversarialPNML(nn.Module):
         return scores.softmax(dim=1).to(like)
 
     def regret(self, x: Tensor) -> Tensor:
-        """Log of the sum (n,) of the genies, in nats. Eq. (E5).
+        """Regret (n,) of inputs in nats: log of the sum of their genies over labels. Eq. (E5).
 
         With ``genie="own"`` it is negative if refining towards a label makes it less probable.
         """

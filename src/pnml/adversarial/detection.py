@@ -35,7 +35,7 @@ class RegretDetection:
     def of(
         cls, clean: FloatArray, attacked: FloatArray, confidence: float, seed: int
     ) -> RegretDetection:
-        """Detection metrics of regrets (n,) and (m,)."""
+        """Detection metrics from the regrets of clean (n,) and of attacked inputs (m,)."""
         metrics = detection_metrics(-clean, -attacked, confidence=confidence, seed=seed)
         return cls(clean, attacked, metrics)
 
@@ -49,7 +49,7 @@ def detection_by_regret(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> RegretDetection:
-    """Detection of attacked inputs by their regret, which should be high; how well it works.
+    """How well the regret tells attacked inputs from clean ones, as detection metrics.
 
     Parameters
     ----------

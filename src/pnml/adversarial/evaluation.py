@@ -63,7 +63,8 @@ def evaluate_defence(
     The network alone is attacked with Auto-PGD, FAB and Square; the attacked inputs are then
     given to the defence; last, the defence is attacked end to end with each derivative of the
     refinement and with query attacks. Each attack runs on the rows that are still classified
-    correctly, Eq. (E15). Attacks whose package is not installed are skipped and named.
+    correctly, Eq. (E15). Attacks whose package is not installed are skipped and named. In the
+    result "static" is the network alone, and arrays of "worst" (n,) say which rows held.
 
     Parameters
     ----------

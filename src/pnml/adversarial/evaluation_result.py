@@ -25,7 +25,7 @@ _QUERIES = (10, 100, 300, 1000, 3000, 5000, 10000)
 
 @dataclass(frozen=True)
 class SweepRow:
-    """Result of an evaluation at one strength: accuracies on held-out inputs.
+    """Accuracies of a defence at one of its strengths: held-out inputs, with and without attack.
 
     >>> SweepRow(strength=0.1, clean=0.99, transferred=0.95, worst=0.6).worst
     0.6
@@ -79,37 +79,37 @@ class DefenceEvaluation:
 
     @property
     def static_worst(self) -> BoolArray:
-        """Rows (n,) that the network alone classifies correctly under all attacks."""
+        """Whether the network alone classifies each row correctly under all attacks, (n,)."""
         return self.static[-1].held
 
     @property
     def defended_worst(self) -> BoolArray:
-        """Rows (n,) that the defence classifies correctly under all attacks."""
+        """Whether the defence classifies each row correctly under all attacks, (n,)."""
         return self.defended[-1].held
 
     @cached_property
     def static_accuracy(self) -> Estimate:
-        """Worst-case accuracy of the network alone. Eqs. (E14), (E15)."""
+        """Worst-case accuracy of the network alone, with its interval. Eqs. (E14), (E15)."""
         return self._share(self.static_worst)
 
     @cached_property
     def defended_accuracy(self) -> Estimate:
-        """Worst-case accuracy of the defence. Eqs. (E14), (E15)."""
+        """Worst-case accuracy of the defence, with its interval. Eqs. (E14), (E15)."""
         return self._share(self.defended_worst)
 
     @cached_property
     def clean_static(self) -> Estimate:
-        """Accuracy of the network alone without attack."""
+        """Accuracy of the network alone without attack, with its interval."""
         return self._share(self.static[0].held)
 
     @cached_property
     def clean_defended(self) -> Estimate:
-        """Accuracy of the defence without attack."""
+        """Accuracy of the defence without attack, with its interval."""
         return self._share(self.defended[0].held)
 
     @cached_property
     def transferred_accuracy(self) -> Estimate:
-        """Accuracy of the defence on inputs made for the network alone."""
+        """Accuracy of the defence on attacks made for the network alone, with its interval."""
         return self._share(self.defended[1].held)
 
     @cached_property
@@ -144,7 +144,7 @@ class DefenceEvaluation:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record of plain values for each attack, in the order of the attacks."""
+        """The evaluation as a list of dicts, one for each attack, in their order."""
         records = []
         for outcome in (*self.static, *self.defended):
             share = self._share(outcome.held)

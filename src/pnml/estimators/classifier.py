@@ -46,7 +46,7 @@ _SMALL = 1e-6
 
 
 class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
-    """A classifier that says, row by row, how far hindsight could beat it.
+    """pNML around a classifier: class probabilities, and a regret and verdict for each row.
 
     Adding a row with a label to the training rows would change the probabilities of the classifier.
     The change is computed from the leverage of the row, or by training again with each label. Rows
@@ -148,7 +148,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         sample_weight: ArrayOrFrame | None = None,
         groups: ArrayOrFrame | None = None,
     ) -> Self:
-        """Fit the classifier and learn the geometry of its rows.
+        """Fit the classifier inside, and the leverage of rows, from which regrets come.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         return self
 
     def fit_gram(self, gram: Gram) -> Self:
-        """Learn the geometry of rows that a `Gram` has counted, around a classifier fitted before.
+        """Fit the leverage from a `Gram` (sums over training rows), around a fitted classifier.
 
         ``estimator`` must be a ``sklearn.frozen.FrozenEstimator``: the leverage adds up over rows,
         the training of a classifier does not. Rows left out are those of the Gram's sample.
@@ -221,13 +221,13 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
 
     @property
     def spectrum_(self) -> Spectrum:
-        """Singular directions of the training rows, as the last step sees them."""
+        """Singular value decomposition of the training rows, as the last step sees them."""
         check_is_fitted(self)
         return self.learner_.geometry.spectrum
 
     @property
     def alpha_(self) -> float:
-        """The penalty in use."""
+        """The ridge penalty of the leverage in use: alpha as given, or the "auto" one."""
         check_is_fitted(self)
         return self.learner_.geometry.alpha
 

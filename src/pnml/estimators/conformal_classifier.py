@@ -170,13 +170,13 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return prob
 
     def predict_log_proba(self, X: ArrayOrFrame) -> FloatArray:
-        """Logarithms (n, C) of the probabilities."""
+        """Log of the class probabilities (n, C), by the fitted classifier."""
         self._check(X)
         log_prob: FloatArray = self.estimator_.predict_log_proba(X)
         return log_prob
 
     def predict_dist(self, X: ArrayOrFrame) -> Categorical:
-        """The pNML probabilities and regrets of rows at once, by the fitted classifier."""
+        """Distribution of the class of each row: pNML probabilities (n, C) and regret (n,)."""
         self._check(X)
         dist: Categorical = self.estimator_.predict_dist(X)
         return dist
@@ -205,7 +205,10 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     @property
     def loo_(self) -> LabelsLeftOut:
-        """Leave-one-out of the fitted classifier on the rows it was fitted to."""
+        """Left-out leverages, regrets and log-losses of training rows, ``loo_`` of `estimator_`.
+
+        It has at most 200 rows where the classifier is refitted; a TrustedClassifier has none.
+        """
         check_is_fitted(self)
         loo: LabelsLeftOut = self.estimator_.loo_
         return loo

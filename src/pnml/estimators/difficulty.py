@@ -15,7 +15,7 @@ from pnml.estimators.regressor import PNMLRegressor
 
 
 class RegretDifficulty(BaseEstimator):
-    """Difficulty of each row: exp(regret / 2), the spread of a Bayesian prediction.
+    """Difficulty of each row for MAPIE and crepes: exp(regret / 2), large where rows are rare.
 
     crepes takes it as ``de``, MAPIE as the ``residual_estimator`` of a ``ResidualNormalisedScore``
     with ``prefit=True``. The model whose residuals are scaled may be any other.
@@ -59,5 +59,5 @@ class RegretDifficulty(BaseEstimator):
         return np.exp(self.estimator_.regret(X) / 2)
 
     def predict(self, X: ArrayOrFrame) -> FloatArray:
-        """Difficulty of rows, under the name that MAPIE calls."""
+        """Difficulty (n,) of rows, as `apply`; MAPIE calls it by this name."""
         return self.apply(X)

@@ -45,7 +45,7 @@ class KernelPNMLRegressor(RegressorBase):
     noise_variance : float or "loo", default="loo"
         As in PNMLRegressor.
     gamma : "scale" or float, default="scale"
-        Width of the rbf, laplacian, poly, sigmoid and chi2 kernels; ``"scale"`` is
+        Coefficient of the rbf, laplacian, poly, sigmoid and chi2 kernels; ``"scale"`` is
         ``1 / (n_features * X.var())``.
     degree, coef0 : float
         Further parameters of the poly and sigmoid kernels.
@@ -66,7 +66,7 @@ class KernelPNMLRegressor(RegressorBase):
     def __init__(
         self,
         *,
-        kernel: str | Callable[..., Any] | Kernel = "rbf",
+        kernel: str | Callable[..., float] | Kernel = "rbf",
         alpha: NumberOrLoo = "loo",
         fit_intercept: bool = True,
         noise_variance: NumberOrLoo = "loo",
@@ -105,24 +105,24 @@ class KernelPNMLRegressor(RegressorBase):
 
     @property
     def gamma_(self) -> float:
-        """The width in use."""
+        """The kernel coefficient gamma in use: as given, or the "scale" of the training rows."""
         check_is_fitted(self)
         return self.learner_.kernel.gamma
 
     @property
     def alpha_(self) -> float:
-        """The penalty in use."""
+        """The ridge penalty in use: alpha as given, or as leave-one-out selected it."""
         check_is_fitted(self)
         return self.learner_.choice.alpha
 
     @property
     def noise_variance_(self) -> float:
-        """The noise variance in use."""
+        """The noise variance in use: as given, or as leave-one-out estimated it."""
         check_is_fitted(self)
         return self.learner_.choice.noise_variance
 
     def kernel_function(self, gamma: float) -> KernelFunction:
-        """The kernel k(x, x') of the parameters, at a width."""
+        """The kernel function k(x, x') of this estimator, with a given gamma."""
         return KernelFunction(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
 
     def _check_kernel(self) -> None:

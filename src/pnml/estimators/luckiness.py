@@ -28,7 +28,7 @@ def _streams(estimator: LpNMLRegressor) -> bool:
 
 
 class LpNMLRegressor(StreamingRegressor):
-    """Luckiness regressor: between Bayes and pNML in width, and at home with many features.
+    """Linear regressor by luckiness pNML: prefers small slopes, suits many features per row.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class LpNMLRegressor(StreamingRegressor):
     def fit(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Learn from rows in memory, to full accuracy.
+        """Fit to rows in memory, more accurately than by parts.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class LpNMLRegressor(StreamingRegressor):
 
     @available_if(_streams)
     def fit_gram(self, gram: Gram) -> Self:
-        """Learn from the rows of a `Gram` with one target; with ``penalty="l2"`` only.
+        """Fit from a `Gram`, the sums over training rows; with ``penalty="l2"`` only.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ class NamedMembers(_BaseComposition):
         params: dict[str, Any] = self._get_params("estimators", deep=deep)
         return params
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters as ``estimators=…``, ``name=…`` or ``name__parameter=…``."""
         self._set_params("estimators", **params)
         return self

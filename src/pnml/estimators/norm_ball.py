@@ -24,7 +24,7 @@ from pnml.learners.norm_ball import NormBall, solve_norm_ball
 
 
 class NormBallRegressor(RegressorBase):
-    """Norm-ball regressor for more features than rows: exact regret, and a proven bound.
+    """Least squares with slopes of bounded norm, for more features than rows, with a regret.
 
     The class is all linear models whose slopes have at most a given norm. Its fit is the
     minimum-norm interpolator when the radius is that fit's own norm. The distribution of a label
@@ -90,13 +90,13 @@ class NormBallRegressor(RegressorBase):
 
     @property
     def spectrum_(self) -> Spectrum:
-        """Singular directions of the training rows."""
+        """Singular value decomposition of the training rows: directions and scales."""
         check_is_fitted(self)
         return self.learner_.spectrum
 
     @property
     def radius_(self) -> float:
-        """The radius in use."""
+        """The radius of the norm ball in use: the largest norm that the slopes may have."""
         check_is_fitted(self)
         return self.learner_.ball.radius
 
@@ -108,13 +108,13 @@ class NormBallRegressor(RegressorBase):
 
     @property
     def intercept_(self) -> float:
-        """Prediction of the fit at the origin."""
+        """The intercept: the prediction for a row of zeros."""
         check_is_fitted(self)
         return self.learner_.intercept
 
     @property
     def noise_variance_(self) -> float:
-        """The noise variance in use."""
+        """The noise variance in use: as given, or as leave-one-out estimated it."""
         check_is_fitted(self)
         return self.learner_.noise_variance
 

@@ -89,12 +89,12 @@ class Pipeline(scikit_learn.Pipeline):
     def calibrate(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Take the errors of a prefit model as last step on rows that it has not seen."""
+        """Calibrate a prefit last step: errors to expect, from rows that it was not fitted to."""
         self._ask("calibrate", X, {}, y=y, sample_weight=sample_weight)
         return self
 
     @available_if(_last_step_has("regret"))
-    def regret(self, X: ArrayOrFrame, **params: Any) -> FloatArray:
+    def regret(self, X: ArrayOrFrame, **params: object) -> FloatArray:
         """Regret of each row in nats, by the last step. ≥ 0.
 
         `params` is metadata for the ``transform`` of the other steps, routed as in ``predict``;
@@ -104,19 +104,19 @@ class Pipeline(scikit_learn.Pipeline):
         return answer
 
     @available_if(_last_step_has("relative_regret"))
-    def relative_regret(self, X: ArrayOrFrame, **params: Any) -> FloatArray:
+    def relative_regret(self, X: ArrayOrFrame, **params: object) -> FloatArray:
         """Regret of each row as a fraction of log C, by a classifier as last step."""
         answer: FloatArray = self._ask("relative_regret", X, params)
         return answer
 
     @available_if(_last_step_has("trusted"))
-    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL, **params: Any) -> BoolArray:
+    def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL, **params: object) -> BoolArray:
         """Whether each row is like the training rows, by the last step's verdict."""
         verdicts: BoolArray = self._ask("trusted", X, params, level=level)
         return verdicts
 
     @available_if(_last_step_has("explain"))
-    def explain(self, X: ArrayOrFrame, **params: Any) -> FloatArray:
+    def explain(self, X: ArrayOrFrame, **params: object) -> FloatArray:
         """Share of each column in the leverage of each row: (n, columns of the last step), ≥ 0.
 
         The columns are those that the last step sees; ``explain_names_`` has their names.
@@ -125,25 +125,27 @@ class Pipeline(scikit_learn.Pipeline):
         return answer
 
     @available_if(_last_step_has("predict_interval"))
-    def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9, **params: Any) -> FloatArray:
+    def predict_interval(
+        self, X: ArrayOrFrame, coverage: float = 0.9, **params: object
+    ) -> FloatArray:
         """Interval (n, 2) that holds each label with probability `coverage`."""
         interval: FloatArray = self._ask("predict_interval", X, params, coverage=coverage)
         return interval
 
     @available_if(_last_step_has("predict_dist"))
-    def predict_dist(self, X: ArrayOrFrame, **params: Any) -> Predictive | Categorical:
-        """Distribution of the label of each row, a frozen value."""
+    def predict_dist(self, X: ArrayOrFrame, **params: object) -> Predictive | Categorical:
+        """Predictive distribution of the label of each row, by the last step."""
         dist: Predictive | Categorical = self._ask("predict_dist", X, params)
         return dist
 
     @available_if(_last_step_has("expected_error"))
-    def expected_error(self, X: ArrayOrFrame, **params: Any) -> FloatArray:
+    def expected_error(self, X: ArrayOrFrame, **params: object) -> FloatArray:
         """Size of the error to expect on each row, by the last step."""
         answer: FloatArray = self._ask("expected_error", X, params)
         return answer
 
     @available_if(_last_step_has("score_frame"))
-    def score_frame(self, X: ArrayOrFrame, **options: Any) -> Any:
+    def score_frame(self, X: ArrayOrFrame, **options: object) -> Any:
         """All answers of the last step as one data frame, of the kind and with the index of X.
 
         `options` go to the last step, for instance ``coverage`` and ``level``. The reasons name
@@ -168,7 +170,7 @@ class Pipeline(scikit_learn.Pipeline):
         check_is_fitted(self)
         return _explained(self, getattr(self, "feature_names_in_", None))
 
-    def _ask(self, method: str, X: ArrayOrFrame, params: dict[str, Any], **options: Any) -> Any:
+    def _ask(self, method: str, X: ArrayOrFrame, params: dict[str, Any], **options: object) -> Any:
         """Answer of the last step about rows that went through the others."""
         check_is_fitted(self)
         routed = self._routed(method, params)

@@ -37,7 +37,7 @@ def _regressor_has(name: str) -> Callable[[Any], bool]:
 
 
 class TransformedTargetRegressor(compose.TransformedTargetRegressor):
-    """A regressor of a transformed label, such as its logarithm, that also says whom to trust.
+    """A regressor of a transformed label, such as its logarithm, that says which rows to trust.
 
     It is scikit-learn's ``TransformedTargetRegressor``, with the methods of the estimators of
     this library besides, where the regressor has them. ``predict`` is unchanged: the prediction
@@ -131,6 +131,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
         Its coverage is that of the regressor's interval, guaranteed where that is.
         """
         ends = self._fitted.predict_interval(X, coverage=coverage)
+        _refuse_several("predict_interval", ends.shape[1:-1])
         return like_input(mapped_interval(ends, self._scale("predict_interval")), ends)
 
     @available_if(_regressor_has("predict_dist"))
@@ -142,6 +143,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
         ``mean``, ``std`` and ``mode`` are found numerically; ``median`` is exact.
         """
         inner = self._fitted.predict_dist(X)
+        _refuse_several("predict_dist", inner.mean.shape[1:])
         return Transformed(inner, self._scale("predict_dist"))
 
     @available_if(_regressor_has("expected_error"))
@@ -211,6 +213,16 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
         default = PNMLRegressor()
         routed = get_config()["enable_metadata_routing"]
         return default.set_fit_request(sample_weight=True) if routed else default
+
+
+def _refuse_several(asked: str, targets: tuple[int, ...]) -> None:
+    """Raise where the regressor answers for several labels of a row."""
+    if targets:
+        raise InputError(
+            f"{asked} transforms one label back, but the model was fitted to {targets[0]} targets; "
+            "fit one TransformedTargetRegressor for each target, or ask regressor_ for the answer "
+            "on the transformed scale."
+        )
 
 
 def _refuse_undefined(func: Callable[..., Any] | None, y: ArrayOrFrame) -> None:

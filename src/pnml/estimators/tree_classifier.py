@@ -34,7 +34,7 @@ _KNOWN = (
 
 
 class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
-    """A tree or forest classifier that says, row by row, how hindsight could beat it.
+    """Tree or forest classifier with a regret for each row, from the class counts in leaves.
 
     The splits stay fixed; adding a row with its label would change only the leaf of the row. A
     tree's probabilities are those of Laplace's rule, ``(n_c + 1)/(n + C)``, and the regret is
@@ -117,7 +117,7 @@ class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
 
     @property
     def leaves_(self) -> ClassLeaves:
-        """Rows of each class in every node."""
+        """Number of training rows of each class in every node of the trees."""
         check_is_fitted(self)
         return self.learner_.leaves
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.core.arrays import FloatArray
@@ -73,8 +73,8 @@ class TreeEstimator(MetaEstimatorMixin):
         check_is_fitted(self)
         return self.learner_.partition
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_gaps(self)
         return tags
 

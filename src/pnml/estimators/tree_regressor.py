@@ -32,7 +32,7 @@ _KNOWN = (DecisionTreeRegressor, ExtraTreeRegressor, RandomForestRegressor, Extr
 
 
 class PNMLTreeRegressor(TreeEstimator, RegressorBase):
-    """A tree or forest regressor that says, row by row, how hindsight could beat it.
+    """Tree or forest regressor with a regret for each row, from the numbers of rows in leaves.
 
     The splits stay fixed; adding a row with its label would change only the leaf of the row. With n
     rows in that leaf the regret of a tree is ``log(1 + 1/n)``, and the distribution is Gaussian
@@ -115,13 +115,13 @@ class PNMLTreeRegressor(TreeEstimator, RegressorBase):
 
     @property
     def leaves_(self) -> ValueLeaves:
-        """Rows in every node, and their mean."""
+        """Number of training rows in every node of the trees, and the mean of their labels."""
         check_is_fitted(self)
         return self.learner_.leaves
 
     @property
     def noise_variance_(self) -> float:
-        """The noise variance in use."""
+        """The noise variance in use: as given, or as leave-one-out estimated it."""
         check_is_fitted(self)
         return self.learner_.noise_variance
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, _clone_parametrized
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import _safe_indexing
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -81,7 +81,7 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         return regrets
 
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
-        """Whether each row is as ordinary as this share of the training rows.
+        """Whether to trust each row: False if stranger than this share of the training rows.
 
         The regret and the largest excess beyond the training range of a column (and, for classes,
         the leverage) must be as small as those of left-out training rows; the tests share one level
@@ -202,8 +202,8 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
             router = router.add(estimator=self.estimator, method_mapping=fit)
         return router.add(splitter=self.cv, method_mapping=split)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         return tags

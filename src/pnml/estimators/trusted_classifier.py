@@ -31,7 +31,7 @@ from pnml.learners.wrong_probability import WrongProbability
 
 
 class TrustedClassifier(ClassifierMixin, TrustedBase):
-    """The classifier that you have, which also says which of its predictions not to trust.
+    """Wrapper of your own classifier that says which of its predictions not to trust.
 
     The predictions and probabilities are the model's own. The regret is that of the single-layer
     network on what the predictions are made of: leaves cut to the cells of their training rows and
@@ -59,8 +59,9 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
     ----------
     classes_ : the classes, sorted
     estimator_ : the fitted model
-    learner_ : the model with its training rows left out, a frozen value
-    reference_ : left-out regrets, leverages and excesses of the training rows
+    learner_ : what was learnt from the training rows: leverages, verdicts, expected errors
+    reference_ : left-out regrets and leverages of the training rows, and how far each is beyond
+        the others
     cross_fitted_ : mistakes and log-losses of the training rows in folds; None for a prefit model
     explain_names_ : names of the columns of ``explain``
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -84,7 +85,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         groups: ArrayOrFrame | None = None,
         **params: Any,
     ) -> Self:
-        """Fit the model, its folds, and what its predictions are made of.
+        """Fit the model, copies of it to find the errors to expect, and a map of training rows.
 
         Parameters
         ----------
@@ -138,7 +139,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
     def calibrate(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Take the mistakes on rows that the model has not seen for ``expected_error``.
+        """Calibrate ``expected_error`` with labelled rows that the model was not fitted to.
 
         For prefit models, which cannot be fitted again to folds; of others it replaces the folds.
 

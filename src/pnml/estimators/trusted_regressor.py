@@ -29,13 +29,13 @@ from pnml.learners.trusted_values import TrustedValues, expected_errors
 
 
 class TrustedRegressor(RegressorMixin, TrustedBase):
-    """The regressor that you have, which also says which of its predictions not to trust.
+    """Wrapper of your own regressor that says which of its predictions not to trust.
 
-    The predictions are the model's own. The regret is exact for a class of models that the
-    regressor belongs to: for trees, all values of the fitted leaves, each cut to the cell of its
-    training rows, plus a linear part, under a ridge penalty and with the splits as they are; for
-    linear models, all slopes under the model's own ridge penalty; for any other model, all linear
-    functions of the columns and of Fourier features of them.
+    The predictions are the model's own. The regret is exact for a class of models around yours.
+    For trees: the splits as they are, any values of the fitted leaves, each cut to the cell of its
+    training rows, and a linear part, under a ridge penalty. For linear models: any slopes, under
+    the model's own ridge penalty. For any other model: all linear functions of the columns and of
+    Fourier features of them.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         scored by their leaves, linear models by their columns, also as the last step of a
         Pipeline, in a search or in a TransformedTargetRegressor, and any other regressor by Fourier
         features. Columns that its first steps drop have no say in the verdict. Trees that cannot
-        read the words of a data frame get codes of them. A ``LinearRegression`` on as many columns
-        as rows trusts nothing, since every row leaves the span of the others; ``Ridge`` does. By
-        default scikit-learn's ``HistGradientBoostingRegressor``.
+        read the words of a data frame get codes of them. With ``LinearRegression`` on as many
+        columns as rows nothing is trusted, since every row leaves the span of the others; take
+        ``Ridge`` there. By default scikit-learn's ``HistGradientBoostingRegressor``.
     prefit : bool, default=False
         Whether `estimator` is fitted already and is to be used as it is, as one in a
         ``FrozenEstimator`` always is. ``fit`` then wants its
@@ -60,8 +60,8 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     Attributes
     ----------
     estimator_ : the fitted model
-    learner_ : the model with its training rows left out, a frozen value
-    reference_ : left-out regrets and excesses of the training rows
+    learner_ : what was learnt from the training rows: leverages, verdicts, expected errors
+    reference_ : left-out regrets of the training rows, and how far each is beyond the others
     cross_fitted_ : errors and log-losses of the training rows in folds; None for a prefit model
     explain_names_ : names of the columns of ``explain``
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -87,7 +87,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         groups: ArrayOrFrame | None = None,
         **params: Any,
     ) -> Self:
-        """Fit the model, its folds, and what its predictions are made of.
+        """Fit the model, copies of it to find the errors to expect, and a map of training rows.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     def calibrate(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Take the errors on rows that the model has not seen for ``expected_error`` and intervals.
+        """Calibrate ``expected_error`` and intervals with rows that the model was not fitted to.
 
         For prefit models, which cannot be fitted again to folds; of others it replaces the folds.
 
@@ -199,7 +199,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         )
 
     def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9) -> FloatArray:
-        """Interval (n, 2) about each prediction, wider where larger errors are expected.
+        """Prediction interval (n, 2) of each label, wider where larger errors are expected.
 
         Calibrated on out-of-fold errors: about a share `coverage` of ordinary rows falls inside.
         It is no guarantee for a finite number of rows, nor for shifted rows.

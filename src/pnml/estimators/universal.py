@@ -23,7 +23,7 @@ from pnml.learners.union import Union, unite
 
 
 class UniversalRegressor(RegressorBase, NamedMembers):
-    """Universal regressor: follows whichever of several classes explains the label best.
+    """Universal regressor: combines several by pNML, at most log k nats behind the best of k.
 
     Its density is the largest of the classes' densities, normalised. Whatever the label turns out
     to be, its log-loss is at most that of the best class plus the log of the normaliser, which is
@@ -65,7 +65,7 @@ class UniversalRegressor(RegressorBase, NamedMembers):
     learner_: Union
 
     def fit(self, X: ArrayOrFrame, y: ArrayOrFrame) -> Self:
-        """Fit every class to rows X (n, n_features) and targets y (n,)."""
+        """Fit every regressor inside to rows X (n, n_features) and targets y (n,)."""
         classes = self._classes()
         X, y = check_training_rows(self, X, y)
         self.estimators_ = [clone(estimator).fit(X, y) for _, estimator in classes]

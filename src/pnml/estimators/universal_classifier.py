@@ -30,7 +30,7 @@ _TOL = 1e-6
 
 
 class UniversalClassifier(ClassifierBase, NamedMembers):
-    """Universal classifier: follows whichever of several explains the label best.
+    """Universal classifier: combines several by pNML, at most log k nats behind the best of k.
 
     Its probability of a label is the largest that any of them gives it, normalised. Whatever the
     label turns out to be, its log-loss is at most that of the best of them plus the log of the
@@ -72,7 +72,7 @@ class UniversalClassifier(ClassifierBase, NamedMembers):
     def fit(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Fit every classifier.
+        """Fit every classifier inside to rows X (n, n_features) and labels y (n,).
 
         Parameters
         ----------

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from pnml.columns.encoder import ColumnEncoder
@@ -52,8 +53,8 @@ class WordCodes(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array(self.encoder_.names, dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         return tags

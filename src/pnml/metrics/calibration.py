@@ -20,7 +20,7 @@ _SLACK = 1e-2
 
 
 class ReliabilityCurve(NamedTuple):
-    """Calibration by bins of rows of similar confidence, the least confident first; (k,).
+    """Calibration curve: accuracy and confidence in bins of rows, least confident first, (k,).
 
     >>> curve = reliability_curve([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1], bins=3)
     >>> curve.rows.tolist(), round(curve.error, 3)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def tnr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: float = 0.95) -> float:
-    """Share of outliers detected while ``tpr`` of the ordinary rows pass. Eq. (M2).
+    """True negative rate: outliers detected while ``tpr`` of ordinary rows pass. Eq. (M2).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def tnr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: floa
 
 
 def fpr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: float = 0.95) -> float:
-    """Share of outliers not detected while ``tpr`` of the ordinary rows pass. Eq. (M2).
+    """False positive rate: outliers that pass while ``tpr`` of ordinary rows pass. Eq. (M2).
 
     Known as FPR95 at the default ``tpr``. Arguments as in `tnr_at_tpr`.
 
@@ -140,7 +140,7 @@ def _five(ranking: Ranking) -> FloatArray:
 
 
 def _redrawn(ranking: Ranking, resamples: int, seed: int) -> FloatArray:
-    """The five metrics of rows drawn again, (resamples, 5)."""
+    """The five metrics of each bootstrap sample of the rows: (resamples, 5)."""
     rng = np.random.default_rng(seed)
     width = max(ranking.ins.shape[1], sum(ranking.totals))
     blocks = draw_blocks(resamples, width)

@@ -94,14 +94,14 @@ def ccr_at_fpr(
     *,
     fpr: npt.ArrayLike = (0.1, 0.2, 0.6, 0.8, 1.0),
 ) -> FloatArray:
-    """Open-set accuracy: correct classification rate at allowed rates of unknowns. Eq. (M5).
+    """Open-set accuracy: share of known rows let in and right, by unknowns let in. Eq. (M5).
 
     Parameters
     ----------
     scores_known, correct_known, scores_unknown
-        As in `oscr_curve`.
+        As in `oscr_curve`: a high score means known.
     fpr : array-like of float in [0, 1]
-        The rates allowed, one answer each. No more is let in, and nothing is interpolated.
+        Largest shares of unknown rows to let in, one result each; nothing is interpolated.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def interval_score(
 ) -> float:
     """Winkler score of prediction intervals: mean width plus penalties of misses. Eq. (M11).
 
-    Small is good: neither wide nor overconfident intervals pay.
+    Smaller is better: wide intervals cost, and so do misses, the more the higher the coverage.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class ActiveLearningDisplay(Display):
     Examples
     --------
     >>> import matplotlib.pyplot as plt
-    >>> rising = Means(np.array([0.4, 0.7]), np.array([0.3, 0.6]), np.array([0.5, 0.8]))
+    >>> rising = (np.array([0.4, 0.7]), np.array([0.3, 0.6]), np.array([0.5, 0.8]))
     >>> display = ActiveLearningDisplay(labels=np.array([10, 20]), means={"DIAL": rising}).plot()
     >>> display.lines_["DIAL"].get_ydata()
     array([0.4, 0.7])

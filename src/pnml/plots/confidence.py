@@ -27,7 +27,8 @@ _COVERED = (0.005, 0.995)
 class ConfidenceDisplay(Display):
     """Plot of confidence: histograms of one score, of known rows and of unknown ones.
 
-    Outlines apart from the filled part mean that the score separates unknown from known rows.
+    The filled histogram is that of known rows, each outline that of a set of unknown rows. The
+    less they overlap, the better the score separates them.
 
     Parameters
     ----------

@@ -61,9 +61,9 @@ class _Drawing(OnAxes, total=False):
 class DriftDisplay(Display):
     """Plot of drift: how far each column of a new table is from what it held in training.
 
-    A bar for each column, the most changed on top: the population stability index of its shares,
-    Σ (q − p) log(q/p) over bins or words, in nats; 0 where nothing has changed. Flagged columns
-    have the second colour, a hatch, and words that say what has changed.
+    A bar for each column: the population stability index of its shares, Σ (q − p) log(q/p) over
+    bins or words, in nats; 0 where nothing has changed. Flagged columns stand on top and have the
+    second colour and a hatch; the others follow by the length of their bars.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ class DriftDisplay(Display):
     Attributes
     ----------
     ax_, figure_ : where it was drawn
-    bars_ : the bars, the most changed column first
+    bars_ : the bars, from the top
     threshold_line_ : the threshold, or None
-    remarks_ : list of the texts beside flagged bars
+    remarks_ : list of the texts beside the bars
 
     Examples
     --------
@@ -157,7 +157,7 @@ class DriftDisplay(Display):
         bar_kw: Style = None,
         threshold_kw: Style = None,
     ) -> Self:
-        """Draw a bar for each column, the most changed on top.
+        """Draw a bar for each column: flagged ones on top, then by length.
 
         Parameters
         ----------

@@ -44,6 +44,7 @@ class PredictionIntervalDisplay(Display):
 
     A dot is the prediction, a cross that of a row that is not trusted, a dash the true value. The
     legend says which share of the true values is inside, for trusted rows and for the others.
+    ``plot`` draws 200 rows at most unless it is told otherwise.
 
     Parameters
     ----------

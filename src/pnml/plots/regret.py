@@ -40,9 +40,9 @@ class RegretDisplay(Display):
     """Plot of regrets: share of rows up to each, of new rows and of training rows left out.
 
     A curve to the right of that of the training rows means rows that the model knows less about.
-    The height at the threshold is the share of rows with a trusted regret; classifiers and
-    networks also look at the leverage, and do not trust rows far out. A curve with infinite
-    regrets ends below 1 by their share, and points to ∞.
+    The height at the threshold is the share of rows whose regret is small enough to be trusted;
+    most models test more than the regret, so ``trusted`` may pass fewer rows. A curve with
+    infinite regrets ends below 1 by their share, and points to ∞.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class RegretDisplay(Display):
     name : str, optional
         Leads the labels in the legend.
     trusted : array-like of shape (m,), optional
-        Verdicts on the new rows, one by one.
+        Verdicts on the new rows, one by one; kept as an attribute, not drawn.
 
     Attributes
     ----------
@@ -191,17 +191,32 @@ class RegretDisplay(Display):
             style = {"color": color, "linestyle": "--"}
             label = canvas.labelled(name, "training rows, left out")
             self.training_line_ = self._draw(label, training, weights, style, training_kw)
-        self.threshold_line_: Line2D | None = None
-        if np.isfinite(threshold):
-            level = "" if self.level is None else f" (level {self.level:g})"
-            label = f"threshold {threshold:.3g}{level}"
-            style = {"color": color, "linestyle": ":", "label": canvas.labelled(name, label)}
-            self.threshold_line_ = ax.axvline(threshold, **canvas.styled(style, threshold_kw))
+        self.threshold_line_ = self._draw_threshold(threshold, name, color, threshold_kw)
         _scale(ax)
         ax.set(xlabel="Regret (nats)", ylabel="Share of rows up to this regret")
         ax.set_ylim(-0.02, 1.02)
         add_legend(ax)
         return self
+
+    def _draw_threshold(
+        self, threshold: float, name: str | None, color: Any, given: Style
+    ) -> Line2D | None:
+        """Draw the threshold; the same one of two displays is drawn once, for both."""
+        if not np.isfinite(threshold):
+            return None
+        level = "" if self.level is None else f" (level {self.level:g})"
+        label = f"threshold {threshold:.3g}{level}"
+        for line in self.ax_.lines if given is None else ():
+            if line.get_gid() == label and np.all(np.equal(line.get_xdata(), threshold)):
+                line.set(label=label, color=self.ax_.xaxis.label.get_color())
+                return line
+        style = {
+            "color": color,
+            "linestyle": ":",
+            "label": canvas.labelled(name, label),
+            "gid": label,
+        }
+        return self.ax_.axvline(threshold, **canvas.styled(style, given))
 
     def _training(self) -> tuple[FloatArray, FloatArray]:
         """Regrets and weights of the training rows that count."""

@@ -22,7 +22,7 @@ PAPER: dict[Scheme, str] = {"light": "#ffffff", "dark": "#1e2129"}
 
 
 def style(scheme: Scheme = "light") -> AbstractContextManager[None]:
-    """Draw in the style of the gallery: the Displays within take its colours, letters and lines.
+    """Context manager: figures within have the style of the gallery, light or dark.
 
     Parameters
     ----------

@@ -65,7 +65,10 @@ class DIALHeuristic(AbstractHeuristic):
         return worst
 
     def reorder_indices(self, scores: Any) -> npt.NDArray[np.intp]:
-        """Rows by score, smallest first; ties go to the first."""
+        """Rows by score, smallest first; ties go to the first.
+
+        Scores are an array (N,), or a list of such arrays, one for each batch.
+        """
         joined = np.concatenate(scores) if isinstance(scores, Sequence) else np.asarray(scores)
         return np.argsort(joined, kind="stable")
 

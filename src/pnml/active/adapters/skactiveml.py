@@ -38,7 +38,7 @@ from pnml.runtime.checks import check_positive
 
 
 class DIAL(SingleAnnotatorPoolQueryStrategy):
-    """DIAL for scikit-activeml: picks rows whose worst label lowers the regret most. Eq. (I3).
+    """DIAL for scikit-activeml: picks rows to label that lower the worst-case regret. Eq. (I3).
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from pnml.errors import InputError
 
 
 class DIALQueryStrategy(QueryStrategy):
-    """DIAL for small-text: picks texts whose worst label lowers the regret most. Eq. (I3).
+    """DIAL for small-text: picks texts to label that lower the worst-case regret. Eq. (I3).
 
     The models are the members of the classifier's ensemble (a forest of scikit-learn), or dropout
     samples of its network, with the same units dropped for all texts. Eq. (I10).
