@@ -44,7 +44,9 @@ def test_left_out_intents_are_the_outliers_and_nothing_else(sentences, out):
 
 
 def test_the_place_of_the_regret_is_told(sentences, out, monkeypatch):
-    monkeypatch.setattr(ood_confirmation, "svhn", ood_confirmation.banking77)
+    monkeypatch.setattr(
+        ood_confirmation, "svhn", lambda out, scale: ood_confirmation.banking77(out)
+    )
     result = ood_confirmation.run("small", out, quiet)
     rows = [row for row in result.tables[0].rows if row.labels["features"] == "Banking77"]
     values = {row.labels["detector"]: row.ours.value for row in rows}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Rows of training and of each other set.
 SIZES: dict[str, dict[str, tuple[int | None, int | None]]] = {
-    "ResNet-20": {"small": (5_000, 1_000), "full": (None, None)},
+    "ResNet-20": {"small": (3_000, 500), "full": (None, None)},
     "CLINC150": {"small": (3_000, 500), "full": (None, None)},
 }
 # Stored name → name in the thesis.
@@ -130,6 +130,27 @@ def printed_densenet(subject: Subject, out: Output) -> FeatureSet:
         {name: features_of(subject, file, out.cache) for name, file in strange.items()},
         labels_of(subject, "train"),
         labels_of(subject, "test"),
+    )
+
+
+def few_of_densenet(subject: Subject, out: Output) -> FeatureSet:
+    """The same for the first images of each set, to see that everything runs."""
+    from pnml_experiments.ch5_networks.full_features import OUTLIERS, all_labels
+    from pnml_experiments.ch5_networks.gram_files import GramFiles
+    from pnml_experiments.ch5_networks.image_subjects import head_of
+
+    head = head_of(subject.network())
+    files = GramFiles(subject, out.cache, few=True)
+    train, test = files.training["features"], files.seen("test")[0]
+    strange = {name: file for name, file in OUTLIERS.items() if name != subject.ind}
+    return FeatureSet(
+        head.weight.detach().numpy(),
+        head.bias.detach().numpy(),
+        train,
+        test,
+        {name: files.seen(file)[0] for name, file in strange.items()},
+        all_labels(subject, "train")[: len(train)],
+        all_labels(subject, "test")[: len(test)],
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +28,8 @@ _SAMPLE_SEED = 0
 # Most images of each set: noise is all alike, so a few of it will do.
 _MOST = {"train": None, "test": None, "gaussian": 2_000, "uniform": 2_000}
 _MOST_OUTLIERS = 10_000
+_NOISE = {"gaussian": data.gaussian_noise, "uniform": data.uniform_noise}
+_PRINTED_NOISE = 10_000  # images of noise in the thesis
 # The same for the network of SVHN, which is there to confirm and not to compare with print.
 _MOST_OF_SVHN = {"train": 6_000, "test": 3_000}
 _MOST_OUTLIERS_OF_SVHN = 500
@@ -65,12 +67,20 @@ def are_here(subject: Subject) -> bool:
 
 def images_of(subject: Subject, name: str) -> ImageSet:
     """The images of a set, or some of them, drawn once for all."""
-    if name in ("gaussian", "uniform"):
-        noise = data.gaussian_noise if name == "gaussian" else data.uniform_noise
-        return ImageSet(name, noise(_most(subject, name) or 0, NOISE_SEED))
+    return _images(subject, name, _most(subject, name))
+
+
+def all_images(subject: Subject, name: str) -> ImageSet:
+    """All images of a set that the thesis has; of noise, as many as there."""
+    return _images(subject, name, _PRINTED_NOISE if name in _NOISE else None)
+
+
+def _images(subject: Subject, name: str, most: int | None) -> ImageSet:
+    if name in _NOISE:
+        return ImageSet(name, _NOISE[name](most or 0, NOISE_SEED))
     file, key = _own_file(subject, name) if name in ("train", "test") else _FILES[name]
     images = data.arrays(file)[key]
-    return ImageSet(name, images[_rows(len(images), _most(subject, name))])
+    return ImageSet(name, images[_rows(len(images), most)])
 
 
 def labels_of(subject: Subject, name: str) -> Labels:
@@ -78,6 +88,12 @@ def labels_of(subject: Subject, name: str) -> Labels:
     file, _ = _own_file(subject, name)
     labels = data.arrays(file)[f"y_{name}"]
     return labels[_rows(len(labels), _most(subject, name))].astype(np.intp)
+
+
+def all_labels(subject: Subject, name: str) -> Labels:
+    """The labels of all training or test images."""
+    file, _ = _own_file(subject, name)
+    return data.arrays(file)[f"y_{name}"].astype(np.intp)
 
 
 def _rows(n: int, most: int | None) -> Labels:
@@ -134,23 +150,37 @@ def _function(subject: Subject) -> Callable[[np.ndarray], Features]:
 
 def main() -> None:
     """Compute all features of the networks that are named."""
+    fill_files(__doc__, sets_of, lambda one, name, target: len(features_of(one, name, target)))
+
+
+def fill_files(
+    about: str | None,
+    sets: Callable[[Subject], Iterable[str]],
+    fill: Callable[[Subject, str, Path], int],
+) -> None:
+    """A command that computes the files of the DenseNets and image sets that are named.
+
+    `fill` makes the file of a network and a set below a folder, and gives its number of images.
+    """
     from pnml_experiments.ch5_networks.ood_networks import subjects
 
     known = {one.key: one for one in subjects("DenseNet-BC-100")}
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("target", type=Path, help="folder that PNML_DATA may name")
-    parser.add_argument("networks", nargs="+", choices=known, metavar="NETWORK", help=str(known))
+    parser.add_argument(
+        "networks", nargs="+", choices=known, metavar="NETWORK", help=", ".join(known)
+    )
     parser.add_argument("--sets", nargs="+", metavar="SET", help="the sets; all by default")
     given = parser.parse_args()
     for key in given.networks:
-        for name in given.sets or sets_of(known[key]):
+        for name in given.sets or sets(known[key]):
             begun = time.process_time()
             try:
-                found = features_of(known[key], name, given.target)
+                count = fill(known[key], name, given.target)
             except InputError as error:
                 parser.exit(2, f"{error}\n")
             spent = time.process_time() - begun
-            sys.stdout.write(f"{key} {name}: {found.shape}, {spent:.0f} s of a core\n")
+            sys.stdout.write(f"{key} {name}: {count:,} images, {spent:.0f} s of a core\n")
             sys.stdout.flush()
 
 

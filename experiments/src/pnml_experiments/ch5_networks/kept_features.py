@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -17,6 +18,7 @@ from pnml.runtime.fingerprint import fingerprint
 from pnml_experiments.framework.data import Images
 
 Features = npt.NDArray[np.float32]
+Arrays = dict[str, npt.NDArray[Any]]
 PIECE = 500  # images, the most that an interruption costs
 
 
@@ -59,37 +61,52 @@ def kept(
 
 def write(path: Path, origin: str, features: Features) -> None:
     """Write features to a file in one step, with the checksum that `checked` asks for."""
+    write_arrays(path, origin, {"features": features})
+
+
+def write_arrays(path: Path, origin: str, arrays: Arrays) -> None:
+    """Write arrays to a file in one step, with the checksum that `checked_arrays` asks for."""
     with whole_file(path) as file:
         np.savez(
             file,
             allow_pickle=False,
-            features=features,
+            **arrays,
             origin=np.array(origin),
-            checksum=np.array(fingerprint(origin, features)),
+            checksum=np.array(_checksum(origin, arrays)),
         )
 
 
 def checked(path: Path, origin: str) -> Features:
     """The features in a file; InputError where they were changed or belong to other images."""
+    return checked_arrays(path, origin, ("features",))["features"]
+
+
+def checked_arrays(path: Path, origin: str, names: tuple[str, ...]) -> Arrays:
+    """The arrays in a file; InputError where they were changed or belong to other images."""
     again = "delete the file, and the next run computes it again"
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            features, of, told = (stored[key] for key in ("features", "origin", "checksum"))
+            found = {name: stored[name] for name in names}
+            of, told = (str(stored[key]) for key in ("origin", "checksum"))
     except (OSError, ValueError, KeyError, BadZipFile, EOFError) as error:
         raise InputError(
             f"{path} cannot be read as features ({type(error).__name__}), so it is broken; {again}."
         ) from error
-    if fingerprint(str(of), features) != str(told):
+    if _checksum(of, found) != told:
         raise InputError(
-            f"The features in {path} do not have the checksum {str(told)[:16]} that is stored with "
+            f"The features in {path} do not have the checksum {told[:16]} that is stored with "
             f"them, so they were changed; {again}."
         )
-    if str(of) != origin:
+    if of != origin:
         raise InputError(
             f"The features in {path} are those of other images or other weights than the ones "
             f"below PNML_DATA; put the right images there, or {again}."
         )
-    return np.asarray(features)
+    return found
+
+
+def _checksum(origin: str, arrays: Arrays) -> str:
+    return fingerprint(origin, *(arrays[name] for name in sorted(arrays)))
 
 
 def _piece(path: Path, images: Images, compute: Callable[[Images], Features]) -> Features:

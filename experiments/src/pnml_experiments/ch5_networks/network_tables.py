@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pnml_experiments.ch5_networks.image_subjects import (
     SIZES,
+    Labels,
     Sizes,
     Subject,
     own_images,
@@ -28,11 +29,18 @@ from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.printed import PrintedPair, ood_pairs
 from pnml_experiments.framework.result import Result, Row, Table, exactly
 
+if TYPE_CHECKING:
+    from pnml_experiments.ch5_networks.feature_extraction import Extraction
+
 # method → set of outliers → plain, thesis or fair → what was measured
 Found = dict[str, dict[str, dict[str, Measured]]]
+# Training and test images in the thesis; of outliers those for tests.
+_USUAL_SIZES = (50_000, 10_000)
+_PRINTED_SIZES = {"SVHN": (73_257, 26_032)}
 ABOUT = (
     "ours of a row with pNML takes the head at the unit features, s = 1, as the research code "
-    "does; fair at the s that is chosen from training rows alone."
+    "does; fair is LastLayerPNML with its defaults: the s that is chosen from training rows alone, "
+    "and regions of the predicted class."
 )
 REMARKS = (
     (
@@ -46,12 +54,12 @@ REMARKS = (
     "Gram + pNML: each image has its own deviation; the research code paired it with another's.",
     "OECC is Gram on weights that were tuned with outliers.",
 )
-_SMALL = (
+SMALL = (
     "At the scale small each class has few training images, which makes the bounds of Gram narrow "
     "and leverages large: the numbers show that everything runs, not what the methods can do."
 )
-_NO_WEIGHTS = "Not run: weights or images of this network cannot be had."
-_NO_IMAGES = "Not run: these images cannot be had."
+_NO_WEIGHTS = "Not run: weights or images of this network were not at hand."
+_NO_IMAGES = "Not run: these images were not at hand."
 
 
 def run_tables(
@@ -64,14 +72,12 @@ def run_tables(
     found: dict[str, Found] = {}
     for one in ready:
         found.setdefault(one.ind, {}).update(pieces[one.key]["methods"])
-    rows = {metric: _rows(network, metric, found) for metric in METRICS}
     notes = {one.ind: pieces[one.key]["sizes"] for one in ready}
-    marked = {metric: [_marked(row, notes) for row in listed] for metric, listed in rows.items()}
-    tables = three_tables(marked, ABOUT)
+    tables = three_tables(rows_of(network, found, notes), ABOUT)
     if ready:
-        tables += (_choices(ready, pieces),)
+        tables += (choices(ready, pieces),)
     seeds = (SEED,) if ready else ()
-    remarks = REMARKS + (_SMALL,) * (scale == "small") if ready else (_NO_WEIGHTS,)
+    remarks = REMARKS + (SMALL,) * (scale == "small") if ready else (_NO_WEIGHTS,)
     interval = INTERVAL if ready else "none"
     return Result(tables, (), seeds, 1, interval, remarks)
 
@@ -90,38 +96,60 @@ def _piece(subject: Subject, sizes: Sizes, out: Output, tell: Callable[[int], No
 
     def compute() -> dict[str, Any]:
         from pnml_experiments.ch5_networks.feature_extraction import extract
-        from pnml_experiments.ch5_networks.ood_methods import MethodScores
 
         own, strange = own_images(subject, sizes), strange_images(subject, sizes)
         kept = extract(subject, sizes, own.train, [own.test, *strange], out, tell)
-        scores = MethodScores(kept)
-        methods: Found = {}
-        for method in subject.methods:
-            usual = scores.scores(method, kept.sets["test"])
-            for one in strange:
-                there = scores.scores(method, kept.sets[one.name])
-                methods.setdefault(method, {})[one.name] = {
-                    kind: measured(getattr(usual, kind), getattr(there, kind))
-                    for kind in ("plain", "thesis", "fair")
-                }
-        logits = kept.head(_tensor(kept.sets["test"].features)).detach().numpy()
-        right = 100 * float(np.mean(logits.argmax(axis=1) == own.labels))
-        return {
-            "methods": methods,
-            "accuracy": right,
-            "epsilon": kept.epsilon,
-            "scale": scores.scale,
-            "sizes": {one.name: len(one.images) for one in (own.train, own.test, *strange)}
-            | {"classes": own.classes, "all classes": subject.classes},
-        }
+        return numbers(subject, kept, own.labels, own.classes)
 
     return compute
+
+
+def numbers(subject: Subject, kept: Extraction, labels: Labels, classes: int) -> dict[str, Any]:
+    """All numbers of one network, as plain values.
+
+    Parameters
+    ----------
+    kept : what was made of the test images and of each set of outliers
+    labels : (n,) of the test images, among the classes that training images show
+    classes : how many these are
+    """
+    from pnml_experiments.ch5_networks.ood_methods import MethodScores
+
+    scores = MethodScores(kept)
+    outliers = {name: seen for name, seen in kept.sets.items() if name != "test"}
+    methods: Found = {}
+    for method in subject.methods:
+        usual = scores.scores(method, kept.sets["test"])
+        for name, seen in outliers.items():
+            there = scores.scores(method, seen)
+            methods.setdefault(method, {})[name] = {
+                kind: measured(getattr(usual, kind), getattr(there, kind))
+                for kind in ("plain", "thesis", "fair")
+            }
+    logits = kept.head(_tensor(kept.sets["test"].features)).detach().numpy()
+    return {
+        "methods": methods,
+        "accuracy": 100 * float(np.mean(logits.argmax(axis=1) == labels)),
+        "epsilon": kept.epsilon,
+        "scale": scores.scale,
+        "sizes": {name: len(seen.features) for name, seen in kept.sets.items()}
+        | {"train": len(kept.train), "classes": classes, "all classes": subject.classes},
+    }
 
 
 def _tensor(rows: Any) -> Any:
     import torch
 
-    return torch.from_numpy(rows)
+    return torch.from_numpy(np.ascontiguousarray(rows))
+
+
+def rows_of(
+    network: str, found: Mapping[str, Found], sizes: Mapping[str, Mapping[str, int]]
+) -> dict[str, list[Row]]:
+    """Rows of each metric, with notes on the sizes of the data of each training set."""
+    return {
+        metric: [_marked(row, sizes) for row in _rows(network, metric, found)] for metric in METRICS
+    }
 
 
 def _rows(network: str, metric: str, found: Mapping[str, Found]) -> list[Row]:
@@ -176,11 +204,13 @@ def _marked(row: Row, sizes: Mapping[str, Mapping[str, int]]) -> Row:
     """The row with a note on how its data differ from those of the thesis."""
     if row.ours is None:
         return row
-    counts = sizes[row.labels["IND"]]
-    ood = row.labels["OOD"]
+    ind, ood = row.labels["IND"], row.labels["OOD"]
+    counts = sizes[ind]
+    train, test = _PRINTED_SIZES.get(ind, _USUAL_SIZES)
+    outliers = _PRINTED_SIZES.get(ood, _USUAL_SIZES)[1]
     note = (
-        f"{counts['train']:,} of 50,000 training images, {counts['test']:,} of 10,000 test images "
-        f"and {counts[ood]:,} outliers"
+        f"{counts['train']:,} of {train:,} training images, {counts['test']:,} of {test:,} test "
+        f"images and {counts[ood]:,} of {outliers:,} outliers"
     )
     if counts["classes"] < counts["all classes"]:
         note += (
@@ -189,12 +219,12 @@ def _marked(row: Row, sizes: Mapping[str, Mapping[str, int]]) -> Row:
         )
     if ood.startswith("Imagenet"):
         note += "; Tiny-ImageNet was resized and cropped anew"
-    elif ood == "SVHN":
+    if "SVHN" in (ind, ood):
         note += "; the digits were cut out of the full pictures anew"
     return Row(row.labels, row.printed, row.ours, row.fair, note + ".")
 
 
-def _choices(subjects: list[Subject], pieces: Mapping[str, Any]) -> Table:
+def choices(subjects: Iterable[Subject], pieces: Mapping[str, Any]) -> Table:
     """Accuracy, the step of ODIN and the scale of each network."""
     rows = []
     for one in subjects:

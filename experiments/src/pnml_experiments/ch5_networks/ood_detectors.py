@@ -17,7 +17,7 @@ EXPERIMENT = Experiment(
     id="ood-detectors",
     chapter=5,
     title="OOD detectors side by side",
-    minutes=(2.0, 15.0),
+    minutes=(0.6, 15.0),
     extras=("plots", "torch"),
     needs=(
         "features/cifar10_resnet20.npz",

@@ -50,7 +50,7 @@ EXPERIMENTS = (
         id="dial-emnist",
         chapter=7,
         title="Active learning on EMNIST",
-        minutes=(2.7, 90.0, 4500.0),
+        minutes=(0.9, 90.0, 4500.0),
         less="Another part of EMNIST: 4,700 of 18,800 test images.",
         extras=("plots", "torch"),
         case="EMNIST, clean",
@@ -61,7 +61,7 @@ EXPERIMENTS = (
         id="dial-emnist-ood",
         chapter=7,
         title="Active learning on EMNIST, as many clothes as characters in the pool",
-        minutes=(2.1, 120.0, 4500.0),
+        minutes=(0.7, 120.0, 4500.0),
         less="Another part of EMNIST: 4,700 of 18,800 test images.",
         extras=("plots", "torch"),
         case="EMNIST, polluted",
@@ -120,7 +120,7 @@ def settings(name: str) -> dict[str, Setting]:
         build = partial(digit_cnn, 8, 64)
         brief, longer = (Training(steps=steps, batch=24, rate=2e-3) for steps in (100, 120))
         return {
-            "small": small(build=build, training=brief, start=10, stop=34, step=6),
+            "small": small(build=build, training=brief, start=10, stop=28, step=6),
             "medium": medium(build=build, training=longer, seeds=5, start=10, stop=100, step=3),
             "full": full(build=digit_cnn, start=20, stop=320, test=10_000),
         }
@@ -128,7 +128,7 @@ def settings(name: str) -> dict[str, Setting]:
     longer = Training(steps=200, batch=32, rate=2e-3)
     quarter, half = partial(letter_cnn, 8, 64), partial(letter_cnn, 16, 128)
     return {
-        "small": small(build=quarter, training=brief, start=47, stop=87, step=10),
+        "small": small(build=quarter, training=brief, start=47, stop=67, step=10),
         "medium": medium(build=half, training=longer, seeds=3, start=47, stop=247, step=5),
         "full": full(build=letter_cnn, start=47, stop=347, test=4_700),
     }

@@ -53,13 +53,13 @@ def _improves(method: str, fair: bool) -> Callable[[Evidence], Verdict]:
     return lambda evidence: _nearly_all(_gains(evidence, method, f"{method} + pNML", fair))
 
 
-def _densenet(method: str, title: str) -> Claim:
+def _densenet(method: str, experiment: str = "ood-gram") -> Claim:
     return Claim(
         5,
         f"Our approach improves all the compared methods in nearly all combinations of IND-OOD "
-        f"sets. [DenseNet, {title}]",
+        f"sets. [DenseNet, {method}]",
         "The AUROC is not lower on 90 % of the pairs, at s = 1. Ours: s chosen on training rows.",
-        "ood-densenet",
+        experiment,
         _improves(method, fair=False),
         _improves(method, fair=True),
     )
@@ -136,16 +136,16 @@ def _cannot_be_had(what: str) -> Callable[[Evidence], Verdict]:
 
 
 CLAIMS = (
-    _densenet("Baseline", "Baseline"),
-    _densenet("ODIN", "ODIN"),
-    _densenet("Gram", "Gram"),
-    _densenet("OECC", "OECC"),
+    _densenet("Baseline"),
+    _densenet("ODIN", "ood-densenet"),
+    _densenet("Gram"),
+    _densenet("OECC", "ood-densenet"),  # ood-gram has not all of its networks
     Claim(
         5,
         "Combining the pNML regret with the standard ERM model … surpasses Baseline by up to 69.4% "
         "… for DenseNet.",
         "The largest gain of AUROC is within 5 points of that; in part if there is one.",
-        "ood-densenet",
+        "ood-gram",
         _up_to(fair=False),
         _up_to(fair=True),
     ),

@@ -61,6 +61,8 @@ def _cost(minutes: float | None) -> list[str]:
         return []
     if minutes < 1:
         return ["cost: under a core-minute"]
+    if minutes < 1.5:
+        return ["cost: about a core-minute"]
     size = f"{minutes / 60:.0f} core-hours" if minutes >= 120 else f"{minutes:.0f} core-minutes"
     return [f"cost: about {size}"]
 

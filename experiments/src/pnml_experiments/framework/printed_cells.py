@@ -13,7 +13,7 @@ from pnml_experiments.framework.printed_groups import GROUPS, Group
 from pnml_experiments.framework.result import Row
 from pnml_experiments.framework.rows import Stored, stored
 
-_COUNTS = re.compile(r"([\d,]+) of ([\d,]+) (?:training|test) images")
+_COUNTS = re.compile(r"([\d,]+) of ([\d,]+) (?:(?:training|test) images|outliers)")
 _HEAD = (
     "# Printed numbers made again\n\n"
     "Every table of the thesis, and how many of its cells were made again at the printed size. A "

@@ -23,7 +23,6 @@ class Group:
 
 _KNOWN = ("CIFAR-100", "CIFAR-10")
 _NO_SUN = ("iSUN", "LSUN (R)", "LSUN (C)")
-_TINY = ("Imagenet (R)", "Imagenet (C)")
 _HAD = ("Imagenet (R)", "Imagenet (C)", "Uniform", "Gaussian", "SVHN", "CIFAR-10", "CIFAR-100")
 _PLAIN = ("Baseline", "Baseline + pNML", "ODIN", "ODIN + pNML", "Gram", "Gram + pNML")
 _TUNED = ("OECC", "OECC + pNML")
@@ -40,41 +39,41 @@ def _densenet(entry: str, table: str) -> tuple[Group, ...]:
     return (
         Group(
             entry,
-            "ood-all-images",
+            "ood-gram",
             table,
-            8,
-            "CIFAR sets against Tiny ImageNet, Baseline",
-            needed="all 50,000 training images through the networks",
+            40,
+            "CIFAR sets, Baseline and Gram",
+            needed="all images through every layer of two networks",
             scales=both,
-            where={"IND": _KNOWN, "OOD": _TINY, "method": _PLAIN[:2]},
+            where={"IND": _KNOWN, "OOD": _HAD, "method": (*_PLAIN[:2], *_PLAIN[4:])},
+        ),
+        Group(
+            entry,
+            "ood-gram",
+            table,
+            20,
+            "CIFAR sets, OECC",
+            needed="all images through every layer of the tuned network of CIFAR-100",
+            scales=both,
+            where={"IND": _KNOWN, "OOD": _HAD, "method": _TUNED},
         ),
         Group(
             entry,
             name,
             table,
-            24,
-            "CIFAR sets against Tiny ImageNet, other methods",
-            needed="all 50,000 training images through the networks, every layer kept",
+            20,
+            "CIFAR sets, ODIN",
+            needed="a gradient and two passes for all images through two networks",
             scales=both,
-            where={"IND": _KNOWN, "OOD": _TINY, "method": (*_PLAIN[2:], *_TUNED)},
+            where={"IND": _KNOWN, "OOD": _HAD, "method": _PLAIN[2:4]},
         ),
         Group(
             entry,
-            name,
-            table,
-            48,
-            "CIFAR sets against SVHN and noise",
-            needed="all 50,000 training images and all outliers through the networks",
-            scales=both,
-            where={"IND": _KNOWN, "OOD": ("Uniform", "Gaussian", "SVHN")},
-        ),
-        Group(
-            entry,
-            name,
+            "ood-gram",
             table,
             12,
             "SVHN, OECC",
-            needed="all training images of SVHN through its tuned network",
+            needed="all images through every layer of the network tuned on SVHN",
             scales=both,
             where={"IND": ("SVHN",), "OOD": _HAD, "method": _TUNED},
         ),

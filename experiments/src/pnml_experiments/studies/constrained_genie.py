@@ -206,7 +206,7 @@ def differences(found: Mapping[str, Mapping[str, Answers]]) -> Table:
 
 
 def bounds(found: Mapping[str, Mapping[str, Answers]]) -> Table:
-    """The fit without the row at every radius."""
+    """Table of the fit to the training rows alone, with its mean regret, by radius."""
     rows = []
     for share, sets in found.items():
         one = sets[IND]
