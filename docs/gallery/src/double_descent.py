@@ -45,4 +45,6 @@ top.annotate(f"{n} training rows ", (n, 0.9), xycoords=("data", "axes fraction")
 #
 # **What to conclude.** The peak is where a model has just enough freedom to pass through all rows and nothing to spare: any new label would change it most. The regret shows this place without test labels. It does not choose the best number of features, for which [leave-one-out](../which-learner.md) is there.
 #
+# This page illustrates and proves nothing: other slopes, noises and sizes were tried before these were chosen for the picture.
+#
 # Read on: [more features than rows](../results/uci-double-descent.md), the learner [NormBallRegressor](../api/pnml.md).

@@ -40,4 +40,6 @@ DriftDisplay.from_table(
 #
 # **What to conclude.** No unemployment rate of a later year was needed to see it. A model of levels grows old as the levels grow. Give it changes or shares, and it stays within what it knows for longer; then what is left are quarters that *are* unlike any before.
 #
+# This page illustrates and proves nothing: other tables and columns were tried before these were chosen for the picture.
+#
 # Read on: [a streaming monitor](a-streaming-monitor.md) for an alarm with a stated rate of false ones, [tables](../guide/tables.md) for the report of a whole table.
