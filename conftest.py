@@ -8,6 +8,8 @@ import os
 # Before numpy is imported: the processes of pytest-xdist already fill the cores.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+# LightGBM takes a thread for each core all the same: threads that wait must leave the cores alone.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import sys
 import warnings
@@ -66,6 +68,7 @@ def call(monkeypatch, capsysbinary):
 
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["pnml", *map(str, arguments)])

@@ -126,6 +126,11 @@ BEYOND = [
     (EXPLAIN, numbers(1.0, dtype="float32"), {"text": "InputError(): no."}),
     ("names/pnml.adversarial.Attacked/warnings", {}, {"text": "UserWarning: no."}),
     ("displays/regret/a-tree/threshold", numbers(1.0), {}),
+    ("nn/pair/state_dict", {"text": "a\nb"}, {"text": "a\nc"}),
+    ("displays/numbers/active/words", {"text": "Labels"}, {"text": "Labels paid for"}),
+    ("regressors/conformal/predict_interval@0.9/warnings", {}, {"text": "UserWarning: no."}),
+    ("degenerate/not Gaussian", {"text": "InputError(): no."}, {"text": "TypeError(): no."}),
+    ("command/net/json/out", {"text": '{"rows": 3}'}, {"text": '{"rows": 4}'}),
 ]
 
 

@@ -152,10 +152,27 @@ def same_facts(was: Answer, became: Answer) -> bool:
     return bool(found[0]) and found[0] == found[1]
 
 
-def more_operations(was: Answer, became: Answer) -> bool:
-    """The operations of an ONNX graph, in their order, with others between them."""
+def more_lines(was: Answer, became: Answer) -> bool:
+    """The lines of a text, such as operations of an ONNX graph, with others between them."""
     lines = iter(became.get("text", "").splitlines())
     return bool(was.get("text")) and all(line in lines for line in was["text"].splitlines())
+
+
+def capitals(was: Answer, became: Answer) -> bool:
+    """The same words, but for capital letters."""
+    first, second = (answer.get("text", "").lower() for answer in (was, became))
+    return bool(first) and first == second
+
+
+def infinite(was: Answer, became: Answer) -> bool:
+    """Nothing but one warning of infinite intervals is new."""
+    text = became.get("text", "")
+    return not was and text.startswith("ConditionWarning: The intervals are infinite")
+
+
+def answers(was: Answer, became: Answer) -> bool:
+    """What was refused is not refused any more."""
+    return "InputError" in was.get("text", "") and "Error" not in became.get("text", "")
 
 
 class Meant(NamedTuple):
@@ -231,7 +248,25 @@ _WORDS = Meant("What fit, score and the help say, and the page of a report, is w
 # The demo has 310 rows, of which auto now makes another model: nothing of it is compared.
 _DEMO = Meant("auto keeps a kernel or boosting where these predict rows left out better.")
 _NODES = Meant("The leverage comes after the logits, which name the region: another order.")
+_FINGERPRINT = Meant(
+    "LastLayerPNML keeps a fingerprint of its network, and statistics of regions.", more_lines
+)
+_INFINITE = Meant("Intervals that are infinite for want of rows are warned of.", infinite)
 EXPECTED = {
+    "nn/*/repr": _FINGERPRINT,
+    "nn/*/state_dict": _FINGERPRINT,
+    "files/last-layer*/repr": _FINGERPRINT,
+    "files/last-layer*/state_dict": _FINGERPRINT,
+    "*/conformal*/predict_interval@0.9/warnings": _INFINITE,
+    "degenerate/not Gaussian": Meant(
+        "A union of learners takes those that are not Gaussian.", answers
+    ),
+    "displays/numbers/*/words": Meant("Labels of axes begin with a capital letter.", capitals),
+    "command/net/json/out": Meant(
+        "The size and the digest of a file with more entries, and the version.",
+        fuller("bytes", "version", "sha256"),
+    ),
+    "command/bare/out": _WORDS,
     "onnx/network/constants/*": _NODES,
     "onnx/embeddings/constants/*": _NODES,
     "onnx/embeddings/operations": _NODES,
@@ -241,9 +276,13 @@ EXPECTED = {
         "Quantiles of the regrets of another sample of 4,096 rows.", rounded(relative=0.1)
     ),
     "files/grown/loo_/*": _BATCHES,
-    "command/plain/json/out": Meant("The digest of a file with other keys.", fuller("sha256")),
+    "command/plain/json/out": Meant(
+        "The size and the digest of a file with more entries, and the version.",
+        fuller("bytes", "version", "sha256"),
+    ),
     "command/demo/*": _DEMO,
-    "command/help/fit/out": Meant("pnml fit has --weight-kind."),
+    "command/help/reproduce/*": Meant("The experiments are a distribution of their own."),
+    "command/help/*/out": _WORDS,
     "command/logistic/fit json/out": Meant(
         "Its log-loss is that of rows left out and no longer of training rows.",
         fuller("remarks", "log_losses"),
@@ -262,9 +301,8 @@ EXPECTED = {
     "command/ols/score csv/scored.csv": Meant(_BOUND, bounded_below),
     "command/ols/score/out": Meant(_BOUND, bounded_below),
     "command/merge/score/out": _WORDS,
-    "command/*/graph*/operations": Meant(_BOUND, more_operations),
+    "command/*/graph*/operations": Meant(_BOUND, more_lines),
     "command/*.html": _WORDS,
-    "command/help/score/out": _WORDS,
     "displays/regret/*-tree*/training": _TREES,
     "displays/regret/*-tree*/threshold": _TREES,
     "displays/regret/*-tree*/line *": _TREES,
@@ -295,7 +333,6 @@ EXPECTED = {
     "sentences/*::test_a_log_that_is_something_else_is_refused 2": _JOURNAL,
     "*conformal*/predict_dist/log_prob": _DENSITY,
     "*conformal*/predict_dist/cdf": _DENSITY,
-    "command/help/reproduce/*": Meant("The experiments are a distribution of their own."),
 }
 
 

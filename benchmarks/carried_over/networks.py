@@ -56,7 +56,7 @@ def record_last_layer(record, key, module, x):
         record.case(f"{key}/score_features", lambda: module.score_features(features).regret)
         record.case(f"{key}/repr", lambda: repr(module))
         record.case(f"{key}/extra_repr", lambda: module.extra_repr())
-        record.case(f"{key}/state_dict", lambda: sorted(module.state_dict()))
+        record.case(f"{key}/state_dict", lambda: "\n".join(sorted(module.state_dict())))
 
 
 def in_parts(record, x, new):

@@ -129,7 +129,7 @@ def run(folder, heard):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1500,  # 120 s on a machine that does nothing else
         check=False,
     )
     print(f"    {done.stdout.strip().splitlines()[-1] if done.stdout else done.stderr[-300:]}")
