@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import sys
 
 import pytest
 import typer
 
+import child
+import pnml
 from pnml.cli.app import app
 from pnml.cli.examples import EXAMPLES, SUMMARIES
 
@@ -54,3 +57,8 @@ def test_help_shows_the_examples_whole_and_cuts_nothing(command, call):
 def test_an_unknown_option_in_an_example_would_be_seen():
     with pytest.raises(Exception, match="--no-such-option"):
         GROUP.commands["fit"].make_context("fit", ["t.csv", "-t", "y", "--no-such-option"])
+
+
+def test_the_package_runs_as_a_module_where_the_command_is_not_on_the_path():
+    done = child.run([sys.executable, "-m", "pnml", "--version"], check=True)
+    assert done.stdout == f"pnml {pnml.__version__}\n"
