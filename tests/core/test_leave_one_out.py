@@ -149,3 +149,10 @@ def test_streams_take_their_folds_from_the_sample(rng):
     assert stream.loo_.log_loss == pytest.approx(memory.loo_.log_loss, abs=0.05)
     every = {round(v, 12) for v in memory.loo_.regrets}
     assert all(round(v, 12) in every for v in stream.loo_.regrets)
+
+
+def test_without_rows_neither_the_loss_nor_its_error_is_known():
+    none = np.zeros(0)
+    left_out = leave_one_out.LeaveOneOut(none, none, none, none, none)
+    assert np.isnan(left_out.log_loss)
+    assert np.isnan(left_out.standard_error)

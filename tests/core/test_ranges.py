@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -44,3 +45,11 @@ def test_a_constant_column_that_changes_is_infinitely_far_outside():
 def test_rows_inside_and_gaps_have_no_excess():
     ranges = Ranges.of(np.array([[0.0], [1.0], [2.0]]))
     assert not ranges.excess(np.array([[0.0], [1.5], [np.nan]])).any()
+
+
+def test_rounding_is_no_excess_and_any_value_of_a_column_of_gaps_is():
+    ranges = Ranges.of(np.array([[0.3, 0.0, np.nan], [0.3, 1.0, np.nan]]))
+    assert not ranges.excess(np.array([[0.1 + 0.2, 1 + 1e-15, np.nan]])).any()
+    assert ranges.excess(np.array([[0.3 + 1e-9, 1 + 1e-9, 0.0]])).ravel() == pytest.approx(
+        [np.inf, 1e-9, np.inf]
+    )

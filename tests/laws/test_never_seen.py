@@ -73,6 +73,10 @@ def test_a_row_with_what_no_training_row_had_is_never_trusted(
     ordinary = never_seen.table(20, seed=7, offset=offset, unit=unit)
     found = model.trusted(ordinary)
     assert found.mean() > 0.75  # few rows; half of them must not be lost to relations
+    rounded = ordinary.copy()  # the constant, computed in another order
+    rounded[:, never_seen.CONSTANT] *= 1 + 2.5e-16
+    assert (rounded != ordinary).any()
+    np.testing.assert_array_equal(found, model.trusted(rounded))
     trusts = Thresholds.trusts  # without the relations
     monkeypatch.setattr(Thresholds, "trusts", lambda self, *known: trusts(self, *known[:4]))
     np.testing.assert_array_equal(found, model.trusted(ordinary))

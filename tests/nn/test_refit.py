@@ -305,3 +305,19 @@ def test_a_bar_is_shown_where_it_is_asked_for(network, few, inputs, capfd):
     m = RefitLastLayerPNML(network, alpha=1.0).fit([few], progress=True)
     m.score([inputs[200:202]], progress=True)
     assert "Refitting for every label" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["frame", "reversed", "list"])
+def test_features_of_every_kind_are_read_alike(kind):
+    rng = np.random.default_rng(3)
+    phi, labels = rng.normal(size=(30, 4)), np.arange(30) % 3
+    head = torch.nn.Linear(4, 3).double().requires_grad_(False)
+
+    def as_kind(values):
+        if kind == "frame":
+            return pytest.importorskip("pandas").DataFrame(values, columns=list("abcd"))
+        return values[::-1].copy()[::-1] if kind == "reversed" else values.tolist()
+
+    expected = RefitLastLayerPNML(head, alpha=1.0).fit_features(phi, labels).score_features(phi[:3])
+    found = RefitLastLayerPNML(head, alpha=1.0).fit_features(as_kind(phi), labels)
+    torch.testing.assert_close(found.score_features(as_kind(phi[:3])).regret, expected.regret)

@@ -54,6 +54,14 @@ REFUSED = {
         lambda: RefitLastLayerPNML(HEAD, alpha=0).fit([(4.0 * nn.functional.one_hot(Y, 6), Y)]),
         "log 4 = 1.386 everywhere; pass alpha above 0",
     ),
+    "an input and a keyword": (
+        lambda: fit(Y)(X, other=X),
+        "beside the keyword other, .* by keywords, or as one dict",
+    ),
+    "words for features": (
+        lambda: RefitLastLayerPNML(HEAD).fit_features([["a"] * 6], Y[:1]),
+        "cannot be read as rows of equally many numbers",
+    ),
     "NaN in training": (lambda: fit(Y, with_nan()), "Batch 0 gives features that are NaN .* row 3"),
     "NaN to score": (lambda: fit(Y)(with_nan()), "The input gives features that are NaN"),
     "features that are a row": (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 
-from pnml.errors import InputError
+from pnml.errors import ConditionWarning, InputError
 from pnml.nn import LastLayerPNML
 from pnml.ood import MSP, ODIN, Energy, Gram, MaxLogit, RegretDetector, with_pnml
 
@@ -102,6 +104,16 @@ def test_compositions_share_what_is_fitted_already(network, images):
     torch.testing.assert_close(shared.predict(2 * images), fresh.predict(2 * images))
     assert shared.threshold() == pytest.approx(fresh.threshold())
     assert with_pnml(MSP(network), pnml).pnml is pnml
+
+
+def test_a_gram_that_was_fitted_to_the_rows_of_the_threshold_is_warned_of(network, images):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # fitted to the same rows, it held out these
+        with_pnml(Gram(network).fit([images])).fit([images])
+    others = torch.randn(50, 2, 6, 6, generator=torch.Generator().manual_seed(3)).double()
+    gram = Gram(network).fit([images], validation=[others])
+    with pytest.warns(ConditionWarning, match="pass a Gram detector that is not fitted"):
+        with_pnml(gram).fit([images])
 
 
 def test_rows_do_not_depend_on_the_order_of_their_batch(network, images):

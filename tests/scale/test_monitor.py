@@ -145,3 +145,8 @@ def test_a_model_is_no_monitor(tmp_path):
     pnml.save(PNMLRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]), tmp_path / "m.pnml")
     with pytest.raises(InputError, match="holds a model and no monitor"):
         RegretMonitor.load(tmp_path / "m.pnml")
+
+
+def test_a_path_that_no_file_can_have_is_refused_in_one_sentence():
+    with pytest.raises(InputError, match=r"Cannot write .* check the path"):
+        RegretMonitor(np.linspace(0, 1, 200)).save("moni\0tor")

@@ -16,6 +16,7 @@ import child
 from made_tables import mixed, numbers
 from pnml import InputError, PNMLRegressor
 from pnml.scale import fit_files, fit_mixed_files
+from pnml.scale.checkpoint import _first_difference
 from written_files import same_statistic, write
 
 
@@ -142,6 +143,10 @@ def kept(tmp_path):
         fit_files(PNMLRegressor(), folder, "y", progress=stop_after(150), **asked)
     assert asked["checkpoint"].exists()
     return folder, asked
+
+
+def test_an_entry_of_none_differs_from_one_that_is_not_there():
+    assert _first_difference({"a": 1, "b": None}, {"a": 1}) == " (b)"
 
 
 def test_a_checkpoint_of_other_files_or_columns_is_refused(kept):

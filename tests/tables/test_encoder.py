@@ -424,3 +424,11 @@ def test_a_far_row_is_not_trusted_though_a_classifier_is_sure_of_it():
     scores = model.score(one_batch(far), 0.9, 0.99)
     assert (scores.answer.strength > 0.99).all()
     assert not scores.trusted.any()
+
+
+@pytest.mark.parametrize("gap", [[], [None]])
+def test_a_constant_computed_in_another_order_is_the_same_constant(gap):
+    training = pa.array([0.1 + 0.2] * 3 + gap)
+    _, encoded = encoded_column(training, "number", pa.array([0.3, 0.3 + 1e-9]))
+    assert encoded.outside[:, 0].tolist() == [False, True]
+    assert encoded.never_seen.tolist() == [False, True]

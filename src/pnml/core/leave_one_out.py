@@ -28,9 +28,10 @@ _BLOCK_NUMBERS = 2**15
 
 @dataclass(frozen=True)
 class Folds:
-    """Leave-one-out folds, one per row and penalty, (n, L) arrays. Eq. (V1).
+    """Leave-one-out ridge fits of n rows at L penalties; most properties are (n, L). Eq. (V1).
 
-    Of a row of weight w ≥ 1 one copy is left out; of a lighter row, all of it.
+    The fold of a row is the fit without it. Of a row of weight 1 or more one copy is left out; of
+    a lighter row, all of it. Nothing is refitted: all follows from the fit to all rows.
     """
 
     U: FloatArray  # (n, r)  single copies of the rows in whitened coordinates, x̃V/h
@@ -43,7 +44,7 @@ class Folds:
 
     @cached_property
     def copies(self) -> FloatArray:
-        """How much of each row its fold leaves out, (n, 1)."""
+        """Copies of each row that its fold leaves out: its weight, but at most 1, (n, 1)."""
         return np.minimum(self.weights, 1.0)[:, None]
 
     @cached_property
@@ -56,24 +57,30 @@ class Folds:
 
     @cached_property
     def _room(self) -> FloatArray:
-        """1 − c·hat at penalty 0, (n,); 0 for a row that the fit to all rows interpolates."""
+        """`slack` at penalty 0, (n,); 0 for a row that the fit to all rows interpolates."""
         room = 1.0 - self.copies[:, 0] * (self.intercept_share + np.sum(self._U2, axis=1))
         return np.where(room < ALONE, 0.0, room)
 
     @cached_property
     def residual(self) -> FloatArray:
-        """Residual e of the fit to all rows; formed without cancellation for small penalties."""
+        """Residual y − ŷ (n, L) of the ridge fit to all rows; accurate even at small penalties."""
         rest = np.where(self._room > 0, self.rest, 0.0)
         return rest[:, None] + self.U @ (self.z[:, None] * self._shrink)
 
     @cached_property
     def slack(self) -> FloatArray:
-        """g = 1 − c·hat, the share of a row's residual that survives fitting it."""
+        """1 − copies·hat (n, L), the share of a row's left-out residual that fitting it leaves.
+
+        hat is the leverage of the row in the fit to all rows, copies how much its fold leaves out.
+        """
         return self._room[:, None] + self.copies * (self._U2 @ self._shrink)
 
     @cached_property
     def left_out(self) -> FloatArray:
-        """Residual e/g of the ridge fit to the other rows; its limit where e = g = 0."""
+        """Residual (n, L) of each row under the ridge fit to the others: `residual` / `slack`.
+
+        Where both are 0, the limit as the penalty goes to 0.
+        """
         lost = self.slack == 0
         if not bool(np.any(lost)):
             return self.residual / self.slack
@@ -83,29 +90,44 @@ class Folds:
 
     @cached_property
     def spread(self) -> FloatArray:
-        """λC at the fit to all rows."""
+        """Luckiness term λ xᵀP²x (n, L) of each row x in the fit to all rows; λ is the penalty.
+
+        x is centred and scaled, as the training rows X are; P = (XᵀX + λI)⁻¹.
+        """
         return self._U2 @ (self._shrink * (1 - self._shrink))
 
     @cached_property
     def pull(self) -> FloatArray:
-        """λB at the fit to all rows."""
+        """Luckiness term λ θᵀPx (n, L) of each row x in the fit to all rows; λ is the penalty.
+
+        x is centred and scaled, as the training rows X are; P = (XᵀX + λI)⁻¹, θ the ridge fit.
+        """
         return self.U @ (self.z[:, None] * self._shrink * (1 - self._shrink))
 
     @cached_property
     def v(self) -> FloatArray:
-        """g² + λC: the noise variance over that of the luckiness learner, where a copy leaves."""
+        """`slack`² + `spread` (n, L): noise variance over that of the luckiness prediction.
+
+        So where a full copy of the row is left out; else that ratio is v over `widen`².
+        """
         return self.slack * self.slack + self.spread
 
     @cached_property
     def log_K(self) -> FloatArray:
-        """Log of the fold's normaliser; infinite for a row that alone determines a direction."""
+        """Log of 1 + leverage of each row among the others, (n, L): its left-out regret in nats.
+
+        Infinite for a row that alone determines a direction.
+        """
         with np.errstate(divide="ignore"):
             log_K: FloatArray = np.log(self.widen) - np.log(self.slack)
         return log_K
 
     @cached_property
     def widen(self) -> FloatArray | float:
-        """K of the fold times g, which is g + hat; exactly 1 where a full copy is left out."""
+        """exp(`log_K`)·`slack`, which is `slack` + hat, (n, L); 1.0 if all folds leave full copies.
+
+        hat is the leverage of the row in the fit to all rows.
+        """
         if bool(np.all(self.copies == 1.0)):
             return 1.0
         return self.slack + self.intercept_share + self._U2 @ (1 - self._shrink)
@@ -116,11 +138,11 @@ FoldBlocks = Iterable[Folds]
 
 @dataclass(frozen=True)
 class Learner:
-    """Leave-one-out of one learner; every function returns (n, L) arrays. Eq. (V2)."""
+    """Leave-one-out formulas of one learner, from Folds to arrays (rows, penalties). Eq. (V2)."""
 
     residual: Callable[[Folds], FloatArray]  # y − mean
     square: Callable[[Folds], FloatArray]  # residual² / ratio, ratio = variance / noise variance
-    log_ratio: Callable[[Folds], FloatArray]
+    log_ratio: Callable[[Folds], FloatArray]  # log(variance / noise variance)
     regret: Callable[[Folds, float], FloatArray]  # at a noise variance, nats
 
 
@@ -201,18 +223,21 @@ LUCKINESS = Learner(_luckiness_residual, _luckiness_square, _luckiness_log_ratio
 
 @dataclass(frozen=True)
 class Path:
-    """Pooled leave-one-out log-loss along a path of penalties, and the noise best at each."""
+    """Mean leave-one-out log-loss at each of p penalties, with the noise variance taken there."""
 
     alphas: Annotated[FloatArray, "p", MAY_BE_INFINITE]
     noise_variance: Annotated[FloatArray, "p", ANY_NUMBER]
     log_loss: Annotated[FloatArray, "p", ANY_NUMBER]  # mean over rows, nats
 
     def best(self) -> int:
-        """Index of the smallest pooled loss."""
+        """Index of the penalty with the smallest leave-one-out log-loss."""
         return int(np.argmin(self.log_loss))
 
     def cautious(self, standard_error: float) -> int:
-        """Index of the largest penalty within one standard error of the best. Eq. (V3)."""
+        """Index of the largest penalty with a loss within `standard_error` of the least. Eq. (V3).
+
+        Raises InputError where losses are NaN.
+        """
         good = np.flatnonzero(self.log_loss <= self.log_loss.min() + standard_error)
         if not len(good):
             raise InputError(
@@ -225,10 +250,11 @@ class Path:
 def pooled(
     blocks: FoldBlocks, learner: Learner, noise_variance: float | None, floor: float
 ) -> Path:
-    """Leave-one-out loss of one learner pooled over all rows, with one noise. Eq. (V2).
+    """Path of one learner: mean leave-one-out log-loss of all rows at each penalty. Eq. (V2).
 
-    Where `noise_variance` is None it is the pooled optimum at each penalty, but at least `floor`.
-    The optimum of each row alone would be no estimate: most of those sit at the ends of the grid.
+    `blocks` are the Folds of some rows each, at the same penalties. Where `noise_variance` is None
+    it is the one of least mean loss at each penalty, but at least `floor`. The best one of each row
+    alone would be no estimate: most of those sit at the ends of the grid.
     """
     alphas, weight, squares, logs = np.zeros(0), 0.0, np.zeros(()), np.zeros(())
     for folds in blocks:
@@ -260,25 +286,30 @@ class LeaveOneOut:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of that mean."""
+        """Standard error of the mean log-loss over the rows, in nats; NaN without rows."""
+        if not self.weights.sum() > 0:
+            return float("nan")
         with np.errstate(invalid="ignore"):
             spread = np.average((self.log_losses - self.log_loss) ** 2, weights=self.weights)
         return float(np.sqrt(spread / self.weights.sum()))
 
     @property
     def reference(self) -> Reference:
-        """The regrets that those of new rows are compared with."""
+        """Left-out regrets of the training rows, with which those of new rows are compared."""
         return Reference(self.regrets, self.weights)
 
     def threshold(self, level: float = DEFAULT_LEVEL) -> float:
-        """Regret that this share of the finite regrets does not pass; −inf where none is finite."""
+        """Quantile `level` of the finite left-out regrets, in nats; −inf where none is finite."""
         return self.reference.thresholds(level).regret
 
 
 def leave_one_out(
     blocks: FoldBlocks, learner: Learner, noise_variance: float, path: Path | None = None
 ) -> LeaveOneOut:
-    """Leave-one-out residual, spread, regret and log-loss of rows at one penalty (L = 1)."""
+    """Leave-one-out results of all rows by one learner, at one penalty and noise variance.
+
+    `blocks` are the Folds of some rows each, at this penalty alone; `path` is only passed on.
+    """
     parts = []
     for folds in blocks:
         log_variance = np.log(noise_variance) + learner.log_ratio(folds)[:, 0]
@@ -301,7 +332,11 @@ def leave_one_out(
 def folds_of(
     spectrum: Spectrum, X: FloatArray, y: FloatArray, weights: FloatArray, alphas: FloatArray
 ) -> FoldBlocks:
-    """Leave-one-out folds of rows X (n, d), y (n,), weights (n,), in bounded blocks."""
+    """Leave-one-out Folds of training rows, at penalties `alphas` (L,), in blocks of some rows.
+
+    X (n, d) are rows, y (n,) their labels, `weights` (n,) their copies; `spectrum` is that of all
+    training rows. Blocks bound the memory.
+    """
     step = max(64, _BLOCK_NUMBERS // max(len(alphas), X.shape[1]))
     h, z = np.sqrt(spectrum.h2), spectrum.z[:, 0]
     for start in range(0, len(X), step):
@@ -318,7 +353,11 @@ def all_learners(
     alphas: FloatArray,
     weights: FloatArray | None = None,
 ) -> dict[str, Path]:
-    """Leave-one-out paths of ridge, Bayes, pNML and luckiness over the same rows, side by side."""
+    """Leave-one-out Path of each learner, by name: "ridge", "bayes", "pnml" and "luckiness".
+
+    All for the same training rows X (n, d), labels y (n,), penalties `alphas` (L,) and copies
+    `weights` (n,), 1 by default; each with the noise variance that is best at each penalty.
+    """
     w = np.ones(len(X)) if weights is None else weights
     blocks = list(folds_of(spectrum, X, y, w, alphas))
     floor = NOISE_FLOOR * float(np.average((y - np.average(y, weights=w)) ** 2, weights=w))

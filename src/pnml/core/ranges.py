@@ -10,10 +10,16 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.core.conditions import NOT_NAN
 
+# Two numbers that differ by less than this share of their size are equal: the rest is rounding.
+ROUND_OFF = 1e-12
+
 
 @dataclass(frozen=True)
 class Ranges:
-    """Ranges of columns: the two smallest and largest training values. They add. Eq. (T17)."""
+    """Two smallest and two largest training values of each of q columns. Eq. (T17).
+
+    The sum of the ranges of two sets of rows is the ranges of both together.
+    """
 
     lowest: Annotated[FloatArray, "two q", NOT_NAN]  # +inf where there are fewer values
     highest: Annotated[FloatArray, "two q", NOT_NAN]  # −inf where there are fewer values
@@ -53,6 +59,8 @@ class Ranges:
 def _excess(X: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         beyond = np.maximum(np.maximum(low - X, X - high), 0.0)
+        size = np.maximum(np.abs(low), np.abs(high))
+        beyond = np.where(beyond <= ROUND_OFF * np.where(np.isfinite(size), size, 0.0), 0.0, beyond)
         width = np.where(high > low, high - low, 0.0)
         out = np.where(beyond > 0, beyond / width, 0.0)
     return np.where(np.isnan(X), 0.0, out)

@@ -87,7 +87,7 @@ def floats_of(values: object) -> Tensor:
 
 
 def tensor_of(array: npt.NDArray[Any]) -> Tensor:
-    """An array of a batch as a tensor that shares its memory where possible; only read.
+    """An array of a batch as a tensor that shares its memory where possible; do not write to it.
 
     >>> tensor_of(np.arange(3.0)[::-1])
     tensor([2., 1., 0.], dtype=torch.float64)
@@ -116,7 +116,7 @@ def call(function: Callable[..., Any], given: object) -> Any:
 
 
 def moved(given: object, device: torch.device | None) -> Any:
-    """The input of a batch with all its tensors on a device."""
+    """The input of a batch with all its tensors on a device; unchanged if `device` is None."""
     if device is None:
         return given
     if isinstance(given, Tensor):
@@ -129,7 +129,10 @@ def moved(given: object, device: torch.device | None) -> Any:
 
 
 def tensors_in(value: object) -> Iterator[Tensor]:
-    """All tensors in a batch or an output: nested dicts, tuples, lists; logits if it has them."""
+    """All tensors in a batch or an output: from nested dicts, tuples and lists.
+
+    Of a part that has an entry or attribute `logits`, that tensor alone.
+    """
     logits = value.get("logits") if isinstance(value, Mapping) else getattr(value, "logits", None)
     if isinstance(value, Tensor):
         yield value
@@ -141,7 +144,7 @@ def tensors_in(value: object) -> Iterator[Tensor]:
 
 
 def device_of(module: nn.Module) -> torch.device | None:
-    """Device for the batches of a network; None without weights or with several devices."""
+    """Device of the weights of a network; None without weights or with several devices."""
     devices = {parameter.device for parameter in module.parameters()}
     return devices.pop() if len(devices) == 1 else None
 

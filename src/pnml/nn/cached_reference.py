@@ -8,7 +8,9 @@ from pnml.core.trust import Reference, Thresholds, check_level
 
 
 class CachedReference:
-    """The cached reference of one state and its thresholds; another state replaces them.
+    """Cache of one trust reference (left-out regrets of training rows) and its thresholds.
+
+    `state` is a key for all that the reference depends on: another key replaces what is cached.
 
     >>> import numpy as np
     >>> cache = CachedReference()
@@ -22,13 +24,16 @@ class CachedReference:
         self._known: tuple[Hashable, Reference, dict[float, Thresholds]] | None = None
 
     def reference(self, state: Hashable, compute: Callable[[], Reference]) -> Reference:
-        """The reference of this state; `compute` is called only for a new one."""
+        """The reference for this state; `compute()` is called only if another state is cached."""
         return self._of(state, compute)[0]
 
     def thresholds(
         self, level: float, state: Hashable, compute: Callable[[], Reference]
     ) -> Thresholds:
-        """The thresholds at a level; quantiles are taken once for each level."""
+        """Largest regret and leverage of a trusted input, at a level such as 0.99.
+
+        They are quantiles of the reference for this state, taken once for each level.
+        """
         level = check_level(level)
         reference, by_level = self._of(state, compute)
         if level not in by_level:

@@ -42,7 +42,7 @@ class Processes:
 
     @classmethod
     def of(cls, group: Any) -> Processes:
-        """The processes of a group; True or None is the default group."""
+        """The processes of a process group; True or None is the default group."""
         if not distributed.is_available() or not distributed.is_initialized():
             raise InputError(
                 "Rows are to be added up over processes, but torch.distributed has no process "
@@ -71,9 +71,9 @@ class Processes:
         return everything
 
     def attempt(self, doing: Callable[[], T], report: Callable[[T], S]) -> tuple[T, list[S]]:
-        """The result of `doing` here, and the reports on the results in all processes.
+        """The result of `doing()` in this process, and `report(result)` of all, in order of rank.
 
-        If it fails in one process it fails in all of them, so that none waits for ever.
+        If `doing` fails in one process, all processes raise, so that none waits for ever.
         """
         try:
             own = doing()
@@ -92,7 +92,10 @@ class Processes:
         return own, [reported for _, reported in messages]  # type: ignore[misc]
 
     def total(self, values: FloatArray) -> FloatArray:
-        """Sum over the processes of arrays of one shape, with the same bits in all of them."""
+        """Sum of `values` over all processes, element by element; all get the same bits.
+
+        The array must have the same shape in all of them.
+        """
         flat = torch.tensor(values, dtype=torch.float64, device=self._device)
         with self._explained():
             distributed.all_reduce(flat, group=self.group)
@@ -107,9 +110,9 @@ class Processes:
         return whole + np.triu(whole, 1).T
 
     def sampled(self, sample: RowSample) -> RowSample:
-        """The sample of the rows of all processes. Eq. (G4).
+        """Uniform sample of the rows of all processes, from the sample of each. Eq. (G4).
 
-        Keys are sent first, so that only the rows that stay are sent.
+        Keys, by which rows are drawn, are sent first, so that only the rows that stay are sent.
         """
         samples = self.gathered((sample.keys, sample.size, sample.bound))
         whole = reduce(
@@ -127,7 +130,7 @@ class Processes:
         return RowSample(whole.keys, self.total(rows), whole.size, whole.bound)
 
     def union(self, ids: IntArray) -> IntArray:
-        """The different numbers of all processes, in increasing order."""
+        """The integers that any process has in `ids`, each once, in increasing order."""
         return np.unique(np.concatenate(self.gathered(ids)))
 
     @property
@@ -151,7 +154,11 @@ class Processes:
 
 @dataclass(frozen=True)
 class Share:
-    """What one process of a distributed fit reports to the others about its rows."""
+    """What one process of a distributed fit reports to the others about its rows.
+
+    `form` says how features became rows, None without rows; `fingerprint` is a sum over the rows,
+    the same in any order, to notice processes that counted the same rows.
+    """
 
     form: RowForm | None  # None if there are no rows
     rows: int
@@ -159,7 +166,7 @@ class Share:
 
     @classmethod
     def of(cls, statistic: FeatureStatistic | None) -> Share:
-        """The report on a statistic; None is that of no rows."""
+        """The report on the statistic of one process; None stands for a process without rows."""
         if statistic is None:
             return cls(None, 0, 0.0)
         regions = statistic.regions
@@ -171,9 +178,10 @@ class Share:
 def summed(
     statistic: FeatureStatistic | None, shares: Sequence[Share], processes: Processes
 ) -> FeatureStatistic:
-    """Sum over distributed processes of their statistics, reported as `shares`.
+    """Sum of the feature statistics of all processes, the same in each of them.
 
-    Eqs. (F10), (F14): the means of all regions come first, then the scatters about them.
+    `statistic` is that of this process, None without rows; `shares` are the reports of all
+    processes. Eqs. (F10), (F14): the means of all regions come first, then the scatters about them.
     """
     form = _one_form(shares)
     warn_if_same([(share.rows, share.fingerprint) for share in shares])
@@ -197,7 +205,10 @@ def summed(
 
 
 def warn_if_same(reports: Sequence[tuple[int, float]]) -> None:
-    """Warn if two distributed processes report as many rows and the same fingerprint."""
+    """Warn if two distributed processes have counted the same rows.
+
+    `reports` holds the number of rows of each process and their fingerprint, in order of rank.
+    """
     order = sorted(range(len(reports)), key=lambda rank: reports[rank])
     for rank, next_rank in itertools.pairwise(order):
         (rows, mark), (next_rows, next_mark) = reports[rank], reports[next_rank]

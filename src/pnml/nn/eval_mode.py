@@ -15,9 +15,9 @@ _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
-    """The module to put in eval mode, inside torch.compile, DataParallel or its like.
+    """The module inside the wrappers of torch.compile, DataParallel or DistributedDataParallel.
 
-    Forward hooks do not fire through these wrappers.
+    Forward hooks do not fire through these wrappers. A model without a wrapper comes back as it is.
     """
     wrappers = (nn.DataParallel, nn.parallel.DistributedDataParallel)
     while True:
@@ -29,9 +29,9 @@ def unwrapped(model: nn.Module) -> nn.Module:
 
 @contextmanager
 def as_in_use(modules: list[nn.Module]) -> Iterator[None]:
-    """Modules in eval mode and uncompiled; their modes are restored at the end.
+    """Context in which modules are in eval mode and uncompiled; it restores their modes after.
 
-    Modes and hooks belong to the modules, so other threads wait.
+    Modes and hooks belong to the modules, so other threads wait until the context ends.
     """
     with ExitStack() as stack:
         for module in sorted(set(modules), key=id):  # the same order in all threads: no deadlock

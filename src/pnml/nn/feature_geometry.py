@@ -29,9 +29,10 @@ _CLEAR_OF_COLUMN = 1e-7
 
 
 def whitening(xx: FloatArray, alpha: float) -> FloatArray:
-    """Triangle (w, w) in which a network's features have squares that sum to the leverage.
+    """Upper triangle T (w, w) for leverages: that of a row x is the squared norm of xT.
 
-    It is the inverse of the Cholesky factor of XᵀX + αI, for a penalty above the round-off.
+    T is the inverse of the Cholesky factor of xx + αI, with xx (w, w) the sum of the outer products
+    of training rows, and α a ridge penalty above the round-off.
 
     >>> np.array([[2.0, 4.0]]) @ whitening(np.diag([3.0, 15.0]), 1.0)
     array([[1., 1.]])
@@ -42,13 +43,19 @@ def whitening(xx: FloatArray, alpha: float) -> FloatArray:
 
 
 def default_penalty(scatter: FloatArray, rows: float) -> float:
-    """Penalty of features in regions, from their scatter (w, w); above 0. Eq. (F13)."""
+    """Default ridge penalty, above 0, of so many rows in regions. Eq. (F13).
+
+    It is a millionth of the mean of the diagonal of their scatter (w, w).
+    """
     return SHARE_OF_COLUMN * max(float(np.trace(scatter)), EPS * rows) / len(scatter)
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """The geometry of a network's features, which gives leverages: statistic and penalty."""
+    """Computes leverages of features, from the statistic of training rows and a ridge penalty.
+
+    `alpha` is the penalty; `scatter` (w, w) the matrix that it is added to, for w columns of a row.
+    """
 
     statistic: FeatureStatistic
     alpha: float
@@ -56,7 +63,7 @@ class Geometry:
 
     @classmethod
     def of(cls, statistic: FeatureStatistic, alpha: float | None) -> Geometry:
-        """Geometry at a penalty; None is a share of the rows' energy. Eqs. (F11), (F13)."""
+        """Geometry at a ridge penalty; None is a small share of the scatter. Eqs. (F11), (F13)."""
         regions, scatter = statistic.regions, statistic.xx
         if regions.classes:
             scatter = scatter + regions.between()
@@ -65,7 +72,10 @@ class Geometry:
         return cls(statistic, SHARE * np.trace(scatter) if alpha is None else alpha, scatter)
 
     def leverage(self, rows: FloatArray, norms: FloatArray, labels: IntArray) -> FloatArray:
-        """Leverage (n,) of rows of features of these norms in regions. Eqs. (S2), (F13)."""
+        """Leverage (n,) of rows (n, w) in the regions `labels` (n,). Eqs. (S2), (F13).
+
+        `norms` (n,) are those of the features; where one is 0 the leverage may be infinite.
+        """
         regions = self.regions
         slots = regions.slots[labels] if regions.classes else None
         v = rows if slots is None else rows - regions.centres[slots]
@@ -83,7 +93,7 @@ class Geometry:
         return np.where(norms == 0, np.inf, leverage) if self._needs_direction else leverage
 
     def leverage_of_tensor(self, rows: Tensor, norms: Tensor, labels: Tensor) -> Tensor:
-        """Leverage of rows with gradients, on their device."""
+        """Leverage (n,) as by `leverage`, of tensors, with gradients and on their device."""
         constants = self._on(rows.device)
         slots = constants["slots"][labels] if self.regions.classes else None
         v = rows if slots is None else rows - constants["centres"][slots]
@@ -99,7 +109,7 @@ class Geometry:
 
     @property
     def regions(self) -> Regions:
-        """The regions of the training rows; without classes if there are none."""
+        """Counts and means of training rows by predicted class; no classes if not grouped."""
         return self.statistic.regions
 
     @property
@@ -109,7 +119,7 @@ class Geometry:
 
     @property
     def sample(self) -> FloatArray:
-        """The rows in the sample, (m, width)."""
+        """The sampled training rows (m, width), in the form of the statistic."""
         return self.statistic.sample.rows[:, : self.statistic.form.width]
 
     @property
@@ -119,14 +129,14 @@ class Geometry:
 
     @property
     def sample_labels(self) -> IntArray:
-        """Regions (m,) of the sampled rows; zeros if rows have none."""
+        """Regions (m,) of the sampled rows, their predicted classes; zeros if not grouped."""
         rows = self.statistic.sample.rows
         labels = rows[:, -1] if self.regions.classes else np.zeros(len(rows))
         return labels.astype(np.int64)
 
     @cached_property
     def left_out(self) -> FloatArray:
-        """Leverage (m,) that each row of the sample would have without itself. Eq. (F6)."""
+        """Leverage (m,) of each sampled row, as if it was left out of training. Eq. (F6)."""
         rows, norms, labels = self.sample, self.sample_norms, self.sample_labels
         if self._whitening is None:
             leverage = self._left_out_by_spectrum(rows, labels)
@@ -165,7 +175,7 @@ class Geometry:
 
     @cached_property
     def _whitening(self) -> FloatArray | None:
-        """None if the penalty is within the round-off."""
+        """The matrix by `whitening`; None if the penalty is within the round-off."""
         share = _CLEAR_OF_COLUMN / len(self.scatter) if self.regions.classes else _CLEAR
         clear = self.alpha > 0 and self.alpha >= share * float(np.trace(self.scatter))
         return whitening(self.scatter, self.alpha) if clear else None

@@ -19,7 +19,11 @@ DELTA = 1.0
 
 @dataclass(frozen=True)
 class Regions:
-    """Counts and means of feature rows by region, of the regions that have rows. Eq. (F14)."""
+    """Counts and means of feature rows by region: by the class the network predicts. Eq. (F14).
+
+    `ids` (k,) are the regions with rows, with `counts` (k,) and `means` (k, w) of their rows of w
+    columns; `classes` is the number of all regions, 0 if rows are not grouped.
+    """
 
     classes: int  # number of regions, with and without rows
     ids: IntArray  # (k,)  regions with rows, in increasing order
@@ -28,52 +32,71 @@ class Regions:
 
     @classmethod
     def empty(cls, classes: int, width: int) -> Regions:
-        """The regions of no rows."""
+        """Regions without rows: so many classes, for rows of so many columns."""
         return cls(classes, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, width)))
 
     @cached_property
     def slots(self) -> IntArray:
-        """Position (classes,) of each region in `ids`; k for a region without rows."""
+        """Position (classes,) of each region in `ids`; len(ids) for a region without rows."""
         slots = np.full(self.classes, len(self.ids))
         slots[self.ids] = np.arange(len(self.ids))
         return slots
 
     @cached_property
     def mean(self) -> FloatArray:
-        """Mean row m₀ (w,) of all regions; zeros without rows."""
+        """Mean m₀ (w,) of all rows of all regions; zeros if there are no rows."""
         return self.counts @ self.means / max(float(self.counts.sum()), 1.0)
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Leverage 1/(n + δ) of the constant of each region, (k+1,); last, of an empty one."""
+        """Part (k+1,) of the leverage that all rows of a region have; last, of an empty region.
+
+        It is the leverage 1/(n + δ) of the region's own constant, with n rows and penalty δ = 1.
+        """
         return 1.0 / (np.append(self.counts, 0.0) + DELTA)
 
     @cached_property
     def centres(self) -> FloatArray:
-        """Centres (k+1, w), which a row's v is taken from; last, of an empty one. Eq. (F13)."""
+        """Centres (k+1, w) to subtract from rows of each region; last, of an empty one. Eq. (F13).
+
+        A centre is the mean of the region, drawn towards the mean of all rows if it has few rows.
+        """
         kept = self.counts * self.shares[:-1]
         return np.vstack([self.mean + kept[:, None] * (self.means - self.mean), self.mean])
 
     def between(self) -> FloatArray:
-        """What the centres add to the scatter within regions, (w, w). Eq. (F14)."""
+        """Matrix (w, w) to add to the scatter of rows about their region's mean. Eq. (F14).
+
+        The sum is the scatter that leverages need, as the constant of each region is penalised.
+        """
         weights = np.sqrt(DELTA * self.counts * self.shares[:-1])
         rows = weights[:, None] * (self.means - self.mean)
         return rows.T @ rows
 
     def second_moment(self) -> FloatArray:
-        """What the means add to the scatter for the sum of outer products about the origin."""
+        """Matrix (w, w) to add to the scatter of rows about their region's mean.
+
+        With it the scatter is about the origin: the sum of the outer products of all rows.
+        """
         rows = np.sqrt(self.counts)[:, None] * self.means
         return rows.T @ rows
 
     def moved_to(self, ids: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Counts and means at more regions, with zeros where there are no rows."""
+        """Counts (K,) and means (K, w) at K regions, with zeros for regions without rows.
+
+        `ids` (K,) are those regions, in increasing order; all regions with rows are among them.
+        """
         at = np.searchsorted(ids, self.ids)
         counts, means = np.zeros(len(ids)), np.zeros((len(ids), self.means.shape[1]))
         counts[at], means[at] = self.counts, self.means
         return counts, means
 
     def merged(self, other: Regions) -> tuple[Regions, FloatArray]:
-        """The regions of the rows of both, and what their scatters lack in sum. Eq. (F14)."""
+        """The regions of the rows of both, and a matrix (w, w) for their scatters. Eq. (F14).
+
+        Scatters are about the means of regions, which differ: the scatter of all rows is the sum of
+        both scatters and this matrix.
+        """
         ids = np.union1d(self.ids, other.ids)
         (n, a), (m, b) = self.moved_to(ids), other.moved_to(ids)
         total = n + m
@@ -84,10 +107,11 @@ class Regions:
 
 
 class RegionSums:
-    """Sums of rows by region, about a shift near the mean of each: no digits are lost.
+    """Accumulates counts and means of rows by region, batch by batch, without loss of digits.
 
-    The shift is the mean of earlier rows, or the first row. Eq. (F14). Memory grows with the
-    regions that have rows, not with the number of classes.
+    Sums are about a shift near the mean of each region: the mean of the rows in `start`, or the
+    first row. Eq. (F14). Memory grows with the regions that have rows, not with the number of
+    classes.
     """
 
     def __init__(self, start: Regions) -> None:
@@ -99,7 +123,7 @@ class RegionSums:
         self._counts, self._sums = np.zeros(self._used), np.zeros_like(start.means)
 
     def centre(self, rows: FloatArray, labels: IntArray) -> None:
-        """Count rows (n, w) of these regions, and take their shifts from them in place."""
+        """Count rows (n, w) of regions `labels` (n,), and subtract each region's shift in place."""
         self._open(rows, labels)
         slots = self._slots[labels]
         rows -= self._shifts[slots]
@@ -108,7 +132,10 @@ class RegionSums:
         torch.from_numpy(self._counts).index_add_(0, at, torch.ones(len(at), dtype=torch.float64))
 
     def total(self) -> tuple[Regions, FloatArray]:
-        """The regions of all rows, and rows (k, w) whose squares the shifts left in the scatter."""
+        """The regions of all rows, and a correction R (k, w) for the scatter about the shifts.
+
+        The scatter about the means of the regions is that about their shifts, minus RᵀR.
+        """
         used = slice(self._used)
         counts, sums = self._before[used] + self._counts[used], self._sums[used]
         means = self._shifts[used] + sums / counts[:, None]

@@ -30,7 +30,11 @@ _KEPT_LOGITS = 2**24
 
 @dataclass(frozen=True)
 class Scorer:
-    """Computes leverage and regret of features, from their geometry, head and task."""
+    """Computes leverage and regret of features, from training geometry, head and task.
+
+    The geometry gives the leverage, the head the logits, and the task (such as one label of several
+    classes) says how both become a regret. `precision`, "double" or "single", is that of logits.
+    """
 
     geometry: Geometry
     head: Head
@@ -52,8 +56,9 @@ class Scorer:
         """Logits, leverage and regret of features (..., d).
 
         `logits` (..., C) are the network's own; None if the head still has to compute them.
-        Rows are scored in blocks of up to four million logits, 32 MiB, of which none is kept but
-        the own ones, and these only up to 16 million; of more rows they are computed when asked.
+        `scale` is the norm to which features are brought for the regret; None leaves them as they
+        are. Rows are scored in blocks of up to four million logits, 32 MiB. Own logits are kept up
+        to 16 million numbers; if there are more, they are computed when first read.
         """
         form, shape = self.geometry.statistic.form, features.shape[:-1]
         if features.shape[-1] != form.features:
@@ -74,7 +79,11 @@ class Scorer:
         return LastLayerOutput(own, features, leverage, regret, self.task)
 
     def sample_regrets(self, scale: float | None) -> FloatArray:
-        """Regrets (m,) of the sampled training rows, each left out; infinite with its leverage."""
+        """Regrets (m,) in nats of sampled training rows, as if each was left out of training.
+
+        They are infinite where the leverage is. `scale` is the norm of features for the regret;
+        None leaves features as they are.
+        """
         leverages = self.geometry.left_out
         step = rows_at_once(self._classes)
         regrets = np.empty(len(leverages))
@@ -86,7 +95,10 @@ class Scorer:
 
     @cached_property
     def own_scale(self) -> float:
-        """The scale chosen from training rows: Eqs. (F12), (F15) for classes, or a typical norm."""
+        """Norm of features for the regret, chosen from training rows. Eqs. (F12), (F15).
+
+        For tasks other than one label of several classes, the root-mean-square norm in training.
+        """
         geometry = self.geometry
         if self.task is not MULTICLASS:
             return geometry.typical_norm
@@ -99,7 +111,7 @@ class Scorer:
 
     @cached_property
     def scaled_head(self) -> ScaledHead:
-        """The head at scales, with its weights converted once."""
+        """The head for logits at any norm of features, with its weights converted once."""
         return ScaledHead(self.head, self.precision)
 
     @property
@@ -157,7 +169,11 @@ class Scorer:
     def as_graph(
         self, features: Tensor, own: Tensor | None, scale: float | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Own logits, leverage and regret with gradients, on the device of the features."""
+        """Own logits (n, C), leverage (n,) and regret (n,) of features (n, d), with gradients.
+
+        `own` are the network's logits, or None to compute them; `scale` is the norm of features for
+        the regret, or None to leave it. All is computed on the device of the features.
+        """
         form = self.geometry.statistic.form
         rows, norms = form.of_tensor(features)
         head, raw = self.head.in_double(features.device), rows[:, : form.features]

@@ -17,7 +17,11 @@ _BLOCK_NUMBERS = 2**16
 
 @dataclass(frozen=True)
 class RowForm:
-    """The form in which features (n, d) become rows (n, width). Eq. (F10)."""
+    """How features (n, d) become rows (n, width) of the statistic. Eq. (F10).
+
+    `features` is d; `normalize` scales features to unit norm; `bias` adds a column of ones;
+    `regions` is the number of classes by which rows are grouped, 0 for no groups.
+    """
 
     features: int
     normalize: bool
@@ -31,7 +35,7 @@ class RowForm:
 
     @property
     def width(self) -> int:
-        """Number of columns of the rows: features, then ones, then the log of the norm."""
+        """Number of columns of a row: features, then the bias and the log of the norm if used."""
         return self.features + self.bias + self.has_norm
 
     @property
@@ -67,7 +71,7 @@ class RowForm:
         return norms
 
     def of_tensor(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and norms of features, with gradients and on the same device."""
+        """Rows (n, width) and norms (n,) of features (n, d), with gradients, on their device."""
         rows = features.double()
         norms = torch.linalg.vector_norm(rows, dim=1)
         safe = torch.where(norms > 0, norms, torch.ones_like(norms))[:, None]

@@ -35,7 +35,10 @@ _LEAST = 1e-300
 
 
 def separation(unknown: FloatArray, known: FloatArray) -> float:
-    """How well a scale of features separates: share of unknown rows of larger regret.
+    """Area under the ROC curve, from 0 to 1: how well regrets tell unknown rows from known ones.
+
+    The probability that a row of `unknown` (n,), the regrets of left-out classes, exceeds one of
+    `known` (m,); a tie counts half.
 
     >>> separation(np.array([2.0, 3.0]), np.array([1.0, 2.0]))
     0.875
@@ -46,7 +49,10 @@ def separation(unknown: FloatArray, known: FloatArray) -> float:
 
 
 def discriminability(unknown: FloatArray, known: FloatArray) -> float:
-    """How well a scale of features separates: d′ of the logs of the regrets. Eq. (F15).
+    """How well regrets tell unknown rows from known ones: d′ of their logs. Eq. (F15).
+
+    d′ is the mean log-regret of `unknown` (n,), rows of left-out classes, minus that of `known`
+    (m,), divided by the root of the mean of the two variances.
 
     >>> discriminability(np.exp([3.0, 5.0]), np.exp([0.0, 2.0]))
     3.0
@@ -57,7 +63,11 @@ def discriminability(unknown: FloatArray, known: FloatArray) -> float:
 
 
 def scored_rows(rows: int, classes: int) -> int:
-    """Rows that are scored to choose the scale of features, of a sample of so many."""
+    """Number of sampled rows to score when the scale of features is chosen.
+
+    `rows` is the size of the sample and `classes` the number of outputs of the head: with more
+    classes fewer rows are scored, but at least 64 if there are as many.
+    """
     return min(rows, max(64, _NUMBERS // classes))
 
 
@@ -68,14 +78,17 @@ def chosen_scale(
     share: float | None,
     typical: float,
 ) -> float:
-    """The scale of features that best separates left-out classes from the others. Eq. (F12).
+    """The norm of features at which regrets best tell left-out classes from others. Eq. (F12).
 
     Parameters
     ----------
-    rows : sampled rows (m, w) of unit norm, with the log of their norm if they have regions
-    logits_at : gives the logits (n, C) of the first n rows at a scale; None is their own norm
-    labels : the network's own label (m,) of each row
-    share : penalty for each row, above 0; None if rows have regions, Eq. (F15)
+    rows : sampled training rows (m, w): features of unit norm, then the log of their norm if rows
+        are grouped in regions by predicted class
+    logits_at : gives the logits (n, C) of the first n rows, with their features scaled to a norm;
+        None leaves the norm as it is
+    labels : the class (m,) that the network predicts for each row
+    share : ridge penalty divided by the number of rows, above 0; None if rows have regions,
+        Eq. (F15)
     typical : typical norm of the features, an upper bound of the scale
 
     Returns
@@ -114,7 +127,7 @@ class _Fold:
     def of(
         cls, kept: npt.NDArray[np.bool_], unknown: npt.NDArray[np.bool_], h: FloatArray
     ) -> _Fold:
-        """The fold of leverages (n,) among the known rows, of which each is left out. Eq. (F6)."""
+        """A fold from leverages h (n,); known rows get h/(1 − h), that left out. Eq. (F6)."""
         np.divide(h, 1 - h, out=h, where=~unknown)
         return cls(kept, unknown, h)
 
@@ -122,7 +135,7 @@ class _Fold:
 def _left_out(
     labels: IntArray, classes: int, scored: int
 ) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]]:
-    """Outputs that stay (C,) and rows of the classes left out (m,), for each group of classes."""
+    """For each group of classes left out: masks of the outputs kept (C,) and of its rows (m,)."""
     groups = _FEWER_GROUPS if classes > _VERY_MANY else min(_GROUPS, classes)
     group_of = np.arange(classes) % groups
     for group in range(groups):
@@ -147,7 +160,10 @@ def _folds(
 
 
 def _region_folds(rows: FloatArray, labels: IntArray, own: FloatArray) -> list[_Fold]:
-    """Folds that leave classes out, with regions rebuilt; `own` logits (n, C). Eq. (F15)."""
+    """Folds whose regions are rebuilt without the classes left out. Eq. (F15).
+
+    `own` are the network's logits (n, C) of the first n rows.
+    """
     scored, classes = own.shape
     coordinates = _leading(rows - rows.mean(axis=0))
     folds = []

@@ -25,9 +25,13 @@ _MARGIN = 1.25
 
 @dataclass(frozen=True)
 class FeatureStatistic:
-    """Statistic of training features, all that is remembered of them; they add.
+    """Statistic of training features, all that is kept of them; two statistics add by `+`.
 
-    Without regions it is that of Eq. (F10), with regions that of Eq. (F14).
+    Features become rows of w columns as `form` says: `xx` (w, w) is the sum of their outer
+    products, about the mean of each region or else the origin; `energy` the sum of the squared
+    norms of features, `sample` a uniform sample of rows, `regions` the counts and means by
+    predicted class. Without regions the statistic is that of Eq. (F10), with regions that of
+    Eq. (F14).
     """
 
     form: RowForm
@@ -47,14 +51,17 @@ class FeatureStatistic:
 
     @property
     def feature_moments(self) -> FloatArray:
-        """Σ of the outer products of features and bias about the origin; no norms, no regions."""
+        """Sum of the outer products of features and bias column, about the origin: a matrix.
+
+        It leaves out the column of norms, and does not depend on regions.
+        """
         width = self.form.features + self.form.bias
         moments: FloatArray = (self.xx + self.regions.second_moment())[:width, :width]
         return moments
 
     @property
     def gram(self) -> Gram:
-        """The same features as a Gram without targets, regions or sample."""
+        """The feature moments as a Gram (the statistic of least squares), without targets."""
         moments = self.feature_moments
         return gram_of(moments, np.zeros(len(moments)), self.rows)
 
@@ -77,7 +84,10 @@ class FeatureStatistic:
 
 
 class StatisticBuilder:
-    """Accumulates a feature statistic batch by batch; their size makes no difference."""
+    """Accumulates a feature statistic batch by batch; the size of batches makes no difference.
+
+    `start` is the statistic to add to, `coming` the number of rows to come, or 0 if unknown.
+    """
 
     def __init__(self, start: FeatureStatistic, coming: int = 0) -> None:
         form = start.form
@@ -94,7 +104,7 @@ class StatisticBuilder:
     def add(
         self, features: npt.NDArray[np.floating], name: str, labels: IntArray | None = None
     ) -> None:
-        """Add features (n, d) in these regions (n,), if any; error messages call them `name`."""
+        """Add features (n, d), and their regions `labels` (n,) or None; errors call them `name`."""
         done = 0
         while done < len(features):
             room = slice(self._waiting, self._waiting + len(features) - done)
@@ -143,9 +153,10 @@ class StatisticBuilder:
 
 
 class Reservoir:
-    """Uniform sample of feature rows in a statistic, with norms and regions, in a buffer.
+    """Draws a uniform sample of feature rows from a stream, with their norms and regions.
 
-    If the number of rows that are `coming` is known, rows that cannot stay do not enter.
+    `start` is the sample so far. If the number of rows that are `coming` is known (else 0), rows
+    that would not stay in the sample are skipped at once.
     """
 
     def __init__(self, start: RowSample, coming: int) -> None:
@@ -158,7 +169,10 @@ class Reservoir:
         self._random: np.random.Generator | None = None
 
     def add(self, rows: FloatArray, tail: FloatArray, seen: int) -> None:
-        """Sample from rows (n, w) with norms first in their tail, after `seen` others. Eq. (G4)."""
+        """Sample from more rows (n, w), after `seen` rows that came before them. Eq. (G4).
+
+        `tail` (n, 1) holds the norm of the features of each row; with regions, (n, 2), the region.
+        """
         if self._random is None:  # seeded by the rows: the same stream gives the same sample
             self._random = np.random.default_rng([seen, *tail[:4, 0].copy().view(np.uint64)])
         w = rows.shape[1]
@@ -191,7 +205,10 @@ class Reservoir:
 
 
 def gram_of(scatter: FloatArray, mean: FloatArray, rows: int) -> Gram:
-    """A Gram of rows with this scatter (w, w) about this mean, without targets or sample."""
+    """A Gram (the statistic of least squares) of so many rows, without targets or sample.
+
+    `scatter` (w, w) is the sum of the outer products of the rows about their mean (w,).
+    """
     width = len(mean)
     return Gram(
         rows=rows,

@@ -34,7 +34,10 @@ class Network(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """Input and output of one run of a layer."""
+    """Input and output of one run of a layer.
+
+    `changes` is the output's count of in-place changes when it was new, to notice later ones.
+    """
 
     features: Tensor
     output: Tensor
@@ -42,13 +45,13 @@ class Run:
 
     @classmethod
     def of(cls, features: Tensor, output: Tensor) -> Run:
-        """The run that just gave an output."""
+        """The record of a run that has just made this output of these features."""
         output = output.clone() if output.is_inference() else output  # which counts no changes
         return cls(features, output, _changes(output))
 
     @property
     def intact(self) -> bool:
-        """Whether the network has left the output as the layer gave it."""
+        """Whether the output is still as the layer gave it, not changed in place since."""
         return _changes(self.output) == self.changes
 
 
@@ -65,7 +68,10 @@ class Pass:
 
 
 def watched(model: nn.Module, layers: dict[str, nn.Module], given: Any) -> Pass:
-    """A forward pass of a model, with a hook on some of its layers."""
+    """The record of a forward pass: each run of these layers, and the tensors returned.
+
+    `layers` are modules of the model by name, `given` is the input.
+    """
     runs: dict[str, list[Run]] = {name: [] for name in layers}
 
     def recording(name: str) -> Callable[..., None]:
@@ -85,12 +91,16 @@ def watched(model: nn.Module, layers: dict[str, nn.Module], given: Any) -> Pass:
 
 
 class ManyPositionsError(Exception):
-    """Several positions of an input reached a layer that had one before, and may be pooled."""
+    """Raised if a layer that took one position of each input now takes several of them."""
 
 
 @dataclass(frozen=True)
 class HookedNetwork:
-    """Features and logits from a module with a hook on its last layer."""
+    """Computes features and logits of inputs by a model with a hook on its last layer.
+
+    `name` is that of the layer in the model. `single` says that the layer takes one position of
+    each input, on an axis that the model then drops.
+    """
 
     model: nn.Module
     head: LinearHead | MergedHead
@@ -103,11 +113,11 @@ class HookedNetwork:
         return [self.model]
 
     def run(self, given: Any) -> tuple[Tensor, Tensor]:
-        """Input and output of the last layer in one forward pass of the model."""
+        """Features (..., d) and logits (..., C) of an input, by one forward pass of the model."""
         return self.of_pass(watched(self.model, {self.name: self.head.module}, given))
 
     def of_pass(self, done: Pass) -> tuple[Tensor, Tensor]:
-        """Input and output of the last layer in a forward pass that was watched."""
+        """Features (..., d) and logits (..., C) from a recorded pass; raises if not one run."""
         runs = done.runs[self.name]
         if len(runs) != 1:
             raise InputError(
@@ -117,7 +127,7 @@ class HookedNetwork:
         return self.of_run(runs[0])
 
     def of_run(self, run: Run) -> tuple[Tensor, Tensor]:
-        """Features (..., d) and logits (..., C) of a run of the last layer."""
+        """Features (..., d) and logits (..., C) from a recorded run of the last layer."""
         features, logits = map(self.head.classes_last, (run.features, run.output))
         if self.single:
             if features.shape[1:-1].numel() != 1:
@@ -130,13 +140,16 @@ class HookedNetwork:
 
 @dataclass(frozen=True)
 class PairNetwork:
-    """Features and logits from two functions: input → features, and features → logits."""
+    """Computes features and logits of inputs by two functions.
+
+    `features` leads from inputs to features, `head` from features to logits.
+    """
 
     features: Callable[..., Tensor]
     head: LinearHead | CallableHead
     modules: list[nn.Module]  # the two functions themselves, or the modules they belong to
 
     def run(self, given: Any) -> tuple[Tensor, Tensor]:
-        """Output of the first function, and of the second one on it."""
+        """Features (..., d) and logits (..., C) of an input, by the two functions in turn."""
         features = call(self.features, given)
         return features, self.head.own_logits(features)

@@ -21,11 +21,12 @@ from pnml.nn.settled_network import Settled, settled_run, settled_second_pass
 
 
 def split_by_running(model: nn.Module, given: Any) -> Settled:
-    """The model split at its last layer, and features and logits of the input.
+    """The model split at its last layer, found by running the input `given` through the model.
 
-    The last layer is the linear layer, or convolution of one pixel, whose output the model
-    returns. If the model transforms that output first, it is the layer that runs last among those
-    of the returned size whose logits the returned ones are, up to softmax, scale or pooling.
+    The result also holds features and logits of that input. The last layer is the linear layer, or
+    convolution of one pixel, whose output the model returns. If the model transforms that output,
+    it is the last layer to run whose logits, after a scale, softmax, sigmoid or pooling, are equal
+    to what the model returns.
     """
     model = unwrapped(model)
     with as_in_use([model]):
@@ -93,7 +94,7 @@ class _FirstPass:
         return [record.name for record in self.heads]
 
     def views(self, run: Run) -> list[Tensor]:
-        """What the model returned of a layer's output, perhaps in another shape."""
+        """Returned tensors that share memory with a layer's output, perhaps in another shape."""
         place = _Place(run.output).at
         return [tensor for tensor in self.returned if _Place(tensor).at == place]
 

@@ -19,10 +19,13 @@ Factor = float | Tensor
 
 
 class ScaledLogits(Protocol):
-    """The head of a network in float64, with scaled logits."""
+    """The head of a network as a function in float64: logits of features times given factors."""
 
     def __call__(self, features: Tensor, *factors: Factor) -> list[Tensor]:
-        """Logits (n, C) of features (n, d) times each of some factors."""
+        """For each factor, the logits (n, C) of features (n, d) multiplied by that factor.
+
+        A factor is a number, or a tensor (n, 1) with one for each row.
+        """
         ...
 
 
@@ -30,7 +33,7 @@ class Head(Protocol):
     """The head of a network: computes logits from features."""
 
     def own_logits(self, features: Tensor) -> Tensor:
-        """Logits (..., C) as the network itself gives them."""
+        """Logits (..., C) of features (..., d), as the network itself gives them."""
         ...
 
     def outputs(self, width: int) -> int:
@@ -38,13 +41,17 @@ class Head(Protocol):
         ...
 
     def in_double(self, device: torch.device) -> ScaledLogits:
-        """The head in float64 for features on a device."""
+        """The head as a function in float64, for features on this device."""
         ...
 
 
 @dataclass(frozen=True)
 class LinearHead:
-    """Head that is a linear layer, or a convolution with a kernel of one pixel."""
+    """Head that is a linear layer, or a convolution with a kernel of one pixel.
+
+    `scale` is the factor from the layer's outputs to the logits of the network: 1, or 1 over a
+    temperature.
+    """
 
     module: nn.Linear | nn.Conv2d
     scale: float = 1.0  # of the network's logits over those of the layer, as by a temperature
@@ -59,7 +66,7 @@ class LinearHead:
         return int(self.module.weight.shape[0])
 
     def own_logits(self, features: Tensor) -> Tensor:
-        """Logits (..., C) as the layer itself gives them."""
+        """Logits (..., C) of features (..., d): the outputs of the layer times `scale`."""
         rows = features.to(self.module.weight.dtype)
         if isinstance(self.module, nn.Linear):
             logits: Tensor = self.module(rows)
@@ -68,15 +75,15 @@ class LinearHead:
         return logits if self.scale == 1 else self.scale * logits
 
     def affine(self, width: int) -> tuple[Tensor, Tensor | None]:
-        """Weight (C, d) and bias (C,) of the layer itself."""
+        """Weight (C, d) and bias (C,) or None of the layer, without `scale`; `width` is unused."""
         return self.module.weight.flatten(1), self.module.bias
 
     def in_double(self, device: torch.device) -> ScaledLogits:
-        """One product for all factors: the layer is linear but for its bias."""
+        """The head as a function in float64, on this device; one product serves all factors."""
         return _linear(*self.affine(self.width), self.scale, device)
 
     def scaled(self, scale: float) -> LinearHead:
-        """The head with all logits times a number."""
+        """The head with all logits multiplied by `scale`, beyond the scale it has."""
         return LinearHead(self.module, self.scale * scale)
 
     def classes_last(self, values: Tensor) -> Tensor:
@@ -85,10 +92,10 @@ class LinearHead:
 
 
 class MergedHead:
-    """Head that is a module of several layers but linear as a whole, as one with an adapter.
+    """Head that is a module of several layers but linear as a whole, as a layer with an adapter.
 
-    Weight and bias are what it makes of the unit vectors and of zero, so they follow its
-    parameters exactly.
+    Its weight and bias are read off its outputs for unit vectors and for zero. `scale` is the
+    factor from the module's outputs to the logits of the network.
     """
 
     def __init__(self, module: nn.Module, scale: float = 1.0) -> None:
@@ -100,13 +107,13 @@ class MergedHead:
         return int(self.affine(width)[0].shape[0])
 
     def own_logits(self, features: Tensor) -> Tensor:
-        """Logits (..., C) as the module itself gives them."""
+        """Logits (..., C) of features (..., d): the outputs of the module times `scale`."""
         with as_in_use([self.module]):
             logits: Tensor = self.module(features)
         return logits if self.scale == 1 else self.scale * logits
 
     def affine(self, width: int) -> tuple[Tensor, Tensor | None]:
-        """Weight (C, d) and bias (C,) of the module, for features of this width."""
+        """Weight (C, d) and bias (C,) of the module without `scale`; `width` is d."""
         version = (width, *weights_version([self.module]))
         if self._known is None or self._known[0] != version:
             like = next(self.module.parameters())
@@ -117,7 +124,7 @@ class MergedHead:
         return self._known[1]
 
     def in_double(self, device: torch.device) -> ScaledLogits:
-        """The product with the merged weight."""
+        """The head as a function in float64, on this device, by its weight and bias."""
 
         def logits(features: Tensor, *factors: Factor) -> list[Tensor]:
             merged = self.affine(features.shape[-1])
@@ -126,11 +133,11 @@ class MergedHead:
         return logits
 
     def scaled(self, scale: float) -> MergedHead:
-        """The head with all logits times a number."""
+        """The head with all logits multiplied by `scale`, beyond the scale it has."""
         return MergedHead(self.module, self.scale * scale)
 
     def classes_last(self, values: Tensor) -> Tensor:
-        """Input or output of the module, whose last axis they are on already."""
+        """The tensor unchanged: features or classes are on the last axis already."""
         return values
 
 
@@ -153,7 +160,10 @@ def _linear(
 def weights_version(
     owners: list[nn.Module], *, buffers: bool = False
 ) -> tuple[tuple[int, int, int], ...]:
-    """Identity, address and number of in-place changes of each weight of some modules."""
+    """A key that changes with the weights of some modules, and with their buffers if asked.
+
+    It holds identity, address and number of in-place changes of each tensor.
+    """
     weights: list[Tensor] = [weight for owner in owners for weight in owner.parameters()]
     if buffers:
         weights += [buffer for owner in owners for buffer in owner.buffers()]
@@ -161,7 +171,7 @@ def weights_version(
 
 
 def linear_module(weight: Tensor, bias: Tensor | None) -> nn.Linear:
-    """A linear layer to be a head, with this weight (C, d) and bias (C,), frozen.
+    """A frozen linear layer with this weight (C, d) and bias (C,) or None, to be a head.
 
     >>> linear_module(torch.eye(2), None)(torch.ones(2))
     tensor([1., 1.])
@@ -174,7 +184,7 @@ def linear_module(weight: Tensor, bias: Tensor | None) -> nn.Linear:
 
 
 def check_shapes(weight: Tensor, bias: Any) -> None:
-    """Raise unless a head's weight (C, d) and bias (C,) fit; a bias of None always does."""
+    """Raise unless a head's weight has shape (C, d), and its bias (C,) or is None."""
     if weight.ndim != 2 or (bias is not None and np.shape(bias) != weight.shape[:1]):
         raise InputError(
             f"The weight has shape {tuple(weight.shape)} and the bias {np.shape(bias)}, but a "
@@ -200,12 +210,12 @@ class CallableHead:
             return self.in_double(row.device)(row, 1.0)[0].shape[-1]
 
     def own_logits(self, features: Tensor) -> Tensor:
-        """Logits (..., C) as the function itself gives them."""
+        """Logits (..., C) of features (..., d), as the function itself gives them."""
         self._like = features.new_empty(0)
         return self.function(features)
 
     def in_double(self, device: torch.device) -> ScaledLogits:
-        """The function, with logits turned to float64."""
+        """The head as a function: computes in its own dtype, and gives logits in float64."""
 
         def logits(features: Tensor, *factors: Factor) -> list[Tensor]:
             scaled = [(factor * features).to(self._like) for factor in factors]

@@ -22,7 +22,14 @@ from pnml.nn.feature_statistic import FeatureStatistic, StatisticBuilder
 from pnml.nn.head import check_shapes, linear_module
 from pnml.nn.last_layer_output import LastLayerOutput
 from pnml.nn.last_layer_settings import Settings
-from pnml.nn.masks import Mask, Padding, Reading, masked_output, read, refuse_ambiguous
+from pnml.nn.masks import (
+    Mask,
+    Padding,
+    Reading,
+    batch_of_call,
+    masked_output,
+    read,
+)
 from pnml.nn.network_fingerprint import NetworkFingerprint
 from pnml.nn.network_verdicts import NetworkVerdicts
 from pnml.nn.scaled_head import ScaledHead
@@ -69,11 +76,11 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
     regions : bool, default=True
         Take the leverage within the region of the class that the network predicts, with the log
         of the norm as one more column. Only for one label of several classes; other tasks
-        name no class and are scored as with False, which is the form of version 0.1. What was
-        saved by 0.1 keeps that form when loaded.
+        name no class and are scored as with False, as in version 0.1. A module that was saved by
+        0.1 is scored so when loaded.
     precision : "double" or "single", default="double"
-        Precision of the logits behind the regret. ``"single"`` takes the network's own float32
-        logits, or half the time for a product: for heads of thousands of classes. Regrets then
+        Precision of the logits behind the regret. ``"single"`` uses the network's own float32
+        logits, or halves the time to compute them: for heads of thousands of classes. Regrets then
         have about four digits, and fewer where the network is certain to one in a million; leverage
         and sums stay in float64.
     inputs : callable, optional
@@ -83,7 +90,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
     Notes
     -----
     The first rows that run show whether the network returns the logits of the layer. A scale after
-    it, pooled positions and adapters are taken into account; what is none of these is refused.
+    it, pooled positions and adapters are taken into account; any other change raises InputError.
 
     Where the head gives logits at several positions (B, T, C), padding does not count, by ``mask=``
     or by the batch's own ``attention_mask`` and labels of -100: its regret, leverage and
@@ -187,7 +194,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         return self._sum_over(processes, count)
 
     def all_reduce(self, group: object = None) -> Self:
-        """Sum over the processes of torch.distributed, where each has learnt from its own rows.
+        """Add up the training rows of all processes of torch.distributed; all get the same sum.
 
         For rows that came by `partial_fit` or `fit_features`; a process may have none. Call it
         once, in all processes. `group` is a process group, by default the one of all processes.
@@ -203,12 +210,12 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
 
     @one_at_a_time
     def fit_features(self, features: ArrayOrFrame) -> Self:
-        """Learn from training features (n, d) instead of inputs."""
+        """Learn from training features (n, d), inputs of the last layer, instead of inputs."""
         return self._add_features(features, None)
 
     @one_at_a_time
     def partial_fit_features(self, features: ArrayOrFrame) -> Self:
-        """Learn from more training features (n, d)."""
+        """Learn from more training features (n, d), inputs of the last layer; earlier ones stay."""
         return self._add_features(features, self._statistic())
 
     def forward(self, batch: Any = None, *, mask: Mask = None, **inputs: Any) -> LastLayerOutput:
@@ -219,14 +226,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         positions that are padding, by `mask` or by the batch itself, regret and leverage are NaN.
         """
         self._check_fitted()
-        if batch is None:  # all keywords are the network's
-            batch, mask = inputs if mask is None else {**inputs, "mask": mask}, None
-        elif inputs:
-            raise InputError(
-                f"An input came beside the keyword {next(iter(inputs))}, but of a batch there is "
-                "one input; pass all of it by keywords, or as one dict."
-            )
-        refuse_ambiguous(mask, self.model)
+        batch, mask = batch_of_call(batch, mask, inputs, self.model)
         return self._scored(read(self._split, batch, mask))
 
     def score_features(self, features: ArrayOrFrame) -> LastLayerOutput:
@@ -237,7 +237,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         return self._scored(Reading("The array", values, None, None))
 
     def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
-        """Largest regret and leverage of a trusted input: `level` quantiles of `reference_`.
+        """Largest regret and leverage of a trusted input: `level` quantiles over training rows.
 
         They are computed again after a new fit, another scale or changed weights of the layer.
         """
@@ -246,7 +246,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets and leverages of sampled training rows, each row left out."""
+        """Regrets and leverages (m,) of sampled training rows, each as if left out of training."""
         return self._reference.reference(self._reference_state(), self._left_out)
 
     @property
@@ -256,12 +256,12 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
 
     @property
     def alpha_(self) -> float:
-        """The ridge penalty of the leverage in use: alpha as given, or the "auto" one."""
+        """The ridge penalty of the leverage: `alpha` as given, or as "auto" set it."""
         return self._scorer().geometry.alpha
 
     @property
     def scale_(self) -> float | None:
-        """The factor on unit features before the head; None: features as they are. Eq. (F12)."""
+        """Norm of features for the regret, as given or chosen; None: as they are. Eq. (F12)."""
         scorer, scale = self._scorer(), self.settings.scale
         if scorer.task is REGRESSION or scale is None:
             return None
@@ -305,7 +305,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         return None if builder is None else builder.total()
 
     def _scored(self, reading: Reading) -> LastLayerOutput:
-        """Output for features of a batch, once their last layer is known to be the fitted one."""
+        """Output for the features of a batch; warns if the weights have changed since the fit."""
         self.fingerprint.check(self._split)
         return masked_output(self._scorer(), reading, self.scale_)
 

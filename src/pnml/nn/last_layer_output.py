@@ -16,12 +16,12 @@ from pnml.nn.tasks import MULTICLASS, MULTILABEL, REGRESSION, Task
 
 @dataclass(frozen=True)
 class LastLayerOutput:
-    """Output of LastLayerPNML: the network's own, leverage, regret and pNML probabilities.
+    """Output of LastLayerPNML: the network's logits, leverage, regret and pNML probabilities.
 
-    Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position. At
-    positions that are padding, leverage, regret, probabilities and log-loss are NaN.
-    Leverage, regret and probabilities are in float64: regrets of confident rows differ below the
-    round-off of float32.
+    Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position. C is the
+    number of logits and d that of features; regrets are in nats. At positions that are padding,
+    leverage, regret, probabilities and log-loss are NaN. Leverage, regret and probabilities are in
+    float64: regrets of confident rows differ below the round-off of float32.
 
     >>> logits, leverage = torch.tensor([[2.0, 0.0]]), torch.tensor([0.5])
     >>> out = LastLayerOutput(logits, torch.ones(1, 3), leverage, torch.tensor([0.1]), MULTICLASS)
@@ -56,9 +56,9 @@ class LastLayerOutput:
 
     @property
     def relative_regret(self) -> Tensor:
-        """Regret as a fraction of log C, comparable between numbers of classes.
+        """Regret (...) divided by log C, to compare networks of different numbers C of classes.
 
-        L labels that are yes or no each are 2^L classes; a regression head has none.
+        L yes-or-no labels count as 2^L classes; a regression head has no classes and raises.
         """
         outputs = self.logits.shape[-1]
         if self.task is REGRESSION:
@@ -94,7 +94,7 @@ class LastLayerOutput:
 
 
 class DeferredOutput(LastLayerOutput):
-    """Output of LastLayerPNML for many rows of features: their own logits are computed when asked.
+    """Output of LastLayerPNML for many rows: `compute()` gives the logits when first read.
 
     >>> leverage = torch.tensor([0.5])
     >>> out = DeferredOutput(lambda: torch.zeros(1, 2), torch.ones(1, 3), leverage, leverage)

@@ -23,7 +23,10 @@ from pnml.nn.tasks import MULTICLASS
 
 @dataclass(frozen=True)
 class LastLayerScores:
-    """Scores of the inputs of a loader, in its order; positions that are padding are left out.
+    """Scores of the inputs of a loader, as arrays with one entry for each of n predictions.
+
+    They are in the order of the loader, without padding. `row` (n,) is the number of the input, and
+    `position` (n,) the place in it, or None if each input has one prediction. `regret` is in nats.
 
     Examples
     --------
@@ -46,7 +49,10 @@ class LastLayerScores:
         return len(self.regret)
 
     def to_frame(self) -> Any:
-        """The same as a pandas data frame, with a column for each label where there are several."""
+        """The scores as a pandas data frame, with a row for each prediction.
+
+        For L yes-or-no labels it has columns prediction_0, prediction_1 and so on.
+        """
         if find_spec("pandas") is None:
             raise InputError(
                 "as_frame=True makes a pandas data frame, but pandas is not installed; run pip "
@@ -77,7 +83,10 @@ class ScoresBuilder:
         return self.total().to_frame()
 
     def add(self, out: LastLayerOutput, kept: Tensor | None, thresholds: Thresholds) -> None:
-        """Add the output of a batch, without the positions that do not count."""
+        """Add the output of a batch, and compare it with thresholds of trust.
+
+        `kept` (...) is False at padding, which is left out; None keeps all positions.
+        """
         shape = out.regret.shape
         kept = torch.ones(shape, dtype=torch.bool) if kept is None else kept.cpu()
         at = kept.flatten().nonzero()[:, 0]
@@ -111,7 +120,11 @@ class ScoresBuilder:
 
 
 def predictions(out: LastLayerOutput) -> tuple[Tensor, Tensor | None]:
-    """What the network predicts, and the pNML probability of it; None for numbers."""
+    """Predictions of a network, and their pNML probabilities, or None for a regression head.
+
+    For classes, the predicted class (...) and its probability; for L yes-or-no labels, yes or no
+    (..., L) and the probability of yes; for regression, the numbers.
+    """
     logits = out.logits
     if out.log_prob is None:
         return (logits.squeeze(-1) if logits.shape[-1] == 1 else logits), None

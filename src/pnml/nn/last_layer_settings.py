@@ -49,9 +49,11 @@ class Settings:
             )
 
     def form(self, features: int, task: Task, outputs: int) -> RowForm:
-        """Form of the rows; a regression head is linear in the features without normalisation.
+        """How features become rows of the statistic: unit norm or not, bias column, regions.
 
-        Regions are those of one label out of several: other heads do not name one class.
+        `features` and `outputs` are the numbers of inputs and logits of the head. "auto" leaves
+        features of a regression head as they are and adds a bias column; others get unit norm and
+        no bias column. Rows are grouped by predicted class, in regions, only for MULTICLASS.
         """
         raw = task is REGRESSION
         normalize = not raw if self.normalize == "auto" else bool(self.normalize)
@@ -61,5 +63,5 @@ class Settings:
 
     @property
     def penalty(self) -> float | None:
-        """The penalty; None if it follows from the features."""
+        """The ridge penalty of the leverage as given; None for "auto", which the features set."""
         return None if self.alpha == "auto" else float(self.alpha)

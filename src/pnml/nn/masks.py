@@ -26,7 +26,9 @@ _IGNORED = -100
 
 
 def kept_positions(mask: Mask, batch: Any, logits: Tensor) -> Tensor | None:
-    """Which positions (...) of logits (..., C) count; None if all of them do.
+    """Whether each position (...) of logits (..., C) counts, so is no padding; None if all do.
+
+    `mask` is what the user passed; None takes the batch's own attention mask and labels of -100.
 
     >>> kept_positions(None, {"attention_mask": torch.tensor([[1, 0]])}, torch.zeros(1, 2, 3))
     tensor([[ True, False]])
@@ -98,8 +100,26 @@ def _own_masks(batch: Any, shape: torch.Size) -> Iterator[Tensor]:
             yield whole != _IGNORED
 
 
-def refuse_ambiguous(mask: Mask, model: Any) -> None:
-    """Raise if a mask beside an input could as well be meant for the network."""
+def batch_of_call(
+    batch: Any, mask: Mask, inputs: Mapping[str, Any], model: Any
+) -> tuple[Any, Mask]:
+    """The batch and the mask of a call, whose input is a batch or keywords for the network.
+
+    Raises InputError where both came. Without a batch, `mask` is a keyword of the network too.
+    """
+    if batch is None:
+        return (inputs if mask is None else {**inputs, "mask": mask}), None
+    if inputs:
+        raise InputError(
+            f"An input came beside the keyword {next(iter(inputs))}, but of a batch there is "
+            "one input; pass all of it by keywords, or as one dict."
+        )
+    _refuse_ambiguous(mask, model)
+    return batch, mask
+
+
+def _refuse_ambiguous(mask: Mask, model: Any) -> None:
+    """Raise if `mask` is an array or tensor and the network has an argument `mask` as well."""
     if isinstance(mask, Tensor | np.ndarray) and has_argument(model, "mask"):
         raise InputError(
             "The network takes an argument mask itself, so mask= beside an input could mean "
@@ -109,7 +129,12 @@ def refuse_ambiguous(mask: Mask, model: Any) -> None:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the last layer of a network sees of a batch, and which positions of it count."""
+    """Features and logits of a batch at the last layer, and which positions are no padding.
+
+    Leading axes are inputs and perhaps positions: `features` (..., d); `logits` (..., C), None if
+    not computed yet; `kept` (...) is True where a position counts, None if all do. Error messages
+    call the batch `name`.
+    """
 
     name: str  # of the batch, for errors
     features: Tensor  # (..., d)
@@ -118,22 +143,25 @@ class Reading:
 
     @property
     def width(self) -> int:
-        """Number of features of a row."""
+        """Number d of features at each position."""
         return self.features.shape[-1]
 
     @property
     def outputs(self) -> int:
-        """Number of logits; 0 if they are not computed yet."""
+        """Number C of logits at each position; 0 if they are not computed yet."""
         return 0 if self.logits is None else self.logits.shape[-1]
 
     @property
     def rows(self) -> Tensor:
-        """The features (n, d) of positions that count."""
+        """The features (n, d) of the n positions that are no padding."""
         return self.features.flatten(0, -2) if self.kept is None else self.features[self.kept]
 
     @property
     def labels(self) -> IntArray:
-        """The classes (n,) that the network predicts at these positions: their regions."""
+        """The classes (n,) that the network predicts at the n positions that are no padding.
+
+        They are the regions of the rows; empty if logits are not computed yet.
+        """
         if self.logits is None:
             return np.zeros(0, dtype=np.int64)
         labels = self.logits.argmax(dim=-1)
@@ -143,7 +171,11 @@ class Reading:
 
 
 def read(split: SplitModel, batch: Any, mask: Mask, name: str | None = None) -> Reading:
-    """Features and logits of a batch; it is moved to the model's device if it has a name."""
+    """Features and logits of a batch by one forward pass, and which positions are no padding.
+
+    `mask` is what the user passed. A batch of a loader has a `name`, for errors, and is moved to
+    the model's device; without a name it must be there already.
+    """
     given = split.input_of(batch)
     features, logits = split.run(given) if name is None else split.run_anywhere(given)
     return Reading(name or "The input", features, logits, kept_positions(mask, batch, logits))
@@ -156,20 +188,23 @@ class Padding:
         self._left_out = self._counted = 0
 
     def without(self, reading: Reading) -> Tensor:
-        """The features (n, d) of positions that count."""
+        """The features (n, d) of a batch without its padding, which is counted here."""
         rows = reading.rows
         self._counted += len(rows)
         self._left_out += reading.features[..., 0].numel() - len(rows)
         return rows
 
     def refuse_nothing_else(self, doing: str) -> None:
-        """Raise if batches came, of which the mask leaves nothing."""
+        """Raise if batches came but all is padding; `doing` is the verb in the error: "fit"."""
         if self._left_out and not self._counted:
             raise all_padding(self._left_out, doing)
 
 
 def all_padding(positions: int, doing: str) -> InputError:
-    """The error for batches of which the mask leaves nothing."""
+    """The InputError that all of so many positions are padding by the mask.
+
+    `doing` is the verb of its sentence, "fit" or "score".
+    """
     return InputError(
         f"There is nothing to {doing}, since all {positions} positions that came are padding by "
         "the mask; check it: True or 1 is where a position counts."
@@ -177,7 +212,10 @@ def all_padding(positions: int, doing: str) -> InputError:
 
 
 def masked_output(scorer: Scorer, reading: Reading, scale: float | None) -> LastLayerOutput:
-    """Logits, leverage and regret; leverage and regret are NaN at positions that do not count."""
+    """Logits, leverage and regret of a batch; leverage and regret are NaN at padding.
+
+    `scale` is the norm to which features are brought for the regret; None leaves them as they are.
+    """
     features, logits, kept = reading.features, reading.logits, reading.kept
     refuse_nonfinite(reading.rows, reading.name)
     if kept is None or logits is None:
@@ -189,7 +227,7 @@ def masked_output(scorer: Scorer, reading: Reading, scale: float | None) -> Last
 
 
 def refuse_nonfinite(features: Tensor, name: str) -> None:
-    """Raise if features of rows that count are NaN or infinite."""
+    """Raise if features (n, d) are NaN or infinite; the error calls their batch `name`."""
     finite = features.isfinite().all(-1)
     if not bool(finite.all()):
         raise InputError(

@@ -12,7 +12,7 @@ REMEDY = 'pass layer="name", a module, or two functions layer=(features, head)'
 
 
 def is_head(module: nn.Module) -> bool:
-    """Whether a model can be split at a module: linear in its features, by position.
+    """Whether a module can be the head: a linear layer, or a convolution of one pixel.
 
     >>> is_head(nn.Linear(2, 3)), is_head(nn.Conv2d(2, 3, 1)), is_head(nn.Conv2d(2, 3, 3))
     (True, True, False)
@@ -24,14 +24,15 @@ def is_head(module: nn.Module) -> bool:
 
 
 def holds_head(module: nn.Module) -> bool:
-    """Whether a module is made of several, with a layer inside that could be a head."""
+    """Whether a module is no head itself but has a layer inside that could be one."""
     return not is_head(module) and any(is_head(part) for part in module.modules())
 
 
 def hooked(model: nn.Module, name: str, scale: float = 1.0) -> HookedNetwork:
-    """The model split at the layer of this name; raises if that is no layer that could be a head.
+    """The model split at the layer of this name; raises if that layer cannot be the head.
 
-    A module of several layers is taken on trust: whether it is linear shows when it runs.
+    `scale` is the factor from the layer's outputs to the logits of the network. A module of several
+    layers is accepted here: whether it is linear as a whole shows when it runs.
     """
     try:
         module = model.get_submodule(name)
@@ -48,12 +49,12 @@ def hooked(model: nn.Module, name: str, scale: float = 1.0) -> HookedNetwork:
 
 
 def brief(module: nn.Module) -> str:
-    """The kind of a layer, for a sentence."""
+    """The class of a layer with its article, for an error message: "a ReLU"."""
     return f"a {type(module).__name__}"
 
 
 def known_layers(model: nn.Module) -> str:
-    """The names of the linear layers of a model, the last few, for a sentence."""
+    """Half a sentence for an error message that names the last four linear layers of a model."""
     names = [name for name, part in model.named_modules() if isinstance(part, nn.Linear) and name]
     if not names:
         return "it has no linear layers, so " + REMEDY

@@ -23,10 +23,11 @@ _MODULUS = 2**61 - 1
 
 
 class NetworkFingerprint(nn.Module):
-    """Digests of a head's weights and of all others, in float32 and both short dtypes.
+    """Fingerprint of a network when it was fitted, in buffers, to notice weights changed since.
 
-    Zeros: unknown, or there are none. It warns once for each fit. Digests are computed again only
-    where a weight was replaced or changed in place.
+    Digests are three integers, of the weights in float32, float16 and bfloat16: `digests` of the
+    head, `others` of all before it. Zeros mean unknown, or no weights. `check` warns once for each
+    fit, and computes digests again only if a weight was replaced or changed in place.
     """
 
     digests: Tensor  # (3,)  of the head; whole numbers, which no cast of the network changes
@@ -40,14 +41,14 @@ class NetworkFingerprint(nn.Module):
             self.register_buffer(name, torch.zeros(1 + len(_SHORT), dtype=torch.int64))
 
     def store(self, split: SplitModel) -> None:
-        """Keep the fingerprint of a network; of a head that is no module it is unknown."""
+        """Store the digests of a network; those of a head that is no torch module are unknown."""
         with torch.inference_mode(False):
             self.digests = digests_of(split.head_weights()).to(self.digests.device)
             self.others = sums_of(split.other_weights()).to(self.others.device)
         self._seen, self._warned = split.version(), False
 
     def check(self, split: SplitModel) -> None:
-        """Warn if a network is not the one of the fingerprint, as far as that is known."""
+        """Warn if the weights of a network differ from the stored digests, if these are known."""
         version = split.version()
         if self._warned or version == self._seen:
             return
@@ -67,7 +68,7 @@ class NetworkFingerprint(nn.Module):
             )
 
     def refuse_other(self, other: NetworkFingerprint) -> None:
-        """Raise if two fingerprints are known to be of different networks."""
+        """Raise InputError if both fingerprints are known and are of different networks."""
         pairs = {
             "last layers of different weights": (self.digests, other.digests),
             "networks whose weights differ before the last layer": (self.others, other.others),
@@ -85,7 +86,7 @@ class NetworkFingerprint(nn.Module):
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
     ) -> None:
-        """Load a state that may be without a fingerprint, as older ones are."""
+        """Load a state_dict; one of an older version has no digests and gets zeros: unknown."""
         for name in ("digests", "others"):
             state_dict.setdefault(prefix + name, torch.zeros_like(self.digests, device="cpu"))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
@@ -93,7 +94,9 @@ class NetworkFingerprint(nn.Module):
 
 
 def digests_of(weights: Iterable[Tensor]) -> Tensor:
-    """Digests (3,) of a head's weights in float32 and both short dtypes; zeros if unknown.
+    """Digests (3,) of a head's weights as they are in float32, float16 and bfloat16.
+
+    Integers cut from a SHA-256; zeros if there are no weights or they are on the meta device.
 
     >>> head = nn.Linear(2, 3).state_dict().values()
     >>> same_weights(digests_of(head), digests_of([part.half() for part in head]))
@@ -109,10 +112,10 @@ def digests_of(weights: Iterable[Tensor]) -> Tensor:
 
 
 def sums_of(weights: Iterable[Tensor]) -> Tensor:
-    """Digests (3,) of many weights: sums of their bits, in float32 and both short dtypes.
+    """Digests (3,) of many weights: sums of their bits in float32, float16 and bfloat16.
 
-    A sum of whole numbers is the same in any order and on any device, and costs one reading of the
-    weights. Weights on the meta device have none.
+    A sum of integers is the same in any order and on any device, and costs one reading of the
+    weights; each tensor counts times its place in the list. Zeros for weights on the meta device.
 
     >>> one = [torch.arange(6.0), torch.ones(2)]
     >>> same_weights(sums_of(one), sums_of([part.bfloat16() for part in one]))
@@ -134,13 +137,16 @@ def sums_of(weights: Iterable[Tensor]) -> Tensor:
 
 
 def differ(one: Tensor, other: Tensor) -> bool:
-    """Whether two digests are known, and are of different weights."""
+    """Whether two digests (3,) are both known, so not all zero, and are of different weights."""
     known = all(not part.is_meta and bool(part.any()) for part in (one, other))
     return known and not same_weights(one.cpu(), other.cpu())
 
 
 def same_weights(one: Tensor, other: Tensor) -> bool:
-    """Whether weights are equal, or those of one are the other's rounded to a short dtype."""
+    """Whether two digests (3,) are of equal weights, or of weights and their rounded copy.
+
+    Rounded means cast to float16 or bfloat16.
+    """
     if one[0] == other[0]:
         return True
     rounded = (one[1:] == one[0]) | (other[1:] == other[0])

@@ -72,16 +72,18 @@ class NetworkVerdicts:
         progress: bool | None = None,
         as_frame: bool = False,
     ) -> Any:
-        """Predictions, regrets and verdicts of all inputs of a loader, in memory of (n,) numbers.
+        """Predictions, regrets and whether to trust them, for all inputs of a loader.
+
+        The result holds arrays with one entry for each prediction; batches are not kept.
 
         Parameters
         ----------
         loader : iterable of batches
-            As for `fit`; positions that are padding are left out.
+            Inputs as for `fit`, with or without labels; positions that are padding are left out.
         mask : callable, str, tensor, array or False, optional
-            As for `fit`.
+            Which positions are no padding, as for `fit`.
         level : float, default=0.99
-            As for `trusted`.
+            Quantile of the training rows' regrets and leverages that a trusted input may reach.
         progress : bool, optional
             Show a bar; by default where the standard error is a terminal and rich is installed.
         as_frame : bool, default=False
@@ -101,9 +103,10 @@ class NetworkVerdicts:
     ) -> Tensor:
         """Whether each input is as near to the training inputs as they are to each other.
 
-        Neither its regret nor its leverage may exceed the `level` quantile of those of training
-        rows, each row left out. Eq. (F8). A network that is sure of everything has little regret
-        anywhere; its leverage still shows which inputs are new. False at padding.
+        Booleans (B,), or (B, T) for a head with logits at each of T positions; False at padding.
+        An input is trusted if neither its regret nor its leverage exceeds the `level` quantile of
+        training rows, each row left out. Eq. (F8). A network that is sure of everything has little
+        regret anywhere; its leverage still shows which inputs are new.
         """
         level = check_level(level)
         out = self.forward(batch, mask=mask)  # first: it may still have to find the last layer
@@ -111,18 +114,19 @@ class NetworkVerdicts:
         return trusted
 
     def regret_threshold(self: _Scores, level: float = DEFAULT_LEVEL) -> float:
-        """Threshold on the regret: this share of the training rows, left out, does not exceed it.
+        """Largest regret of a trusted input, in nats: the `level` quantile over training rows.
 
-        It comes from a uniform sample of up to 2048 training rows without those of infinite
-        leverage; it is −inf if there are no others.
+        Each training row counts with the regret it would have if left out of training. It comes
+        from a uniform sample of up to 2048 rows without those of infinite leverage; it is −inf if
+        there are no others.
         """
         return self.thresholds(level).regret
 
     def leverage_threshold(self: _Scores, level: float = DEFAULT_LEVEL) -> float:
-        """Leverage that this share of the same rows does not exceed, each row left out."""
+        """Largest leverage of a trusted input: the `level` quantile over left-out training rows."""
         return self.thresholds(level).leverage
 
     @property
     def sample_regrets_(self: _Scores) -> FloatArray:
-        """Regrets (m,) of sampled training rows, each row left out."""
+        """Regrets (m,) in nats of sampled training rows, as if each was left out of training."""
         return self.reference_.regrets

@@ -16,11 +16,12 @@ from pnml.nn.returned_logits import Agreement, agreement_with, refuse_too_few
 
 @dataclass(frozen=True)
 class PooledNetwork:
-    """Features and logits of a network that takes one position, or an average, after its head.
+    """A network that pools its head's logits over positions; gives pooled features and logits.
 
-    So do decoders, which classify by the last token that is not padding. The head is linear, so
-    the logits of an average are those of the averaged features. The weight of each position is
-    the derivative of the returned logits by those of the position, in every forward pass.
+    It returns an average, or one position, as decoders do that classify by the last token that is
+    not padding. The head is linear, so the logits of an average are those of the averaged features.
+    The weight of each position is the derivative of the returned logits by the logits of the
+    position, in every forward pass. `name` is that of the head in the model.
     """
 
     model: nn.Module
@@ -33,7 +34,7 @@ class PooledNetwork:
         return [self.model]
 
     def run(self, given: Any) -> tuple[Tensor, Tensor]:
-        """Pooled features (B, d) and logits (B, C)."""
+        """Pooled features (B, d) and logits (B, C) of an input of B rows."""
         found = self._found(given)
         if found is None or found[1].scale != 1:
             raise InputError(
@@ -43,9 +44,12 @@ class PooledNetwork:
         return found[0], self.head.own_logits(found[0])
 
     def settled(self, given: Any) -> tuple[PooledNetwork, tuple[Tensor, Tensor]] | None:
-        """The network with the scale of what it returns, and features and logits of an input.
+        """Run a first input to find the scale: pair (network, (features, logits)), or None.
 
-        None if what it returns is not pooled from logits of the layer.
+        The scale is the factor from the pooled logits of the layer `name` to those that the network
+        returns. The network in the result is a copy that applies it; features (B, d) and logits
+        (B, C) are the pooled ones of the input. None if what the network returns is not pooled from
+        logits of the layer; InputError if the input has too few rows to tell a scale other than 1.
         """
         found = self._found(given)
         if found is None:

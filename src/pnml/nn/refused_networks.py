@@ -15,9 +15,9 @@ _PAIR = "pass two functions layer=(features, head)"
 
 
 def refuse_unseen_layers(model: Any) -> None:
-    """Raise if a model is of a kind in which no layer can be seen: scripted, exported, no module.
+    """Raise if the layers of a model cannot be seen: it is scripted, exported, or no module.
 
-    A GraphModule of torch.fx is fine where it calls layers, as symbolic tracing makes it.
+    A GraphModule of torch.fx passes if it calls layers, as after symbolic tracing.
     """
     if isinstance(model, torch.jit.ScriptModule):
         raise InputError(
@@ -39,7 +39,10 @@ def refuse_unseen_layers(model: Any) -> None:
 
 
 def refuse_last_layer(name: str, module: nn.Module) -> None:
-    """Raise if the layer that gives what a network returns is of a kind that is not split at."""
+    """Raise if a module that gives the output of a network is quantised or a convolution.
+
+    Call it for modules that cannot be the head; `name` is for the error message.
+    """
     if is_quantised(module):
         raise InputError(
             f'The last layer "{name}" is a quantised {type(module).__name__}, which rounds its '
@@ -61,7 +64,7 @@ def refuse_last_layer(name: str, module: nn.Module) -> None:
 
 
 def refuse_quantised(model: nn.Module) -> None:
-    """Raise if no linear layer ran in a model because its layers are quantised."""
+    """Raise if a model has a quantised layer; to call when no linear layer ran in it."""
     for name, part in reversed(list(model.named_modules())):
         if is_quantised(part):
             refuse_last_layer(name, part)

@@ -21,7 +21,10 @@ _ENOUGH = 3
 
 @dataclass(frozen=True)
 class Agreement:
-    """How returned logits follow from those of a layer: times `scale`, then through a link.
+    """How the values a network returns follow from a layer's logits: times `scale`, then a link.
+
+    `link` is "none" (or a shift of each row, as by log-softmax), "softmax" or "sigmoid"; `enough`
+    is False if there were too few rows to tell the scale from chance.
 
     >>> own = torch.tensor([[1.0, 0.0], [0.0, 3.0]]).double()
     >>> agreement(own, (own / 2).softmax(1), torch.full((2,), 1e-6)).link
@@ -36,9 +39,9 @@ class Agreement:
 def agreement_with(
     head: LinearHead | MergedHead, features: Tensor, values: Tensor
 ) -> Agreement | None:
-    """How returned values (n, C) follow from the head's logits of features (n, d), or None.
+    """How returned values (n, C) follow from the head's logits of features (n, d); None if not.
 
-    Rows whose features are NaN or infinite have no logits to compare.
+    Rows whose features are NaN or infinite are not compared.
     """
     finite = features.isfinite().all(1)
     if not bool(finite.all()):
@@ -51,7 +54,10 @@ def agreement_with(
 
 
 def rounding(head: LinearHead | MergedHead, features: Tensor, values: Tensor) -> Tensor:
-    """Largest difference (n,) between equal logits of features (n, d), by the dtypes they had."""
+    """Round-off (n,) to allow for when the logits of each row are compared with returned values.
+
+    It follows from the dtypes of features (n, d), returned values (n, C) and weights.
+    """
     weight, bias = head.affine(features.shape[-1])
     share = max(_ROUNDING.get(part.dtype, _COARSE) for part in (features, values, weight))
     share = max(share, _TF32) if features.is_cuda and share > _ROUNDING[torch.float64] else share
@@ -88,7 +94,7 @@ def agreement(own: Tensor, returned: Tensor, tolerance: Tensor) -> Agreement | N
 def _same(
     own: Tensor, values: Tensor, slack: Tensor, *, shift: bool, known: Tensor | None = None
 ) -> Agreement | None:
-    """The scale of values over logits where they are known; up to a number per row if `shift`."""
+    """Agreement of known values with scaled logits, plus a shift per row if `shift`; or None."""
     known = torch.ones_like(values, dtype=torch.bool) if known is None else known
     if shift:  # differences to the largest value of the row
         at = torch.where(known, values, -torch.inf).argmax(1, keepdim=True)
@@ -109,7 +115,10 @@ def _same(
 
 
 def arrangements(returned: Tensor, shape: torch.Size) -> Iterator[Tensor]:
-    """A returned tensor as logits of a shape (..., C), in every order that networks use."""
+    """A returned tensor rearranged to `shape` (..., C), once for each axis order networks use.
+
+    It yields nothing if the tensor has another size or does not hold floats.
+    """
     if returned.numel() != shape.numel() or not returned.is_floating_point():
         return
     yield returned.reshape(shape)

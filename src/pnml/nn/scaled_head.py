@@ -22,7 +22,7 @@ _FEWEST_ROWS = 64
 
 
 def rows_at_once(classes: int) -> int:
-    """Rows of logits of a head that fit into a block.
+    """Number of rows to compute at once: those of four million logits, but at least 64.
 
     >>> rows_at_once(10), rows_at_once(30522)
     (419430, 137)
@@ -31,10 +31,11 @@ def rows_at_once(classes: int) -> int:
 
 
 class ScaledHead:
-    """The head of a network at scales, without gradients, in float64 or float32.
+    """The head of a network, for logits of features times any factor, without gradients.
 
-    The weights of a linear head are kept in that dtype until they change: for 30,522 classes of 768
-    features another 188 MB in float64. Other heads compute in the dtype of their features.
+    `precision` is "double" (float64) or "single" (float32). The weights of a linear head are kept
+    in that dtype until they change: for 30,522 classes of 768 features another 188 MB in float64.
+    Other heads compute in the dtype of their features.
     """
 
     def __init__(self, head: Head, precision: str = "double") -> None:
@@ -42,7 +43,10 @@ class ScaledHead:
         self._known: tuple[Any, Tensor, Tensor] | None = None
 
     def logits(self, rows: Tensor, *factors: Factor) -> list[Tensor]:
-        """Logits (n, C) of rows of features (n, d) times each of some factors: one product."""
+        """For each factor, the logits (n, C) of features (n, d) multiplied by that factor.
+
+        A factor is a number, or a tensor (n, 1). A linear head takes one product for all factors.
+        """
         with torch.no_grad():
             if not isinstance(self.head, LinearHead):
                 return self.head.in_double(rows.device)(rows, *factors)
@@ -53,9 +57,10 @@ class ScaledHead:
             return logits if self.head.module.bias is None else [z.add_(bias) for z in logits]
 
     def rescaled(self, own: Tensor, ratio: Tensor) -> Tensor | None:
-        """Logits (n, C) at features times a ratio (n, 1), from the own ones without a product.
+        """Logits (n, C) of features multiplied by `ratio` (n, 1), from the network's own logits.
 
-        None where the head is not linear or its own logits have less than the precision wanted.
+        It takes no matrix product. None if the head is not linear, or if the own logits (n, C) have
+        less than the wanted precision.
         """
         enough = own.dtype in (torch.float64, self.dtype)
         if not enough or not isinstance(self.head, LinearHead):
@@ -65,7 +70,7 @@ class ScaledHead:
             return (own - bias).mul_(_like(ratio, own)).add_(bias)
 
     def predicted(self, features: Tensor) -> IntArray:
-        """Class (n,) that the head gives features (n, d) in its own dtype: their region."""
+        """Class (n,) that the head predicts for features (n, d), in its own dtype: their region."""
         labels = np.empty(len(features), dtype=np.int64)
         step = rows_at_once(self.head.outputs(features.shape[1]))
         for start in range(0, len(features), step):

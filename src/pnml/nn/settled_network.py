@@ -1,4 +1,4 @@
-"""A model split at a layer, once the layer's logits were compared with those it returns."""
+"""A model split at a layer, after the layer's logits were compared with what the model returns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ _WIDEST = 2**14
 
 @dataclass(frozen=True)
 class Settled:
-    """A model split at its last layer, and features and logits of the first input."""
+    """A model split at its last layer, and features (..., d) and logits (..., C) of one input.
+
+    `outputs` is that pair, or None if the input has to run again. `link` is the function that the
+    network applies to logits before it returns them: "none", "softmax" or "sigmoid". `checked` is
+    False if the input had no rows to compare the layer's logits with the returned values.
+    """
 
     network: HookedNetwork | PooledNetwork
     outputs: tuple[Tensor, Tensor] | None  # None: the input has to run again
@@ -39,7 +44,10 @@ class Settled:
 
 
 def settled_run(network: HookedNetwork, run: Run, returned: list[Tensor]) -> Settled | None:
-    """The network with the scale of what it returned; None if these are not its layer's logits."""
+    """The network with the scale of the logits it returned; None if they are not its layer's.
+
+    `run` holds input and output of the layer, `returned` the tensors the model returned with it.
+    """
     features = network.head.classes_last(run.features)
     if isinstance(network.head, LinearHead) and network.head.width != features.shape[-1]:
         return None  # packed weights
@@ -67,9 +75,10 @@ def settled_run(network: HookedNetwork, run: Run, returned: list[Tensor]) -> Set
 
 
 def settled_second_pass(model: nn.Module, names: list[str], given: Any) -> Settled:
-    """The model split at the first of some layers whose logits it returns; refuses without one.
+    """The model split at the first layer in `names` whose logits it returns; raises without one.
 
-    Modules that hold these layers are tried too: an adapter beside a layer is linear as a whole.
+    The input `given` runs once more. Modules that hold these layers are tried too: a layer with an
+    adapter beside it is linear as a whole.
     """
     tried = list(dict.fromkeys(_with_parents(model, names[:_MOST_LAYERS])))
     done = watched(model, {name: model.get_submodule(name) for name in tried}, given)
@@ -85,7 +94,11 @@ def settled_second_pass(model: nn.Module, names: list[str], given: Any) -> Settl
 
 
 def settled_named(network: HookedNetwork, given: Any) -> Settled:
-    """The network split at a layer that was named; what it returns may be something else."""
+    """A network split at the layer the user named, compared with what it returns for an input.
+
+    The network may return something else than the layer's logits, but an InputError is raised if
+    the layer is not linear.
+    """
     done = watched(network.model, {network.name: network.head.module}, given)
     outputs = network.of_pass(done)
     if not outputs[0].numel():
@@ -106,7 +119,7 @@ def settled_named(network: HookedNetwork, given: Any) -> Settled:
 
 
 def _as_returned(model: nn.Module, name: str, done: Pass) -> Settled | None:
-    """The model split at a layer, or at a module merged, whose logits a pass returned."""
+    """The model split at a layer, or merged module, if a pass returned its logits; else None."""
     runs = done.runs[name]
     if len(runs) != 1:
         return None
@@ -118,7 +131,7 @@ def _as_returned(model: nn.Module, name: str, done: Pass) -> Settled | None:
 
 
 def _with_own_output(network: HookedNetwork, run: Run) -> Settled | None:
-    """The network if its layer is linear, merged where need be; None if it is not."""
+    """The network if its layer is linear, perhaps as a merged module; None if it is not."""
     if not run.intact:
         return Settled(network, network.of_run(run))
     for form in _forms(network.model, network.name, run):
@@ -129,7 +142,7 @@ def _with_own_output(network: HookedNetwork, run: Run) -> Settled | None:
 
 
 def _forms(model: nn.Module, name: str, run: Run) -> list[HookedNetwork]:
-    """The model split at a layer as it is, and as a module that is linear as a whole."""
+    """Ways to split the model at a layer: as it is, and merged into one linear map."""
     module = model.get_submodule(name)
     forms = [hooked(model, name)] if is_head(module) else []
     features, output = run.features, run.output
@@ -146,7 +159,7 @@ def _forms(model: nn.Module, name: str, run: Run) -> list[HookedNetwork]:
 
 
 def _as_pooled(network: HookedNetwork, done: Pass, given: Any) -> Settled | None:
-    """The network if it returns one row for each input, pooled from the layer's; else None."""
+    """The network if it returns the layer's logits pooled over positions; else None."""
     runs = done.runs[network.name]
     if len(runs) != 1:
         return None

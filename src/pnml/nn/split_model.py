@@ -45,7 +45,7 @@ def split_as_named(model: Any, layer: Layer) -> Network | None:
 
 
 def split_by_width(model: nn.Module, width: int) -> Network:
-    """The model split at its only linear layer that takes features of this width."""
+    """The model split at its only linear layer with `width` inputs; raises if not exactly one."""
     model = unwrapped(model)
     fitting = [
         name
@@ -61,7 +61,7 @@ def split_by_width(model: nn.Module, width: int) -> Network:
 
 
 def found_by_running(model: nn.Module, given: Any) -> HookedNetwork | PooledNetwork:
-    """The model split at its last layer, from one forward pass of an input."""
+    """The model split at its last layer, found by running the input `given` through it."""
     return split_by_running(model, given).network
 
 
@@ -80,7 +80,7 @@ def _pair(layer: Any, model: Any) -> PairNetwork:
 
 
 def checked_inputs(inputs: Any) -> Callable[[Any], Any] | None:
-    """The function from a batch to what a network takes; raises if it is none."""
+    """`inputs` unchanged: None, or a function from a batch to what a network takes; else raises."""
     if inputs is not None and not callable(inputs):
         raise InputError(
             f"inputs is {inputs!r}, but a function from a batch to what the network takes is "
@@ -90,10 +90,10 @@ def checked_inputs(inputs: Any) -> Callable[[Any], Any] | None:
 
 
 class SplitModel:
-    """A model split at its last layer, which is found once: features and logits of inputs.
+    """A model split at its last layer, to compute features and logits of inputs.
 
-    The first rows that run show whether the network returns the logits of that layer, and at
-    which scale.
+    The layer is found once. The first rows that run show whether the network returns the logits
+    of that layer, and at which scale.
     """
 
     def __init__(
@@ -111,7 +111,10 @@ class SplitModel:
         self._settled = whole or isinstance(self._network, PairNetwork)
 
     def input_of(self, batch: Any) -> Any:
-        """The input in a batch, in the dtype of this model if it is an array."""
+        """What the network takes of a batch: by the user's function `inputs`, or without labels.
+
+        An array becomes a tensor in the dtype of the model.
+        """
         network = next(iter(self.modules), None)
         if self.inputs is None:
             return input_of(batch, network)
@@ -153,7 +156,7 @@ class SplitModel:
         return found
 
     def run_anywhere(self, given: Any) -> tuple[Tensor, Tensor]:
-        """Features and logits of an input on any device, moved to that of the model."""
+        """Features (..., d) and logits (..., C) of an input, moved to the model's device first."""
         home = next((device_of(module) for module in self.modules), None)
         if home is not None and home.type == "meta":
             raise InputError(
@@ -168,20 +171,28 @@ class SplitModel:
 
     @property
     def found(self) -> tuple[str, float] | None:
-        """Name and scale of the last layer; None if it has no name or is not found yet."""
+        """Name and scale of the last layer; None if it has no name or is not found yet.
+
+        The scale is the factor from the layer's outputs to the logits of the network.
+        """
         if not isinstance(self._network, HookedNetwork | PooledNetwork):
             return None
         return self._network.name, self._network.head.scale
 
     def use_layer(self, found: tuple[str, float] | None) -> None:
-        """Use the layer of this name and scale as the last one, if none was found yet."""
+        """Use the layer of this name and scale as the last one, unless one is known already.
+
+        `found` is what the property `found` gave, perhaps in another process; None changes nothing.
+        """
         if self._network is None and found is not None:
             self._network = hooked(unwrapped(self.model), *found)
 
     def head_version(self) -> tuple[Any, ...]:
-        """Scale of the head, and identity, address and in-place changes of each of its weights.
+        """A tuple to compare: it changes when the weights or the scale of the head change.
 
-        For a head that is a function, of all weights it may use.
+        It holds the scale, which is the factor from the layer's outputs to the logits, and for
+        each weight its id, its address in memory and its number of in-place changes. While the
+        head is not known, or if it is a function, it holds all weights of the network and no scale.
         """
         head = None if self._network is None else self._network.head
         if isinstance(head, LinearHead | MergedHead):
@@ -189,13 +200,13 @@ class SplitModel:
         return weights_version(self.modules)
 
     def head_weights(self) -> list[Tensor]:
-        """The weights of the head; none if it is a function that is no module."""
+        """Weights and buffers of the head; an empty list if it is a function, not a module."""
         head = None if self._network is None else self._network.head
         owner = head.function if isinstance(head, CallableHead) else getattr(head, "module", None)
         return list(owner.state_dict().values()) if isinstance(owner, nn.Module) else []
 
     def other_weights(self) -> list[Tensor]:
-        """Weights and stored buffers of all that runs before the head, each once."""
+        """Floating-point weights and buffers of all modules but the head, each tensor once."""
         known = {weight.data_ptr() for weight in self.head_weights()}
         kept = {
             weight.data_ptr(): weight
@@ -206,11 +217,14 @@ class SplitModel:
         return [weight for address, weight in kept.items() if address not in known]
 
     def version(self) -> tuple[Any, ...]:
-        """What changes with any weight or buffer of the network, and is cheap to compare."""
+        """A key that changes with any weight or buffer of the network, and is cheap to compare."""
         return (*self.head_version(), *weights_version(self.modules, buffers=True))
 
     def head(self, width: int) -> Head:
-        """The last layer; raises if it does not take features of this width."""
+        """The last layer; raises if it does not take `width` features.
+
+        If no layer is known yet, it is the only linear layer of the model with that many inputs.
+        """
         if self._network is None:
             self._network = split_by_width(self.model, width)
             self._by_width = True

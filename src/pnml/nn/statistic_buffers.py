@@ -19,7 +19,11 @@ from pnml.nn.feature_statistic import FeatureStatistic
 
 
 class StatisticBuffers(nn.Module):
-    """A FeatureStatistic as buffers of a module, in float64, and the scale chosen from it."""
+    """A FeatureStatistic (sums over training features) and its scale, as buffers of a module.
+
+    Numbers stay in float64 when the network is cast. The scale is the norm of features for the
+    regret, chosen from the statistic.
+    """
 
     counts: Tensor  # (4,)  rows, whether normalised, whether with a bias, number of regions
     xx: Tensor  # (w, w)
@@ -62,7 +66,7 @@ class StatisticBuffers(nn.Module):
 
     @property
     def counted(self) -> FeatureStatistic:
-        """The statistic in the buffers."""
+        """The statistic in the buffers, as a FeatureStatistic of numpy arrays."""
         self._refuse_meta()
         rows, normalize, bias, regions = self.counts.tolist()
         size, bound = self.sample_bound.tolist()
@@ -80,19 +84,19 @@ class StatisticBuffers(nn.Module):
 
     @property
     def needs_scale(self) -> bool:
-        """Whether a statistic that was computed here has no stored scale yet."""
+        """Whether the statistic was computed here, not loaded, and has no stored scale yet."""
         computed = self.fitted and not self._loaded and not self.xx.is_meta
         return computed and self.chosen_scale is None
 
     @property
     def chosen_scale(self) -> float | None:
-        """The scale in the buffer; None if none is stored."""
+        """The stored scale, which is the norm of features for the regret; None if none is."""
         self._refuse_meta()
         scale = float(self.scale)
         return None if math.isnan(scale) else scale
 
     def store(self, statistic: FeatureStatistic) -> None:
-        """Replace the statistic in the buffers; the scale is unset."""
+        """Replace the statistic in the buffers, and forget the stored scale."""
         form, sample, regions = statistic.form, statistic.sample, statistic.regions
         counts = [statistic.rows, form.normalize, form.bias, form.regions]
         self._hold("counts", counts, torch.int64)
@@ -113,7 +117,7 @@ class StatisticBuffers(nn.Module):
         self._loaded = False
 
     def keep_scale(self, scale: float) -> None:
-        """Store the scale chosen for this statistic."""
+        """Store the scale, the norm of features for the regret, chosen from this statistic."""
         self._hold("scale", scale)
 
     def _get_name(self) -> str:
@@ -142,7 +146,7 @@ class StatisticBuffers(nn.Module):
         return self
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Store rows without regions as version 0.1 does, which can then load them."""
+        """Save a statistic without regions in the form of version 0.1, which can then load it."""
         super()._save_to_state_dict(destination, prefix, keep_vars)
         if not self.region_ids.numel() and not (self.fitted and self._has_regions):
             destination[prefix + "counts"] = destination[prefix + "counts"][:3]
@@ -168,7 +172,7 @@ class StatisticBuffers(nn.Module):
 
 
 def _add_no_regions(state: dict[str, Any], prefix: str) -> None:
-    """Complete a state_dict of version 0.1 by what says that rows have no regions."""
+    """Add the entries that version 0.1 lacks to its state_dict: rows without regions."""
     counts, xx = state.get(prefix + "counts"), state.get(prefix + "xx")
     if not isinstance(counts, Tensor) or not isinstance(xx, Tensor) or counts.shape != (3,):
         return

@@ -15,7 +15,11 @@ from pnml.errors import InputError
 
 @dataclass(frozen=True)
 class Task:
-    """A task: how logits (n, C) and leverages (n,) become regrets and log-probabilities."""
+    """What the outputs of a head are: how logits (n, C) and leverages (n,) become a regret.
+
+    Both functions take logits and leverages: `regret` gives (n,) in nats, `log_prob` the pNML
+    log-probabilities (n, C); it is None if outputs are not probabilities.
+    """
 
     name: str
     regret: Callable[[Array, Array], Array]
@@ -49,9 +53,10 @@ TASKS = {task.name: task for task in (MULTICLASS, MULTILABEL, REGRESSION)}
 
 
 def task_of(name: str, outputs: int, link: str = "none") -> Task:
-    """The task of a network's outputs; "auto" treats two or more outputs as classes.
+    """The task of this name; "auto" treats two or more outputs as classes, and raises for one.
 
-    The link leads from logits to what the network returns; a sigmoid means independent labels.
+    `link` is the function that the network applies to its logits: "none", "softmax" or "sigmoid".
+    With "auto", a sigmoid of several outputs raises, as it means independent labels.
 
     >>> task_of("auto", 10).name
     'multiclass'

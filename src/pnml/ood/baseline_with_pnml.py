@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import singledispatch
@@ -13,22 +14,26 @@ from array_api_compat import is_numpy_array
 from pnml.core import softmax
 from pnml.core.arrays import Array, FloatArray
 from pnml.core.trust import Reference
-from pnml.errors import InputError
+from pnml.errors import ConditionWarning, InputError
 from pnml.ood.detector import Detector, required_scores
 from pnml.ood.gram_detector import Gram, HoldOut
 from pnml.ood.logit_detectors import MSP, Energy, LogitDetector, MaxLogit
 from pnml.ood.network_logits import as_input, as_numpy
 from pnml.ood.odin import ODIN
 from pnml.ood.regret_detector import RegretDetector
+from pnml.runtime.caller import stacklevel_of_caller
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from pnml.nn import LastLayerPNML
 
+# Rows that deviate by less than this share of what held-out rows do were not held out.
+_LEAST_SHARE = 0.5
+
 
 def with_pnml(baseline: Detector, pnml: LastLayerPNML | None = None, **settings: Any) -> Detector:
-    """Detector, to be fitted, that combines a baseline with the regret. Eqs. (O9), (O10).
+    """Detector, not fitted yet, that combines a baseline with the regret. Eqs. (O9), (O10).
 
     Softmax, largest logit and energy become the regret on the same network; so do methods that
     train the network, such as OECC and energy fine-tuning, if the network has their weights. ODIN
@@ -38,10 +43,11 @@ def with_pnml(baseline: Detector, pnml: LastLayerPNML | None = None, **settings:
     Parameters
     ----------
     baseline : MSP, MaxLogit, Energy, ODIN or Gram
+        A detector with a network, whose last layer gives the regret.
     pnml : LastLayerPNML, optional
-        A fitted one, to be shared by several detectors.
+        A fitted LastLayerPNML of the network, so that several detectors can share it.
     **settings
-        Otherwise those of `pnml.nn.LastLayerPNML`: ``layer``, ``alpha``, ``scale`` and so on.
+        Without `pnml`, settings of `pnml.nn.LastLayerPNML`: ``layer``, ``alpha`` and so on.
 
     Examples
     --------
@@ -94,9 +100,10 @@ def _network(baseline: LogitDetector | ODIN | Gram, pnml: Any) -> Any:
 
 
 class GramRegretDetector(Detector):
-    """Gram baseline with pNML: regret at leverage times deviation in earlier layers. Eq. (O9).
+    """Detector by the regret at the leverage times Gram's deviation. Eq. (O9).
 
-    Made by `with_pnml`. The threshold comes from every tenth training row, which Gram holds out.
+    Gram's deviation says how unusual the feature maps of earlier layers are. Made by `with_pnml`.
+    The threshold comes from every tenth training row, which Gram holds out.
 
     Examples
     --------
@@ -118,32 +125,41 @@ class GramRegretDetector(Detector):
         self.training_leverages_: FloatArray | None = None
 
     def fit(self, loader: Any) -> Self:
-        """Fit the bounds of feature maps and the statistic of features, if not fitted already."""
+        """Fit the Gram detector and the regret, where not fitted already, and then the threshold.
+
+        The training inputs of the loader are read twice, so it must not be an iterator. A Gram
+        detector that is fitted already must have been fitted to the same rows in the same order,
+        without ``validation=``; warns where that seems not to be so.
+        """
         kept = HoldOut(loader)
         if isinstance(loader, Iterator):
             raise InputError(
                 f"The loader is a {type(loader).__name__}, which gives its batches once, but they "
                 "are read twice here; pass a DataLoader, a list of batches or one tensor."
             )
-        if self.gram.bounds_ is None:
-            self.gram.fit(kept)
-        else:
+        fitted_before = self.gram.bounds_ is not None
+        if fitted_before:
             deque(kept, maxlen=0)  # collects the rows that are held out
+        else:
+            self.gram.fit(kept)
         if not self.regret.pnml.statistic.fitted:
             self.regret.fit(loader)
-        scores, leverages = [np.zeros(0)], [np.zeros(0)]
+        scores, leverages, deviations = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
         for x in kept.held:
             log_p, leverage, deviation = self._measured(x)
             left_out = leverage / (1 - leverage)  # these rows are training rows: Eq. (F6)
             raised = _raised(left_out, deviation)
             scores.append(as_numpy(_regret(log_p, raised)))
             leverages.append(as_numpy(raised))
+            deviations.append(as_numpy(deviation))
+        if fitted_before:
+            _warn_of_rows_inside(np.concatenate(deviations), self.gram.usual_standardised())
         self.training_scores_ = np.concatenate(scores)
         self.training_leverages_ = np.concatenate(leverages)
         return self
 
     def predict(self, x: Any) -> Array:
-        """Outlier scores (n,) of inputs, in nats; high means out-of-distribution."""
+        """Outlier scores (n,) of inputs: regrets in nats; high means out-of-distribution."""
         return self._score_and_leverage(x)[0]
 
     def _score_and_leverage(self, x: Any) -> tuple[Array, Array]:
@@ -153,7 +169,7 @@ class GramRegretDetector(Detector):
         return (as_numpy(scores), as_numpy(raised)) if is_numpy_array(x) else (scores, raised)
 
     def _measured(self, x: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities (n, C) of the regret, leverage (n,) and deviation (n,)."""
+        """Log-probabilities (n, C) for the regret, leverages (n,), and Gram's deviations (n,)."""
         import torch
 
         pnml = self.regret.pnml
@@ -171,12 +187,25 @@ class GramRegretDetector(Detector):
         return Reference(scores, leverages=self.training_leverages_)
 
 
+def _warn_of_rows_inside(deviations: FloatArray, usual: float) -> None:
+    """Warn if the rows of the threshold deviate much less than `usual`, that of held-out rows."""
+    finite = deviations[np.isfinite(deviations)]
+    if len(finite) and finite.mean() < _LEAST_SHARE * usual:
+        warnings.warn(
+            "The rows that set the threshold deviate less than half as much as those that the "
+            "Gram detector held out, so it was fitted to most of them, and too many inputs will "
+            "be flagged; pass a Gram detector that is not fitted.",
+            ConditionWarning,
+            stacklevel=stacklevel_of_caller(),
+        )
+
+
 def _raised(leverage: Tensor, deviation: Tensor) -> Tensor:
-    """Leverage times deviation (n,), infinite with the deviation. Eq. (O9)."""
+    """Leverage times deviation (n,), infinite where the deviation is. Eq. (O9)."""
     return (leverage * deviation).masked_fill(deviation.isinf(), float("inf"))
 
 
 def _regret(log_p: Tensor, leverage: Tensor) -> Tensor:
-    """Regrets (n,), infinite with the leverage."""
+    """Regrets (n,) in nats, infinite where the leverage is."""
     regret: Tensor = softmax.regret(log_p, leverage)
     return regret.masked_fill(leverage.isinf(), float("inf"))

@@ -17,7 +17,7 @@ _FLAT = 1e-10
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """Class means of features for a detector, and scatter about them and about the mean of all.
+    """Means and scatter matrices of training features, by class and of all rows, for detectors.
 
     >>> rows, labels = np.array([[0.0], [2.0], [7.0]]), np.array([0, 0, 1])
     >>> moments = ClassMoments.of([(rows[:1], labels[:1]), (rows[1:], labels[1:])])
@@ -26,17 +26,17 @@ class ClassMoments:
     """
 
     n: int
-    means: FloatArray  # (C, d)
-    mean: FloatArray  # (d,)
-    within: FloatArray  # (d, d)  Σ (x − μ_y)(x − μ_y)ᵀ
+    means: FloatArray  # (C, d)  μ_c of each class
+    mean: FloatArray  # (d,)  μ of all rows
+    within: FloatArray  # (d, d)  Σ (x − μ_y)(x − μ_y)ᵀ, with y the class of row x
     total: FloatArray  # (d, d)  Σ (x − μ)(x − μ)ᵀ
 
     @classmethod
     def of(cls, parts: Iterable[tuple[FloatArray, Labels]]) -> ClassMoments:
-        """Moments of features (n, d) and labels (n,), in one pass; there must be a row.
+        """Moments of batches of features (n, d) and labels (n,), in one pass.
 
-        Rows are moved by the mean of the first batch, so that sums of squares lose no digits to
-        a mean that is large beside the spread.
+        At least one row is needed. Rows are moved by the mean of the first batch, so that sums of
+        squares lose no digits to a mean that is large beside the spread.
         """
         origin: FloatArray | None = None
         counts: dict[Any, int] = {}
@@ -62,9 +62,10 @@ class ClassMoments:
 
 
 def whitening(covariance: FloatArray) -> FloatArray:
-    """Matrix L (d, r) with L Lᵀ the pseudo-inverse of a covariance of features for detectors.
+    """Matrix L (d, r) for which L Lᵀ is the pseudo-inverse of the covariance (d, d) of features.
 
-    Directions without variance are left out, as a pseudo-inverse leaves them out.
+    Features times L have unit covariance. The r columns are the directions with variance; those
+    without are left out, as a pseudo-inverse leaves them out.
 
     >>> whitening(np.diag([4.0, 0.0])).round(6) + 0.0
     array([[0.5],

@@ -14,7 +14,7 @@ from pnml.ood.network_logits import Model, as_numpy, logits_of
 
 
 class CosineSimilarity(FeatureScoreDetector):
-    """Detector by cosine: features that point along no class are outliers. Eq. (O16).
+    """Detector by cosine: features that point along no class's direction are outliers. Eq. (O16).
 
     Parameters
     ----------
@@ -46,6 +46,8 @@ class CosineSimilarity(FeatureScoreDetector):
     def of_class_means(cls, rows: Any, labels: Any, features: Model | None = None) -> Self:
         """A detector whose directions are the class means of training features (n, d).
 
+        `rows` are these features, `labels` (n,) their classes; `features` is as in the constructor.
+
         >>> import numpy as np
         >>> rows = np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]])
         >>> CosineSimilarity.of_class_means(rows, [0, 0, 1]).directions
@@ -63,7 +65,10 @@ class CosineSimilarity(FeatureScoreDetector):
 
     @staticmethod
     def score(features: Array, directions: Array) -> Array:
-        """Outlier scores −max cos (n,) of features (n, d) under directions (C, d). Eq. (O16)."""
+        """Outlier scores (n,): minus the largest cosine of features with directions. Eq. (O16).
+
+        Features are (n, d), directions (C, d), one for each class.
+        """
         return -array_namespace(features).max(_unit(features) @ _unit(directions).T, axis=-1)
 
     def predict(self, x: Any) -> Array:
@@ -71,7 +76,7 @@ class CosineSimilarity(FeatureScoreDetector):
         return self.predict_features(logits_of(self.features, x))
 
     def predict_features(self, features: Array) -> Array:
-        """Outlier scores (n,) of features (n, d)."""
+        """Outlier scores (n,) of features (n, d); high means out-of-distribution."""
         xp, width = array_namespace(features), self.directions.shape[1]
         if features.shape[-1] != width:
             raise InputError(

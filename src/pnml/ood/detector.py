@@ -32,47 +32,52 @@ class Detector(ABC):
     """
 
     def __call__(self, x: Any) -> Array:
-        """The scores of `predict`."""
+        """Outlier scores (n,) of inputs, the same as `predict` gives."""
         return self.predict(x)
 
     @abstractmethod
     def predict(self, x: Any) -> Array:
-        """Outlier scores (n,) of inputs; high means out-of-distribution.
+        """Outlier scores (n,) of a batch of n inputs; high means out-of-distribution.
 
-        Tensors give a tensor, arrays an array; float64.
+        A tensor of inputs gives a tensor of scores, an array gives an array; both in float64.
         """
 
     @abstractmethod
     def _reference(self) -> Reference:
-        """Scores of training rows, with leverages if these have a say."""
+        """Scores of training rows that set the threshold, with leverages if these count too."""
 
     def _score_and_leverage(self, x: Any) -> tuple[Array, Array | None]:
         """Outlier scores (n,) and leverages (n,) of inputs; None if the score alone decides."""
         return self.predict(x), None
 
     def score_samples(self, x: Any) -> Array:
-        """Scores (n,) of how ordinary inputs are, high in-distribution, as in scikit-learn."""
+        """Scores (n,) of how ordinary inputs are: minus `predict`, as in scikit-learn."""
         return -self.predict(x)
 
     def decision_function(self, x: Any, *, level: float = DEFAULT_LEVEL) -> Array:
-        """How far inputs are on the ordinary side of the threshold: 0 or more passes. Eq. (O1).
+        """Threshold minus outlier score (n,) of inputs; 0 or more for trusted inputs. Eq. (O1).
 
-        An input that only its leverage h excludes, above the threshold t of the leverage, gets
-        log(1 + t) − log(1 + h): negative, and in nats as the regret is.
+        A share `level` of the training rows does not exceed the threshold. An input whose score
+        passes but whose leverage h is above the threshold t of the leverage gets log(1 + t) − log(1
+        + h) instead: negative, and in nats as the regret is.
         """
         level = check_level(level, of="training scores")
         scores, leverage = self._score_and_leverage(x)
         return _margin(self._thresholds(level), scores, leverage)
 
     def trusted(self, x: Any, *, level: float = DEFAULT_LEVEL) -> Array:
-        """Whether to trust each input: False if stranger than this share of the training rows."""
+        """Whether to trust each input, as booleans (n,).
+
+        False if the score, or the leverage in detectors that use it, is above the threshold that a
+        share `level` of the training rows does not exceed.
+        """
         level = check_level(level, of="training scores")
         scores, leverage = self._score_and_leverage(x)
         trusted: Array = self._thresholds(level).trusts(scores, leverage)
         return trusted
 
     def threshold(self, level: Any = DEFAULT_LEVEL) -> float:
-        """Threshold on the score: this share of training rows does not exceed it. Eq. (O1)."""
+        """Largest score to trust, not exceeded by a share `level` of training rows. Eq. (O1)."""
         return self._thresholds(check_level(level, of="training scores")).regret
 
     def _thresholds(self, level: float) -> Thresholds:
@@ -85,7 +90,10 @@ class ScoreDetector(Detector):
     training_scores_: FloatArray | None = None
 
     def fit(self, loader: Any) -> Self:
-        """Learn the threshold from training inputs; the score itself needs no fit."""
+        """Learn the threshold from training inputs and return the detector.
+
+        The score itself needs no fit. `loader` is a loader of batches, an array or a tensor.
+        """
         self.training_scores_ = scores_of(self.predict, loader, "training set")
         return self
 
@@ -94,20 +102,20 @@ class ScoreDetector(Detector):
 
 
 class FeatureScoreDetector(ScoreDetector):
-    """Base of a detector by a score of features, which may be given instead of inputs."""
+    """Base of detectors that score features; features may be given directly instead of inputs."""
 
     @abstractmethod
     def predict_features(self, features: Array) -> Array:
-        """Outlier scores (n,) of features (n, d)."""
+        """Outlier scores (n,) of features (n, d); high means out-of-distribution."""
 
     def fit_features(self, features: Any, y: Any = None) -> Self:
-        """Learn the threshold from the features of training rows; labels are ignored."""
+        """Learn the threshold from features (n, d) of training rows; labels `y` are ignored."""
         self.training_scores_ = scores_of(self.predict_features, features, "training set")
         return self
 
 
 def required_scores(detector: Detector, scores: FloatArray | None) -> FloatArray:
-    """The training scores of a detector; raises if there are none yet."""
+    """The given training scores of a detector; raises InputError if None, before the fit."""
     if scores is None:
         raise InputError(
             f"This {type(detector).__name__} has no threshold because it has seen no training "
@@ -117,7 +125,7 @@ def required_scores(detector: Detector, scores: FloatArray | None) -> FloatArray
 
 
 def _margin(thresholds: Thresholds, scores: Array, leverage: Array | None) -> Array:
-    """Distance (n,) to the threshold; negative exactly for rows that are not trusted."""
+    """Distance (n,) below the thresholds; negative exactly for rows that are not trusted."""
     xp = array_namespace(scores)
     # an infinite score is an outlier even if the limit itself is infinite
     margin = xp.where(xp.isinf(scores), -xp.abs(scores), thresholds.regret - scores)

@@ -26,18 +26,18 @@ _NEIGHBOURS = 50
 def fit_detectors(
     model: Any, loader: Any, layer: Any = None, *, progress: Progress = None
 ) -> dict[str, Detector]:
-    """All detectors of a network by features and logits, fitted to the inputs of a loader.
+    """Dict of name → detector: all that use features or logits, fitted to training inputs.
 
-    The regret with its default settings, MSP, MaxLogit, Energy, GEN, KNN, ViM, Mahalanobis, RMD,
-    FDBD and NCI, by name. The network runs once over the loader, whose features are kept meanwhile.
-    `evaluate_ood` compares them.
+    The regret with its default settings, named "pNML", and MSP, MaxLogit, Energy, GEN, KNN, ViM,
+    Mahalanobis, RMD, FDBD and NCI. The network runs once over the loader; the features are kept
+    meanwhile. `evaluate_ood` compares the detectors.
 
     Parameters
     ----------
     model : network of PyTorch
     loader : loader or inputs
-        Training inputs. Labels, the second element of a batch, serve Mahalanobis and RMD; without
-        them these take the classes that the network names.
+        Training inputs. Labels, the second element of a batch, are for Mahalanobis and RMD; without
+        labels these two take the classes that the network predicts.
     layer : optional
         Where the last layer is, as in `pnml.nn.LastLayerPNML`.
     progress : bool, optional
@@ -62,13 +62,15 @@ def fit_detectors(
 def fit_detectors_to_features(
     features: Any, y: Any = None, *, weight: Any, bias: Any = None
 ) -> dict[str, Detector]:
-    """All detectors of `fit_detectors`, fitted to features; their inputs are features too.
+    """Dict of name → detector, as `fit_detectors` gives, fitted to features instead of inputs.
+
+    What these detectors take as inputs are features, too.
 
     Parameters
     ----------
     features : array or tensor of shape (n, d)
     y : array or tensor of shape (n,), optional
-        Labels for Mahalanobis and RMD; without them these take the classes that the head names.
+        Labels for Mahalanobis and RMD; without labels they take the classes that the head predicts.
     weight, bias : arrays or tensors of shape (C, d) and (C,)
         The head.
 

@@ -20,9 +20,11 @@ class GEN(LogitDetector):
     Parameters
     ----------
     model : network or callable, optional
+        Computes logits from inputs; not needed if logits are given.
     gamma : float in (0, 1), default=0.1
+        Exponent of the probabilities.
     top : int, default=100
-        How many of the most probable classes count; all, where there are fewer.
+        How many of the most probable classes count; all if there are fewer.
 
     Examples
     --------
@@ -43,7 +45,10 @@ class GEN(LogitDetector):
 
     @staticmethod
     def score(logits: Array, gamma: float = 0.1, top: int = 100) -> Array:
-        """Outlier scores (n,): sum of p^γ (1 − p)^γ over the most probable classes. Eq. (O25)."""
+        """Outlier scores (n,): sum of p^γ (1 − p)^γ over the most probable classes. Eq. (O25).
+
+        p is the softmax of logits (n, C), γ is `gamma`, and the `top` most probable classes count.
+        """
         log_p = log_softmax(logits)
         xp = array_namespace(log_p)
         if log_p.shape[-1] < 2:

@@ -30,7 +30,7 @@ _SAMPLE = 2048
 
 
 class FeatureDetector(Detector):
-    """Base of detectors by features: what the last layer of a network sees of each input.
+    """Base of detectors by features: what the last layer of a network receives for each input.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class FeatureDetector(Detector):
     layer : optional
         Where the last layer is, as in `pnml.nn.LastLayerPNML`.
     weight, bias : arrays or tensors of shape (C, d) and (C,), optional
-        The head, where it is not the last layer of the model.
+        The head, for C classes and d features, where it is not the last layer of the model.
 
     Examples
     --------
@@ -65,15 +65,19 @@ class FeatureDetector(Detector):
         self.width_: int | None = None
 
     def fit(self, loader: Any, *, progress: Progress = None) -> Self:
-        """Learn from the training inputs of a loader, in one pass.
+        """Learn from the training inputs of a loader, in one pass, and return the detector.
 
         Labels are the second element of a batch. Detectors that need none ignore them; the others
-        take the classes that the network predicts where there are no labels.
+        take the classes that the network predicts where there are no labels. `progress` shows a
+        bar, or is a function of (done, total).
         """
         return self._fit(tracked(self.source.rows(loader), "Counting training features", progress))
 
     def fit_features(self, features: Any, y: Any = None) -> Self:
-        """Learn from training features (n, d), and from labels (n,) if the detector needs them."""
+        """Learn from training features (n, d), and labels (n,) if needed; returns the detector.
+
+        Without labels, a detector that needs them takes the classes that the head predicts.
+        """
         return self._fit(rows_of(features, y))
 
     def predict(self, x: Any) -> Array:
@@ -81,7 +85,7 @@ class FeatureDetector(Detector):
         return like(self._checked_scores(self.source.of(x)), x)
 
     def predict_features(self, features: Any) -> Array:
-        """Outlier scores (n,) of features (n, d)."""
+        """Outlier scores (n,) of features (n, d); high means out-of-distribution."""
         return like(self._checked_scores(checked_features(features)), features)
 
     @abstractmethod
@@ -93,7 +97,7 @@ class FeatureDetector(Detector):
         """Outlier scores (n,) of features (n, d) of the width that was fitted."""
 
     def _scores_of_training_rows(self, features: FloatArray) -> FloatArray:
-        """Scores (n,) of features that were fitted; without themselves where that is easy."""
+        """Outlier scores (n,) of training features; each row left out where that is cheap."""
         return self._scores(features)
 
     def _fit(self, rows: Iterable[Rows]) -> Self:
@@ -111,7 +115,7 @@ class FeatureDetector(Detector):
         return head
 
     def _labels(self, rows: Rows) -> Labels:
-        """Labels of rows (n,), or the classes that the head names."""
+        """Labels (n,) of the rows or, where there are none, the classes that the head predicts."""
         if rows.labels is not None:
             return rows.labels
         why = f"{type(self).__name__} needs labels of the training rows, or"
@@ -132,7 +136,7 @@ class FeatureDetector(Detector):
 
 
 class _Sampled:
-    """Rows that pass by, all of one width, and a bounded uniform sample of their features."""
+    """Iterable over blocks of training rows, with a bounded uniform sample of their features."""
 
     def __init__(self, rows: Iterable[Rows], name: str) -> None:
         self._rows = rows
@@ -163,5 +167,5 @@ class _Sampled:
 
     @property
     def rows(self) -> FloatArray:
-        """The sample (m, d)."""
+        """Features (m, d) of the sampled training rows."""
         return np.zeros((0, 0)) if self._sample is None else self._sample.rows

@@ -26,7 +26,9 @@ _TINY = 1e-7
 
 
 class HoldOut:
-    """Rows of a loader for a Gram detector, without every tenth, which ``held`` collects.
+    """Batches of a loader without every tenth row; `held` collects the rows that are left out.
+
+    The list `held` is filled during iteration, up to a limit of memory.
 
     >>> rows = HoldOut([(np.arange(25.0)[:, None], None)])
     >>> [len(batch) for batch in rows], [len(batch) for batch in rows.held]
@@ -59,8 +61,9 @@ class HoldOut:
 class Gram(Detector):
     """Detector by Gram matrices: deviations of channel correlations from those of training.
 
-    Eqs. (O6), (O7) and (O8). Every tenth training row is held out of the bounds, to learn how far
-    ordinary rows exceed them in each layer; no outliers are needed.
+    Eqs. (O6), (O7) and (O8). Bounds on the correlations come from training rows. Every tenth
+    training row is held out of the bounds, to learn how far ordinary rows exceed them in each
+    layer; no outliers are needed.
 
     Parameters
     ----------
@@ -101,7 +104,7 @@ class Gram(Detector):
         self.validation_: FloatArray | None = None  # (n, layers)  deviations of held-out rows
 
     def fit(self, loader: Any, validation: Any = None) -> Self:
-        """Learn bounds and deviations from training inputs, in one pass.
+        """Learn bounds and usual deviations from training inputs, in one pass.
 
         Parameters
         ----------
@@ -138,11 +141,15 @@ class Gram(Detector):
 
     @staticmethod
     def score(deviations: Array, usual: FloatArray) -> Array:
-        """Outlier scores (n,): mean over layers of deviations over the usual ones. Eq. (O8)."""
+        """Outlier scores (n,): mean over layers of deviations over the usual ones. Eq. (O8).
+
+        `deviations` are (n, layers); `usual` (layers,) are mean deviations of ordinary rows held
+        out.
+        """
         return (deviations / _like(usual, deviations)).mean(-1)
 
     def standardised(self, x: Any) -> Array:
-        """Mean deviation (n,) over layers, each in standard deviations of it. Eq. (O9)."""
+        """Mean deviation (n,) over layers, in standard deviations of held-out rows. Eq. (O9)."""
         return self._in_deviations(self.deviations(x))
 
     def standardised_during(self, run: Callable[[Any], Any], x: Any) -> tuple[Any, Array]:
@@ -156,7 +163,10 @@ class Gram(Detector):
         return result, self._in_deviations(self._deviations(sums, logits))
 
     def deviations(self, x: Any) -> Array:
-        """Deviations (n, layers): how far inputs exceed the bounds of their class. Eq. (O7)."""
+        """Deviations (n, layers): how far inputs exceed the bounds of their class. Eq. (O7).
+
+        The class is the one that the network predicts, and a deviation is relative to the bounds.
+        """
         self._fitted_bounds()
         deviations = self._deviations(*self._sums_and_logits(x))
         return as_numpy(deviations) if is_numpy_array(x) else deviations
@@ -174,6 +184,10 @@ class Gram(Detector):
     def _deviations(self, sums: list[Tensor], logits: Tensor) -> Tensor:
         confidence, predicted = log_softmax(logits).max(dim=1)
         return self._fitted_bounds().deviations(sums, predicted, confidence.exp())
+
+    def usual_standardised(self) -> float:
+        """Mean `standardised` deviation of the rows that were held out in `fit`."""
+        return float(self._in_deviations(self._validation()).mean())
 
     def _in_deviations(self, deviations: Array) -> Array:
         usual = self._validation()
@@ -196,7 +210,7 @@ class Gram(Detector):
         return Reference(np.asarray(self.score(deviations, self._usual())))
 
     def _usual(self) -> FloatArray:
-        """Mean deviation of held-out rows in each layer, never quite 0."""
+        """Mean deviation (layers,) of held-out rows in each layer, never quite 0."""
         seen = self._validation()
         return np.asarray(seen.mean(axis=0) + _TINY / len(seen))
 

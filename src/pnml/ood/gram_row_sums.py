@@ -18,12 +18,13 @@ _BLOCK_NUMBERS = 2**16
 
 
 def row_sums(maps: Tensor, orders: Iterable[int]) -> Tensor:
-    """Row sums (n, orders, C) of the Gram matrices of channels, from maps (n, C, ...). Eq. (O6).
+    """Row sums (n, orders, C) of the channels' Gram matrices, from maps (n, C, ...). Eq. (O6).
 
-    Those of order p are the p-th roots of F^p (F^p)ᵀ 1, with F the map as a matrix (C, positions).
-    The sum over rows comes first, so that no matrix (C, C) is formed. Powers are computed in the
-    precision of the maps, which costs at most their last digit; sums over positions and roots are
-    computed in float64.
+    Maps are outputs of a layer for n inputs, with C channels. The row sums of order p are the
+    signed p-th roots of F^p (F^p)ᵀ 1, with F the map of an input as a matrix (C, positions), F^p
+    its entrywise power and 1 a vector of ones. The sum over rows comes first, so that no matrix (C,
+    C) is formed. Powers are computed in the precision of the maps, which costs at most their last
+    digit; sums over positions and roots are computed in float64.
 
     >>> import torch
     >>> row_sums(torch.tensor([[[1.0, 2.0], [3.0, 0.0]]]), [1])
@@ -55,7 +56,7 @@ def row_sums(maps: Tensor, orders: Iterable[int]) -> Tensor:
 
 
 def _power_sums(F: Tensor, shares: Tensor, orders: tuple[int, ...]) -> Tensor:
-    """F^p (F^p)ᵀ 1 (n, orders, C) of a few maps, with relative channel sizes `shares` (n, 1, C)."""
+    """F^p (F^p)ᵀ 1 (n, orders, C) of some maps F; `shares` (n, 1, C) are relative channel sizes."""
     import torch
 
     out = F.new_empty(len(F), len(orders), F.shape[1])
@@ -73,7 +74,7 @@ def _power_sums(F: Tensor, shares: Tensor, orders: tuple[int, ...]) -> Tensor:
 class Bounds:
     """Bounds of Gram row sums: least and greatest of training rows, by predicted class.
 
-    One tensor (classes, orders, C) for each layer; ±inf for classes never predicted.
+    One tensor (classes, orders, channels) for each layer; ±inf for classes never predicted.
     """
 
     least: list[Tensor]
@@ -81,7 +82,7 @@ class Bounds:
 
     @classmethod
     def empty(cls, sums: list[Tensor], classes: int) -> Bounds:
-        """Bounds of no rows, for row sums of these shapes."""
+        """Bounds before the first row: least inf, greatest −inf, for row sums of these shapes."""
         shapes = [(classes, *layer.shape[1:]) for layer in sums]
         return cls(
             [
@@ -95,16 +96,21 @@ class Bounds:
         )
 
     def widen(self, sums: list[Tensor], predicted: Tensor) -> None:
-        """Include the row sums (n, orders, C) of rows with these predicted classes (n,)."""
+        """Widen the bounds to include row sums (n, orders, channels) of each layer, in place.
+
+        `predicted` (n,) are the classes that the network predicts for these rows.
+        """
         for layer, least, greatest in zip(sums, self.least, self.greatest, strict=True):
             index = predicted[:, None, None].expand_as(layer)
             least.scatter_reduce_(0, index, layer, "amin")
             greatest.scatter_reduce_(0, index, layer, "amax")
 
     def deviations(self, sums: list[Tensor], predicted: Tensor, confidence: Tensor) -> Tensor:
-        """How far rows exceed the bounds of their class, (n, layers). Eq. (O7).
+        """Deviations (n, layers): relative excess of row sums over their bounds. Eq. (O7).
 
-        Infinite if the network predicts a class that it predicted for no training row.
+        Bounds are those of the predicted class (n,). The excess is summed over orders and channels
+        and divided by `confidence` (n,), the probability of the predicted class. Infinite if the
+        network predicts a class that it predicted for no training row.
         """
         import torch
 
@@ -120,7 +126,7 @@ class Bounds:
 
 
 def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
-    """The layers whose Gram row sums are used, given by name or as modules.
+    """Modules of a network whose outputs give Gram row sums; `layers` are names, modules or None.
 
     By default all convolutions, or the linear layers except the last if there are none.
     """
@@ -155,17 +161,21 @@ def layers_of(model: Any, layers: Iterable[Any] | None) -> list[Any]:
 class Recorded:
     """Gram row sums and outputs of a network, recorded while it ran."""
 
-    sums: list[Tensor]  # of the recorded layers, in the order they ran
+    sums: list[Tensor]  # (n, orders, channels) of each recorded layer, in the order they ran
     outputs: list[Any]  # of the whole network, one for each forward pass
 
     def single_pass(self) -> tuple[list[Tensor], Tensor] | None:
-        """Row sums and logits; None unless the whole network ran exactly once."""
+        """Row sums of each layer and logits (n, C), or None unless the network ran exactly once."""
         return (self.sums, logits_in(self.outputs[0])) if len(self.outputs) == 1 else None
 
 
 @contextmanager
 def recorded(model: Any, layers: list[Any], orders: tuple[int, ...]) -> Iterator[Recorded]:
-    """Records Gram row sums of the outputs of these layers, and the network's output."""
+    """Context whose Recorded fills with Gram row sums of these layers while the network runs.
+
+    It also keeps the output of each forward pass of the network. `orders` are the powers of the row
+    sums.
+    """
     from pnml.nn.eval_mode import unwrapped
 
     record = Recorded([], [])

@@ -19,7 +19,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 class FDBD(FeatureDetector):
     """Detector by features: distance to decision boundaries, relative to the mean. Eq. (O23).
 
-    Liu and Qin 2024 (fDBD): the mean distance to the boundaries between the class named and the
+    Liu and Qin 2024 (fDBD): the mean distance to the boundaries between the predicted class and the
     others, divided by the distance to the mean of the training features. No labels are needed.
 
     Parameters
@@ -52,7 +52,8 @@ class FDBD(FeatureDetector):
     ) -> FloatArray:
         """Outlier scores (n,): negative relative distances of features to boundaries. Eq. (O23).
 
-        `apart` (C, C) are the distances of the weights of two classes; infinite on the diagonal.
+        `features` are (n, d) and `mean` (d,) is that of training; `apart` (C, C) are the distances
+        between the weights of two classes, infinite on the diagonal.
         """
         z = head.logits(features)
         named = z.argmax(axis=1)
@@ -68,8 +69,8 @@ class FDBD(FeatureDetector):
 class NCI(FeatureDetector):
     """Detector by features: closeness to the predicted class's weights, and norm. Eq. (O24).
 
-    Liu and Qin 2025, inspired by neural collapse: features of a trained class, less the mean of
-    training, point along its weight, and are long. No labels are needed.
+    Liu and Qin 2025, inspired by neural collapse: features of a trained class, minus the training
+    mean, point along the weight of the class and are long. No labels are needed.
 
     Parameters
     ----------
@@ -105,7 +106,11 @@ class NCI(FeatureDetector):
 
     @staticmethod
     def score(features: FloatArray, head: LinearHead, mean: FloatArray, alpha: float) -> FloatArray:
-        """Outlier scores (n,): negative closeness to the weights, less alpha × norm. Eq. (O24)."""
+        """Outlier scores (n,): negative closeness to the weights, minus alpha × norm. Eq. (O24).
+
+        Closeness is the product of the predicted class's weight with the direction of features (n,
+        d) minus `mean` (d,), that of training; the norm is the sum of absolute features.
+        """
         named = head.logits(features).argmax(axis=1)
         moved = features - mean
         along = np.einsum("nd,nd->n", head.weight[named], moved)

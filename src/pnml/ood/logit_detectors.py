@@ -16,7 +16,7 @@ from pnml.ood.network_logits import Model, logits_of
 
 
 class LogitDetector(FeatureScoreDetector):
-    """Base of detectors by a score of logits, for inputs of a network or for logits.
+    """Base of detectors that score logits; logits may be given directly instead of inputs.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ class LogitDetector(FeatureScoreDetector):
     @staticmethod
     @abstractmethod
     def score(logits: Array) -> Array:
-        """Outlier scores (n,) of logits (n, C)."""
+        """Outlier scores (n,) of logits (n, C) of C classes; high means out-of-distribution."""
 
     def predict(self, x: Any) -> Array:
         """Outlier scores (n,) of inputs; high means out-of-distribution."""
         return self.predict_features(logits_of(self.model, x))
 
     def fit_features(self, logits: Any, y: Any = None) -> Self:
-        """Learn the threshold from the logits of training rows; labels are ignored."""
+        """Learn the threshold from logits (n, C) of training rows; labels `y` are ignored."""
         return super().fit_features(logits, y)
 
     def predict_features(self, logits: Array) -> Array:
@@ -46,7 +46,7 @@ class LogitDetector(FeatureScoreDetector):
 
 
 def check_temperature(temperature: Any) -> float:
-    """The temperature of a logit detector; raises unless it is finite and above 0."""
+    """The temperature of a logit detector as a float; raises unless it is finite and above 0."""
     number = float(temperature) if isinstance(temperature, Real) else 0.0
     if not 0 < number < float("inf"):
         raise InputError(
@@ -69,7 +69,7 @@ class MSP(LogitDetector):
 
     @staticmethod
     def score(logits: Array) -> Array:
-        """Outlier scores 1 − max p (n,) of logits (n, C). Eq. (O2)."""
+        """Outlier scores (n,): 1 − largest softmax probability of logits (n, C). Eq. (O2)."""
         log_p = log_softmax(logits)
         xp = array_namespace(log_p)
         first = xp.argmax(log_p, axis=-1)
@@ -99,7 +99,9 @@ class Energy(LogitDetector):
     Parameters
     ----------
     model : network or callable, optional
+        Computes logits from inputs; not needed if logits are given.
     temperature : float, default=1
+        Logits are divided by it before their log-sum-exp, which is then multiplied by it.
 
     Examples
     --------
@@ -114,7 +116,7 @@ class Energy(LogitDetector):
 
     @staticmethod
     def score(logits: Array, temperature: float = 1.0) -> Array:
-        """Outlier scores −T log Σ exp(z/T) (n,) of logits (n, C). Eq. (O4)."""
+        """Outlier scores (n,): −T log Σ exp(z/T) of logits z (n, C) at temperature T. Eq. (O4)."""
         xp = array_namespace(logits)
         z = xp.astype(logits, xp.float64) / temperature
         # log Σ exp z is the largest logit minus its log-probability

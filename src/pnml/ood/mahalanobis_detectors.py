@@ -43,9 +43,10 @@ class Mahalanobis(FeatureDetector):
 
     @staticmethod
     def score(features: FloatArray, centres: FloatArray, whiten: FloatArray) -> FloatArray:
-        """Outlier scores (n,): least squared distance to a class mean, whitened. Eq. (O18).
+        """Outlier scores (n,): squared distance to the nearest class mean, whitened. Eq. (O18).
 
-        The centres (C, r) are class means times whiten (d, r).
+        `whiten` (d, r) makes the covariance of features (n, d) within classes the identity;
+        `centres` (C, r) are the means of C classes times `whiten`.
         """
         Y = features @ whiten
         # about the mean of the centres, so that no digits are lost to a common offset
@@ -59,9 +60,10 @@ class Mahalanobis(FeatureDetector):
 
 
 class RMD(FeatureDetector):
-    """Detector by features: Mahalanobis distance less that to the mean of all rows. Eq. (O19).
+    """Detector by features: Mahalanobis distance minus that to the mean of all rows. Eq. (O19).
 
-    Ren et al. 2021: what makes every row of the training set unusual alike cancels.
+    Ren et al. 2021. Both distances are squared; what makes a row unusual for all classes alike
+    cancels.
 
     Parameters
     ----------
@@ -100,10 +102,11 @@ class RMD(FeatureDetector):
         mean: FloatArray,
         background: FloatArray,
     ) -> FloatArray:
-        """Outlier scores (n,): Mahalanobis score less the distance² to the mean. Eq. (O19).
+        """Outlier scores (n,): Mahalanobis score minus the distance² to the mean. Eq. (O19).
 
-        The centres (C, r) are class means times whiten (d, r); the mean (d,) of all rows is as it
-        is, and background (d, r') whitens their covariance.
+        `features` (n, d), `centres` (C, r) and `whiten` (d, r) are as in `Mahalanobis.score`;
+        `mean` (d,) is that of all training features, and `background` (d, r') whitens their
+        covariance.
         """
         inner = Mahalanobis.score(features, centres, whiten)
         return np.asarray(inner - np.sum(((features - mean) @ background) ** 2, axis=1))

@@ -16,19 +16,20 @@ from pnml.runtime.checks import check_whole
 
 
 class KNN(FeatureDetector):
-    """Detector by features: distance to the k-th nearest training row, unit norm. Eq. (O20).
+    """Detector by features: distance to the k-th nearest training row, at unit norm. Eq. (O20).
 
-    Sun et al. 2022, exact, in blocks of bounded memory. All training features are kept, or a
-    uniform sample of them.
+    Sun et al. 2022, exact, in blocks of bounded memory. Features are scaled to unit norm first. All
+    training features are kept, or a uniform sample of them.
 
     Parameters
     ----------
     model, layer
         As in `FeatureDetector`. No labels and no head are needed.
     k : int, default=50
-        Sun et al. use 50 for CIFAR-10, 200 for CIFAR-100 and 1000 for ImageNet.
+        Which neighbour counts. Sun et al. use 50 for CIFAR-10, 200 for CIFAR-100 and 1000 for
+        ImageNet.
     max_rows : int, optional
-        Most training rows to keep.
+        Most training rows to keep, sampled uniformly; all by default.
 
     Examples
     --------
@@ -66,7 +67,11 @@ class KNN(FeatureDetector):
 
     @staticmethod
     def score(features: FloatArray, bank: FloatArray, k: int) -> FloatArray:
-        """Outlier scores (n,): distance to the k-th nearest row, all of unit norm. Eq. (O20)."""
+        """Outlier scores (n,): distance of each row to the k-th nearest row of the bank. Eq. (O20).
+
+        `bank` (m, d) holds training features of unit norm; `features` (n, d) are scaled to unit
+        norm here.
+        """
         return _distance(features, bank, _index(bank), k)
 
     def _scores(self, features: FloatArray) -> FloatArray:
@@ -78,7 +83,7 @@ class KNN(FeatureDetector):
 
 
 def unit_rows(features: FloatArray) -> FloatArray:
-    """Features of a detector, scaled to unit norm; a row of zeros stays one.
+    """Features (n, d) of a detector with each row scaled to unit norm; rows of zeros stay zeros.
 
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],
@@ -91,7 +96,7 @@ def unit_rows(features: FloatArray) -> FloatArray:
 
 
 def _index(bank: FloatArray) -> Any:
-    """What finds neighbours among rows: exactly, in blocks of bounded memory."""
+    """Fitted nearest-neighbour search over rows: exact, in blocks of bounded memory."""
     from sklearn.neighbors import NearestNeighbors
 
     return NearestNeighbors(algorithm="brute").fit(bank)

@@ -21,14 +21,14 @@ Labels = npt.NDArray[Any]
 BLOCK = 4096
 
 
-# Batches that detectors have seen in this pass, with their features, by source and batch.
+# (id of the NetworkFeatures, id of the batch) → the batch and its features, in a `shared_pass`.
 _Known = dict[tuple[int, int], tuple[Any, FloatArray]]
 _PASS: ContextVar[_Known | None] = ContextVar("features of the batch that is scored", default=None)
 
 
 @contextmanager
 def shared_pass() -> Iterator[None]:
-    """Within this block each source of network features runs its network once for a batch."""
+    """Context in which each `NetworkFeatures` runs its network only once for the same batch."""
     before = _PASS.set({})
     try:
         yield
@@ -37,7 +37,7 @@ def shared_pass() -> Iterator[None]:
 
 
 class Rows(NamedTuple):
-    """Features of training rows, and their labels where there are any."""
+    """Features of training rows, and their labels or None."""
 
     features: FloatArray  # (n, d)
     labels: Labels | None  # (n,)
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearHead:
-    """Head of a network as arrays in float64: logits are W φ + b.
+    """Head of a network, its last layer, as float64 arrays: logits are weight @ features + bias.
 
     >>> LinearHead.of([[1.0, 0.0], [0.0, 2.0]], None).logits(np.ones((1, 2)))
     array([[1., 2.]])
@@ -56,7 +56,7 @@ class LinearHead:
 
     @classmethod
     def of(cls, weight: Any, bias: Any) -> LinearHead:
-        """The head of a weight (C, d) and a bias (C,), or None for zeros; refuses other shapes."""
+        """Head with a weight (C, d) and a bias (C,), None meaning zeros; checks their shapes."""
         W = as_numpy(weight)
         b = np.zeros(W.shape[:1]) if bias is None else as_numpy(bias)
         if W.ndim != 2 or b.shape != W.shape[:1]:
@@ -69,7 +69,7 @@ class LinearHead:
         return cls(W, b)
 
     def logits(self, features: FloatArray) -> FloatArray:
-        """Logits (n, C) of features (n, d); refuses other widths."""
+        """Logits (n, C) of features (n, d); raises InputError if the head takes another width."""
         if features.shape[1] != self.weight.shape[1]:
             raise InputError(
                 f"The features have {features.shape[1]} columns, but the head takes "
@@ -79,7 +79,7 @@ class LinearHead:
 
 
 class NetworkFeatures:
-    """Features (n, d) of inputs, and the head of the network they come from.
+    """Source of features (n, d) of inputs, and of the head of the network they come from.
 
     A network of PyTorch is split at its last layer, which `layer` names. With a weight, it is an
     encoder whose outputs are the features, and so is any function. Without a model, inputs are
@@ -98,7 +98,10 @@ class NetworkFeatures:
             self._split = SplitModel(model, layer)
 
     def head(self, width: int, why: str) -> LinearHead:
-        """The last layer for features of this width; `why` says in an error who needs it."""
+        """The last layer for features of this width; raises InputError if it is not linear.
+
+        The error starts with `why`, which says who needs the head, such as "ViM needs".
+        """
         if self._given is not None:
             return self._given
         module = None if self._split is None else self._split.head(width)
@@ -139,14 +142,14 @@ class NetworkFeatures:
             return call(self.model, as_input(self.model, x))
 
     def rows(self, loader: Any) -> Iterator[Rows]:
-        """Features and labels of training inputs, batch by batch."""
+        """Iterator over the features and labels of training inputs: a `Rows` for each batch."""
         for x, y in _pairs(loader):
             features = self.of(x)
             yield Rows(features, None if y is None else checked_labels(y, len(features)))
 
 
 def rows_of(features: Any, y: Any = None) -> Iterator[Rows]:
-    """Features (n, d) of a network and labels (n,), block by block."""
+    """Iterator over given features (n, d) and labels (n,) or None, as `Rows` of bounded size."""
     n = len(features) if hasattr(features, "__len__") else 0
     labels = None if y is None else checked_labels(y, n)
     if not is_numpy_array(features) and not is_tensor(features):
@@ -173,7 +176,7 @@ def checked_features(features: Any) -> FloatArray:
 
 
 def checked_labels(y: Any, n: int) -> Labels:
-    """Labels (n,) of the rows of features of a network; refuses another number of them."""
+    """Labels of n rows of features as an array (n,); raises InputError for another shape."""
     labels = y.detach().cpu().numpy() if is_tensor(y) else np.asarray(y)
     if labels.shape != (n,):
         raise InputError(
@@ -184,7 +187,7 @@ def checked_labels(y: Any, n: int) -> Labels:
 
 
 def like(scores: FloatArray, given: Any) -> Array:
-    """Scores of network features as a tensor if a tensor, or a dict of them, was given."""
+    """Scores as a tensor if `given` is a tensor or a dict with one, otherwise unchanged."""
     values = given.values() if isinstance(given, dict) else [given]
     tensor = next((value for value in values if is_tensor(value)), None)
     if tensor is None:
@@ -195,7 +198,7 @@ def like(scores: FloatArray, given: Any) -> Array:
 
 
 def in_blocks(function: Callable[[FloatArray], FloatArray], features: FloatArray) -> FloatArray:
-    """A function of network features (n, d), applied to a bounded number of rows at a time."""
+    """Values (n,) of a function of features (n, d), applied to blocks of rows of bounded size."""
     starts = range(0, len(features), BLOCK)
     parts = [function(features[start : start + BLOCK]) for start in starts]
     return np.concatenate(parts) if parts else np.zeros(0)

@@ -18,16 +18,17 @@ _ROWS = 512
 
 
 def batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
-    """Inputs of a network batch by batch, from a loader, an array or a tensor.
+    """Iterator over the inputs for a network, batch by batch, from a loader, an array or a tensor.
 
-    The first element of a batch that is a tuple or a list is the input.
+    If a batch is a tuple or a list, its first element is the input. Arrays and tensors are cut into
+    batches of `rows`.
     """
     for batch in whole_batches(data, rows):
         yield batch[0] if isinstance(batch, tuple | list) else batch
 
 
 def whole_batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
-    """Batches of a loader as they come; arrays and tensors are cut into some."""
+    """Iterator over the batches of a loader; arrays and tensors are cut into `rows` each."""
     if is_numpy_array(data) or is_tensor(data):
         yield from (data[start : start + rows] for start in range(0, len(data), rows))
         return
@@ -40,7 +41,7 @@ def whole_batches(data: Any, rows: int = _ROWS) -> Iterator[Any]:
 
 
 def is_loader(x: Any) -> bool:
-    """Whether inputs of a network come in batches; tuples, lists and dicts are one batch.
+    """Whether `x` is an iterable of batches; an array, tensor, tuple, list or dict is one batch.
 
     >>> is_loader(iter([1])), is_loader([1])
     (True, False)
@@ -50,7 +51,7 @@ def is_loader(x: Any) -> bool:
 
 
 def refuse_list_of_batches(x: Any) -> None:
-    """Raise if a list holds several batches of inputs, of which only the first would be scored."""
+    """Raise InputError if a list holds several batches: only the first would be scored."""
     if not isinstance(x, list | tuple) or len(x) < 2:
         return
     arrays = [part for part in x if is_numpy_array(part) or is_tensor(part)]
@@ -65,7 +66,10 @@ def refuse_list_of_batches(x: Any) -> None:
 
 
 def joined(parts: Iterable[tuple[FloatArray, ...]]) -> tuple[FloatArray, FloatArray]:
-    """Scores (n,) and leverages (n,) of all batches of a network, without padding."""
+    """Scores (n,) and leverages (n,) of all batches, from a pair of both for each batch.
+
+    Entries whose leverage is NaN are padding, and are left out.
+    """
     flat = [[part.ravel() for part in pair] for pair in parts]
     if not sum(len(scores) for scores, _ in flat):
         raise InputError("There is nothing to score, since the loader gave no rows; pass a batch.")
@@ -75,7 +79,10 @@ def joined(parts: Iterable[tuple[FloatArray, ...]]) -> tuple[FloatArray, FloatAr
 
 
 def scores_of(predict: Callable[[Any], Array], data: Any, what: str) -> FloatArray:
-    """Scores (n,) that a function of a network gives all inputs of a loader or an array."""
+    """Scores (n,) of all inputs of a loader, an array or a tensor; `predict` scores one batch.
+
+    `what` names the inputs in the error that is raised if there are none.
+    """
     parts = [as_numpy(predict(x)) for x in batches(data)]
     if not sum(map(len, parts)):
         raise InputError(f"There are no rows in the {what}; pass at least one batch of inputs.")
@@ -83,7 +90,10 @@ def scores_of(predict: Callable[[Any], Array], data: Any, what: str) -> FloatArr
 
 
 def logits_of(model: Model | None, x: Any) -> Array:
-    """Logits (n, C) of a network for a batch, without gradients and in eval mode."""
+    """Logits (n, C) of a network for a batch, without gradients and in eval mode.
+
+    The model may be any function from inputs to logits; None raises InputError.
+    """
     if model is None:
         raise InputError(
             "This detector has no network to put inputs through; pass one to its constructor, or "
@@ -108,33 +118,33 @@ def raw_logits(model: Any, x: Any) -> Array:
 
 
 def logits_in(returned: Any) -> Array:
-    """Logits (n, C) in what a network returned: its first tensor."""
+    """Logits (n, C) in the output of a network: its first tensor, checked to have two axes."""
     from pnml.nn.batches import tensors_in
 
     return _checked(next(tensors_in(returned), None))
 
 
 def as_input(model: Any, x: Any) -> Any:
-    """What a network takes to give logits: a batch on its device, an array in its dtype."""
+    """A batch as a network takes it: on its device, and arrays as tensors in its dtype."""
     from pnml.nn.batches import device_of, input_of, moved
 
     return moved(input_of(x, model), device_of(model))
 
 
 def is_module(model: Any) -> bool:
-    """Whether something is a network that gives logits; does not import PyTorch."""
+    """Whether a model is a torch.nn.Module; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def is_tensor(values: Any) -> bool:
-    """Whether a network's input or logits are a tensor; does not import PyTorch."""
+    """Whether values are a torch.Tensor; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
 
 
 def as_numpy(values: Array) -> FloatArray:
-    """Logits or other values of a network as an array in float64."""
+    """Logits or other values, given as an array or a tensor, as a numpy array in float64."""
     if is_tensor(values):
         values = values.detach().cpu().numpy()
     return np.asarray(values, dtype=np.float64)

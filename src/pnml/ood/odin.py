@@ -30,21 +30,24 @@ EPSILONS = (0.0, 0.0005, 0.001, 0.0014, 0.002, 0.0024, 0.005, 0.01)
 
 @dataclass(frozen=True)
 class EpsilonChoice:
-    """The step of ODIN chosen on a validation split, and the criterion at every step."""
+    """Step length of ODIN chosen on a validation split, and the criterion at each length tried."""
 
     epsilon: float
-    seen: Mapping[float, float]  # step → AUROC, or mean score of ordinary rows without outliers
+    # step → AUROC or, without outliers, mean of largest probability − 1 over ordinary rows
+    seen: Mapping[float, float]
 
 
 class ODIN(ScoreDetector):
-    """ODIN: softmax at a high temperature, after a step that raises it for ordinary inputs.
+    """ODIN detector: softmax at a high temperature, after a small step of each input.
 
-    Eq. (O5). Inputs must be images or other numbers with a gradient.
+    Eq. (O5). The step makes the predicted class more probable, more so for ordinary inputs than for
+    outliers. Inputs must be images or other numbers with a gradient.
 
     Parameters
     ----------
     model : network of PyTorch
     temperature : float, default=1000
+        Logits are divided by it.
     epsilon : float, default=0.0014
         Length of the step; `tuned` chooses it on a validation split.
     std : sequence of float, optional
@@ -80,13 +83,17 @@ class ODIN(ScoreDetector):
 
     @staticmethod
     def score(logits: Array, temperature: float = 1000.0) -> Array:
-        """Outlier scores 1 − max p (n,), p from logits (n, C) of perturbed inputs. Eq. (O5)."""
+        """Outlier scores (n,): 1 − largest softmax of logits (n, C) / temperature. Eq. (O5).
+
+        The logits are those of perturbed inputs.
+        """
         return MSP.score(logits / temperature)
 
     def perturb(self, x: Any) -> Any:
-        """The inputs, each entry moved by ε so that the predicted class becomes more probable.
+        """The inputs, each entry moved by `epsilon` to make the predicted class more probable.
 
-        Gradients of the network's own parameters are neither computed nor changed.
+        With `std`, the move of each channel is divided by it. Gradients of the network's own
+        parameters are neither computed nor changed.
         """
         if not is_module(self.model):
             raise InputError(
@@ -115,7 +122,9 @@ class ODIN(ScoreDetector):
         return perturbed.cpu().numpy() if is_numpy_array(x) else perturbed
 
     def tuned(self, ind: Any, ood: Any = None, *, epsilons: Sequence[float] = EPSILONS) -> ODIN:
-        """The same detector with the best step on a validation split.
+        """New ODIN detector with the step length that is best on a validation split.
+
+        The attribute `choice_` of the new detector has the criterion at every length tried.
 
         Parameters
         ----------

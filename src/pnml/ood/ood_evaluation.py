@@ -28,7 +28,7 @@ def evaluate_ood(
     near: Iterable[str] = (),
     progress: Progress = None,
 ) -> OODTable:
-    """Evaluation of detectors: how well they separate ordinary rows from sets of outliers.
+    """Table of how well detectors separate ordinary rows from sets of outliers, with intervals.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def evaluate_ood(
 
 
 def _near(near: Iterable[str], ood: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the near sets; refuses names of no set."""
+    """Names of the near sets as a tuple; raises InputError for a name that is not in `ood`."""
     named = (near,) if isinstance(near, str) else tuple(near)
     unknown = [name for name in named if name not in ood]
     if unknown:
@@ -125,12 +125,15 @@ def _of_batch(detector: Any, x: Any) -> FloatArray:
 
 
 def rereadable(data: Any) -> Any:
-    """Inputs that several detectors of an evaluation can read; an iterator becomes a list."""
+    """Inputs that several detectors can read in turn: an iterator becomes a list of its batches."""
     return list(batches(data)) if isinstance(data, Iterator) else data
 
 
 def ranked_scores(name: str, detector: Any, data: Any, what: str) -> FloatArray:
-    """Scores (n,) of an OOD evaluation without NaN, high for ordinary rows."""
+    """Scores (n,) of a detector for inputs, high for ordinary rows; raises InputError for NaN.
+
+    `name` and `what` say in the error which detector and which inputs.
+    """
     return _checked(name, scores_of(lambda x: _of_batch(detector, x), data, what), what)
 
 
@@ -150,7 +153,7 @@ def _checked(name: str, scores: FloatArray, what: str) -> FloatArray:
 
 
 def is_detector(detector: Any) -> bool:
-    """Whether an evaluation can use something as a detector: a function, or an object."""
+    """Whether an evaluation can use an object: a function, or with `predict` or `score_samples`."""
     methods = (hasattr(detector, name) for name in ("predict", "score_samples"))
     return callable(detector) or any(methods)
 

@@ -22,6 +22,9 @@ ALL, NEAR, FAR = "all", "near", "far"
 class OODMean:
     """Means of one detector over some sets of outliers, shares between 0 and 1. Eq. (O26).
 
+    `sets` says which: all, near ones (outliers that resemble ordinary rows) or far ones (the
+    others).
+
     >>> mean = OODMean("regret", "far", Estimate(0.9, 0.88, 0.92), 0.9, 0.8, 0.3)
     >>> mean.auroc.value
     0.9
@@ -37,10 +40,11 @@ class OODMean:
 
 @dataclass(frozen=True)
 class OODMeans:
-    """Means of an OOD evaluation, a line for each detector; the best of a column is bold.
+    """Table of means of an OOD evaluation: a line for each detector, the best of a column bold.
 
     ``print(means)`` and ``means.to_markdown()`` show AUROC with intervals, FPR95 and AUPR in
-    percent; ``means.to_pandas()`` has a line for each detector and kind of sets.
+    percent; ``means.to_pandas()`` has a line for each detector and kind of sets: all, near or far
+    ones.
 
     >>> mean = OODMean("regret", "all", Estimate(0.9, 0.88, 0.92), 0.9, 0.8, 0.3)
     >>> print(OODMeans((mean,), 0.95))
@@ -62,11 +66,11 @@ class OODMeans:
         ]
 
     def to_pandas(self) -> Any:
-        """All metrics as a pandas DataFrame, shares between 0 and 1."""
+        """All means as a pandas DataFrame, a line for each dict of `to_records`."""
         return import_module("pandas").DataFrame(self.to_records())
 
     def to_markdown(self) -> str:
-        """The means in percent, as a table in Markdown."""
+        """The means in percent, as text of a table in Markdown."""
         return markdown_table(self._cells(), left=1)
 
     def __str__(self) -> str:
@@ -100,7 +104,11 @@ def means_of(
     near: Sequence[str],
     confidence: float,
 ) -> list[OODMean]:
-    """OOD means of one detector from its scores, over all sets and over near and far ones."""
+    """Means of one detector over all sets of outliers and, if `near` names some, near and far ones.
+
+    `usual` (n,) are its scores of ordinary rows, and `strange` holds its scores (m,) of each set by
+    name; high means ordinary. `metrics` are those of each set.
+    """
     kinds = {ALL: list(strange)}
     if near:
         kinds[NEAR] = [key for key in strange if key in near]
@@ -126,9 +134,10 @@ def means_of(
 def mean_auroc(
     usual: FloatArray, strange: Sequence[FloatArray], confidence: float = 0.95
 ) -> Estimate:
-    """Mean AUROC over sets of an OOD evaluation that share their ordinary rows. Eq. (O26).
+    """Mean AUROC, with its interval, over sets of outliers with common ordinary rows. Eq. (O26).
 
-    Scores are high for ordinary rows.
+    `usual` (n,) are scores of ordinary rows, `strange` the scores (m,) of each set of outliers;
+    high means ordinary.
 
     >>> usual = np.array([3.0, 2.0, 1.0])
     >>> mean_auroc(usual, [np.array([0.0]), np.array([2.5])]).value.__round__(6)

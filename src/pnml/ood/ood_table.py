@@ -35,7 +35,8 @@ _TITLES = {
 class OODRow:
     """One row of an OOD evaluation: metrics of one detector on one set of outliers.
 
-    A metric, such as ``row.metrics.auroc``, is an estimate between 0 and 1 with an interval.
+    It compares `rows_in` ordinary rows with `rows_out` outliers. A metric, such as
+    ``row.metrics.auroc``, is an estimate between 0 and 1 with an interval.
 
     >>> from pnml.metrics import detection_metrics
     >>> row = OODRow("regret", "noise", 3, 2, detection_metrics([3.0, 2.0, 0.1], [0.5, 0.0]))
@@ -88,14 +89,14 @@ class OODTable:
         return tuple(dict.fromkeys(row.ood for row in self.rows))
 
     def __getitem__(self, pair: tuple[str, str]) -> DetectionMetrics:
-        """Metrics of a detector, named first, on a set of outliers."""
+        """Metrics of a pair of names, (detector, set of outliers), or a KeyError."""
         for row in self.rows:
             if (row.detector, row.ood) == pair:
                 return row.metrics
         raise KeyError(pair)
 
     def mean(self, metric: str = "auroc", sets: str = ALL) -> Mapping[str, float]:
-        """Mean of a metric over the sets of outliers, all, near or far ones, for each detector."""
+        """Dict of detector → mean of a metric over sets of outliers: all, near or far ones."""
         _check(metric)
         chosen = self._chosen(sets)
         return {
@@ -119,13 +120,13 @@ class OODTable:
         return markdown_table(self._cells(metric), left=1)
 
     def to_pandas(self) -> Any:
-        """All metrics as a pandas DataFrame, shares between 0 and 1."""
+        """All metrics as a pandas DataFrame, a line for each detector and set; between 0 and 1."""
         return import_module("pandas").DataFrame(self.to_records())
 
     def to_records(self) -> list[dict[str, Any]]:
         """All metrics as a list of dicts, one for each detector and set; between 0 and 1.
 
-        Where near sets are named, each has ``near``, too.
+        Where near sets are named, each dict has ``near``, too: whether its set is a near one.
         """
         return [
             {k: v for k, v in vars(row).items() if k != "metrics"}

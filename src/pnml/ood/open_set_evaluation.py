@@ -49,7 +49,9 @@ class OpenSetTable:
     """Table of an open-set evaluation: all scores on all sets of unknown classes.
 
     ``print(table)`` and ``table.to_markdown()`` show the area under the OSCR curve with its
-    interval and the CCR at each FPR; ``table.to_pandas()`` has the other intervals too.
+    interval and the CCR at each FPR; ``table.to_pandas()`` has the other intervals too. CCR is the
+    share of known rows that are accepted and classified correctly, FPR the share of unknown rows
+    that are accepted, and OSCR the curve of CCR against FPR.
 
     >>> from pnml.metrics import open_set_metrics
     >>> metrics = open_set_metrics([3.0, 2.0, 1.0, 0.8], [True, False, True, True], [0.5, 0.0])
@@ -72,14 +74,14 @@ class OpenSetTable:
         return tuple(dict.fromkeys(row.unknown for row in self.rows))
 
     def __getitem__(self, pair: tuple[str, str]) -> OpenSetMetrics:
-        """Metrics, and the curve, of a score, named first, on a set of unknown classes."""
+        """Metrics and curve of a pair of names, (score, set of unknown classes), or a KeyError."""
         for row in self.rows:
             if (row.score, row.unknown) == pair:
                 return row.metrics
         raise KeyError(pair)
 
     def mean(self) -> Mapping[str, float]:
-        """Mean area over the sets of unknown classes, for each score."""
+        """Dict of score → mean area under its OSCR curve, over the sets of unknown classes."""
         return {
             name: float(np.mean([self[name, unknown].area.value for unknown in self.unknowns]))
             for name in self.scores
@@ -90,7 +92,7 @@ class OpenSetTable:
         return markdown_table(self._cells(), left=2)
 
     def to_pandas(self) -> Any:
-        """All metrics as a pandas DataFrame, shares between 0 and 1."""
+        """All metrics as a pandas DataFrame, a line for each score and set; between 0 and 1."""
         return import_module("pandas").DataFrame(self.to_records())
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -150,10 +152,10 @@ def evaluate_open_set(
     resamples: int = 200,
     seed: int = 0,
 ) -> OpenSetTable:
-    """Measure how well scores reject unknown classes while known ones are classified.
+    """Table of how well scores reject unknown classes while known ones are classified.
 
-    For each score and set of unknown rows: the area under the OSCR curve, and the share of known
-    rows that are accepted and right (CCR) at each rate of `fpr`, with intervals.
+    For each score and set of unknown rows: the area under the OSCR curve (CCR against FPR), and the
+    share of known rows that are accepted and right (CCR) at each rate of `fpr`, with intervals.
 
     Parameters
     ----------

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 
 class RegretDetector(Detector):
-    """Detector by regret: that of a network's last layer as outlier score. Eq. (O1).
+    """Detector whose outlier score is the regret of a network's last layer, in nats. Eq. (O1).
 
-    One pass over the training inputs, no labels, no outliers, no retraining. The verdict is that
-    of the network: regret and leverage against those of training rows, each row left out.
+    One pass over the training inputs, no labels, no outliers, no retraining. An input is trusted if
+    neither its regret nor its leverage is above the threshold from training rows, each row left
+    out.
 
     Parameters
     ----------
@@ -42,11 +43,11 @@ class RegretDetector(Detector):
     perturb : callable, optional
         Applied to inputs before they are scored, as ODIN's ``perturb``; not to training inputs.
     **settings
-        Of `pnml.nn.LastLayerPNML`: ``alpha``, ``normalize``, ``scale`` and so on.
+        Settings of `pnml.nn.LastLayerPNML`: ``alpha``, ``normalize``, ``scale`` and so on.
 
     Attributes
     ----------
-    pnml : the LastLayerPNML in use
+    pnml : the LastLayerPNML that computes regrets, as given or as made of the network
 
     Examples
     --------
@@ -89,7 +90,9 @@ class RegretDetector(Detector):
     def from_embeddings(cls, weight: Any, bias: Any, embeddings: Any, **settings: Any) -> Self:
         """A detector fitted to embeddings (n, d), with the weight (C, d) and bias (C,) of a head.
 
-        Its inputs and its features are embeddings.
+        Embeddings are what the head takes as input, d numbers for each row, for C classes; bias may
+        be None. The inputs of the detector are then embeddings too. Settings are those of
+        LastLayerPNML.
 
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
@@ -103,29 +106,33 @@ class RegretDetector(Detector):
         return cls(LastLayerPNML.from_embeddings(weight, bias, embeddings, **settings))
 
     def fit(self, loader: Any, *, mask: Any = None, progress: bool | None = None) -> Self:
-        """Learn from the training inputs of a loader, in one pass; a mask as for LastLayerPNML."""
+        """Learn from the training inputs of a loader, in one pass, and return the detector.
+
+        Where inputs have several positions, such as words, `mask` says which of them count, as in
+        `pnml.nn.LastLayerPNML.fit`. `progress` says whether to show a bar.
+        """
         rows = list(batches(loader)) if is_numpy_array(loader) or is_tensor(loader) else loader
         self.pnml.fit(rows, mask=mask, progress=progress)
         return self
 
     def fit_features(self, features: Any, y: Any = None) -> Self:
-        """Learn from training features (n, d) instead of inputs; labels are ignored."""
+        """Learn from training features (n, d) instead of inputs; labels `y` are ignored."""
         self.pnml.fit_features(features)
         return self
 
     def predict(self, x: Any, *, progress: bool | None = None) -> Array:
         """Regrets (n,) of inputs in nats; high means out-of-distribution.
 
-        A loader gives an array of all its inputs; only their scores are kept, and a bar shows
-        where the standard error is a terminal, or by ``progress``. Regrets are infinite for a row
-        outside the span of the training rows if there is no penalty. Positions (B, T) of inputs
-        have a score each, NaN where they are padding; those of a loader come in one row, without
-        padding.
+        A loader gives one array of the regrets of all its inputs; `progress` says whether to show a
+        bar, by default where the standard error is a terminal. Without a penalty, regrets are
+        infinite for inputs outside the span of the training rows. If the network has logits at T
+        positions of each of B inputs, regrets are (B, T), NaN at padding; those of a loader come as
+        one flat array without padding.
         """
         return self._score_and_leverage(x, progress)[0]
 
     def predict_features(self, features: Any) -> Array:
-        """Regrets (n,) of features (n, d) in nats, as `predict` of inputs."""
+        """Regrets (n,) of features (n, d) in nats, as `predict` gives for inputs."""
         import torch
 
         with torch.no_grad():
@@ -155,7 +162,7 @@ class RegretDetector(Detector):
 
 
 def _measured(out: LastLayerOutput, given: Any) -> tuple[Array, Array]:
-    """Regrets, infinite with the leverage, and leverages, as the kind of array that was given."""
+    """Regrets, infinite where the leverage is, and leverages; arrays if `given` is an array."""
     regret = out.regret.masked_fill(out.leverage.isinf(), float("inf"))
     if is_numpy_array(given):
         return as_numpy(regret), as_numpy(out.leverage)
@@ -163,7 +170,7 @@ def _measured(out: LastLayerOutput, given: Any) -> tuple[Array, Array]:
 
 
 def has_pnml(model: Any) -> bool:
-    """Whether a model gives the regret a detector needs, as LastLayerPNML does.
+    """Whether a model computes regrets itself, as LastLayerPNML does, and needs no wrapping.
 
     >>> has_pnml(len)
     False

@@ -12,6 +12,8 @@ Cells = list[list[str]]  # the first row is the head
 def markdown_table(cells: Cells, left: int) -> str:
     """Text of a table in Markdown; the first `left` columns are aligned to the left.
 
+    Cells are rows of texts, of which the first is the header.
+
     >>> print(markdown_table([["set", "AUROC"], ["noise", "**97.10**"]], left=1))
     | set | AUROC |
     | --- | ---: |
@@ -23,7 +25,7 @@ def markdown_table(cells: Cells, left: int) -> str:
 
 
 def aligned_table(cells: Cells, left: int) -> str:
-    """Text of a table in plain columns, without marks of bold cells.
+    """Text of a table in plain columns, without the ``**`` of bold cells; `left` as in Markdown.
 
     >>> print(aligned_table([["set", "AUROC"], ["noise", "**97.10**"]], left=1))
     set    AUROC
@@ -42,7 +44,7 @@ def aligned_table(cells: Cells, left: int) -> str:
 
 
 def rich_table(cells: Cells, left: int, title: str) -> Any:
-    """Text of a table for the terminal, drawn by rich, which must be installed."""
+    """Table for the terminal, as a rich.table.Table; the package rich must be installed."""
     head, *lines = cells
     table = import_module("rich.table").Table(title=title)
     for i, name in enumerate(head):
@@ -53,12 +55,12 @@ def rich_table(cells: Cells, left: int, title: str) -> Any:
 
 
 def bold_if(cell: str, bold: bool) -> str:
-    """The text of a table's cell, marked as bold if asked."""
+    """The text of a table's cell, between ``**`` if it is to be bold."""
     return f"**{cell}**" if bold else cell
 
 
 def with_intervals(estimates: Mapping[str, tuple[float, float, float]]) -> dict[str, float]:
-    """Value, low and high end of each estimate, as entries of one record of a table."""
+    """Record of a table: ``name``, ``name_low`` and ``name_high`` for the estimate of each name."""
     record: dict[str, float] = {}
     for name, (value, low, high) in estimates.items():
         record |= {name: value, f"{name}_low": low, f"{name}_high": high}

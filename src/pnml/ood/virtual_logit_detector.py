@@ -82,7 +82,12 @@ class ViM(FeatureDetector):
         residual: FloatArray,
         factor: float,
     ) -> FloatArray:
-        """Outlier scores (n,): virtual logit plus free energy of features (n, d). Eq. (O22)."""
+        """Outlier scores (n,): virtual logit plus free energy of features (n, d). Eq. (O22).
+
+        The virtual logit is `factor` times the length of the features outside the principal space:
+        from `origin` (d,), along the directions `residual` (d, r), both of `residual_space`. The
+        energy is that of the logits of `head`.
+        """
         virtual = factor * _outside(features, origin, residual)
         return np.asarray(virtual + Energy.score(head.logits(features)))
 
@@ -91,7 +96,7 @@ class ViM(FeatureDetector):
 
 
 def principal_dimension(width: int) -> int:
-    """Dimension of ViM's principal space for features of a width, by the rule of its authors.
+    """Default dimension of ViM's principal space for features of a width, as its authors set it.
 
     >>> principal_dimension(2048), principal_dimension(768), principal_dimension(64)
     (1000, 512, 32)
@@ -102,7 +107,11 @@ def principal_dimension(width: int) -> int:
 def residual_space(
     features: FloatArray, head: LinearHead, dim: int
 ) -> tuple[FloatArray, FloatArray]:
-    """ViM's origin (d,) and directions (d, d − dim) of least training variance. Eq. (O21)."""
+    """ViM's origin (d,) and directions (d, d − dim) of least training variance. Eq. (O21).
+
+    The origin is the point whose logits are as near to 0 as the head allows; the directions are
+    orthonormal columns.
+    """
     origin = -np.linalg.pinv(head.weight) @ head.bias
     rows = features - origin
     _, V = np.linalg.eigh(rows.T @ rows)  # in rising order

@@ -35,7 +35,7 @@ State = tuple[Document, Arrays]
 
 @dataclass(frozen=True)
 class Stop:
-    """A place in the files where a checkpoint was made, and the state of the statistic there."""
+    """A position in a pass over files, and the state of the statistic there, to resume from."""
 
     mark: Mark
     rows: int
@@ -47,7 +47,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class _StoredStop:
-    """What the file of a checkpoint says of a stop, beside the arrays."""
+    """The fields of a Stop in the JSON document of a checkpoint; its arrays are stored apart."""
 
     identity: dict[str, Any]
     mark: list[Annotated[int, COUNT]]
@@ -58,7 +58,7 @@ class _StoredStop:
     schema: str  # of arrow, in hexadecimal
 
     def stop(self, arrays: Arrays) -> Stop:
-        """The stop with its arrays; raises where it is not whole."""
+        """The Stop with its arrays; raises InputError where fields are wrong."""
         try:
             rows, state = self.before
             return Stop(
@@ -81,7 +81,7 @@ def _whole(described: Any) -> _StoredStop:
 
 
 def _is_like(fresh: Any, stored: Any) -> bool:
-    """Whether a stored state is made as that of a statistic without rows is."""
+    """Whether a stored state has the same keys and types as the state of an empty statistic."""
     if isinstance(fresh, dict) and isinstance(stored, dict) and fresh:
         return fresh.keys() == stored.keys() and all(_is_like(fresh[k], stored[k]) for k in fresh)
     if isinstance(fresh, list) and isinstance(stored, list):
@@ -97,13 +97,18 @@ def _is_like(fresh: Any, stored: Any) -> bool:
 
 
 class LeftOutWarning(UserWarning):
-    """Rows or files were left out of a resumable pass, or a file was left behind, and why."""
+    """Category of warnings about what a pass over files left out.
+
+    That is rows without a label, or with `skip_bad` files that cannot be read. The same category
+    tells that the checkpoint of a finished pass cannot be deleted.
+    """
 
 
 class Checkpoint:
-    """Checkpoint of a pass over files, written now and then; if it exists, the pass resumes.
+    """The checkpoint file of a pass over files, rewritten every `seconds`; see `fit_files`.
 
-    `identity` names its files and columns. Without a path, nothing is written.
+    `identity` describes the files and columns, as a dict for JSON; a checkpoint with another
+    identity is refused. Without a path, nothing is written.
     """
 
     def __init__(self, path: Path | None, identity: Document, seconds: float) -> None:
@@ -113,7 +118,7 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def load(self) -> Stop | None:
-        """Where an earlier pass stopped, or None without one."""
+        """The Stop where an earlier pass was interrupted, or None if there is no checkpoint."""
         if self.path is None:
             return None
         with self._going_on():
@@ -127,7 +132,10 @@ class Checkpoint:
             return stored.stop(arrays)
 
     def take_up(self, stop: Stop, accumulator: Any, columns: Collection[str]) -> None:
-        """Bring a statistic to where an earlier pass stopped; raises where that cannot be."""
+        """Bring `accumulator`, a new statistic, to the state of an earlier pass at `stop`.
+
+        `columns` are those of the table. Raises InputError where the stored state does not fit.
+        """
         with self._going_on():
             if not set(stop.schema.names) <= set(columns):
                 raise InputError(f"its columns are not those of the table; {_ANEW}")
@@ -144,7 +152,7 @@ class Checkpoint:
 
     @contextmanager
     def _going_on(self) -> Iterator[None]:
-        """Errors about the file say that it is the checkpoint."""
+        """Context that turns errors about the file into errors that name the checkpoint."""
         label = shorten(self.path, MOST_PATH)
         try:
             yield
@@ -158,11 +166,11 @@ class Checkpoint:
             ) from error
 
     def due(self) -> bool:
-        """Whether it is time to write again."""
+        """Whether `seconds` have passed since the checkpoint was last written."""
         return self.path is not None and time.monotonic() - self._last >= self._seconds
 
     def write(self, stop: Stop) -> None:
-        """Write the checkpoint, whole or not at all."""
+        """Write a Stop to the checkpoint file, whole or not at all."""
         if self.path is None:
             return
         stored = {
@@ -188,7 +196,7 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def remove(self) -> None:
-        """Delete the checkpoint, since what it holds does not count."""
+        """Delete the checkpoint file, since its sums were read with other column types."""
         if self.path is None:
             return
         try:
@@ -207,7 +215,7 @@ class Checkpoint:
 
 
 def remove_finished(path: Path | None) -> None:
-    """Delete the checkpoint of a pass that has ended; a warning says where that fails."""
+    """Delete the checkpoint of a finished pass, if `path` is given; warns where that fails."""
     try:
         if path is not None:
             path.unlink(missing_ok=True)
@@ -226,10 +234,11 @@ def _named(arrays: Arrays, part: str) -> Arrays:
 
 
 def _first_difference(theirs: Any, ours: Any) -> str:
-    """The name of the first entry that differs, in brackets."""
+    """The first entry that differs between two identities, in brackets, for a message."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-        return f" ({shorten(names[0])})"
+        missing = object()  # an entry of None differs from one that is not there
+        names = (n for n in {**ours, **theirs} if ours.get(n, missing) != theirs.get(n, missing))
+        return f" ({shorten(next(names))})"
     if isinstance(theirs, list) and isinstance(ours, list):
         other = [item for item in [*theirs, *ours] if item not in theirs or item not in ours]
         return (

@@ -28,7 +28,7 @@ _MOST_LOG = 700.0  # exp of it is near the largest double
 
 @dataclass(frozen=True)
 class Drift:
-    """Drift that a monitor saw: regrets became higher, when it was seen, and since when.
+    """An alarm of a RegretMonitor: regrets became higher, at which row it saw this, and since when.
 
     >>> print(Drift(row=1200, since=1100, rows_between=1e6))
     Drift seen at row 1,200: regrets are higher than before, most likely since row 1,100; ...
@@ -47,7 +47,7 @@ class Drift:
 
 
 class RegretMonitor:
-    """Monitor of a stream: an alarm when regrets become higher than those of training.
+    """Monitor that raises an alarm when the regrets of a stream become higher than in training.
 
     Each regret is ranked among the reference and the stream so far, Eq. (W1), and bets are laid
     on high ones, Eq. (W5). While rows are as they were, an alarm within the first `within` rows
@@ -114,7 +114,9 @@ class RegretMonitor:
 
     @classmethod
     def of(cls, model: BaseEstimator, **settings: Any) -> Self:
-        """Monitor that compares a stream with the training regrets of a fitted estimator.
+        """A monitor whose reference is the leave-one-out regrets of a fitted estimator.
+
+        `settings` are the keyword arguments of RegretMonitor.
 
         >>> from pnml import PNMLRegressor
         >>> X = np.arange(8.0)[:, None]
@@ -132,23 +134,23 @@ class RegretMonitor:
 
     @property
     def rows(self) -> int:
-        """Number of regrets so far."""
+        """Number of regrets seen since the start or the last `reset`."""
         return self._wealth.rows
 
     @property
     def p_value(self) -> float:
-        """p-value of drift: chance of such evidence since the last reset without any. Eq. (W4)."""
+        """Chance, without drift, that evidence this strong ever appears after a reset. Eq. (W4)."""
         return float(np.exp(-self._most))
 
     @property
     def evidence(self) -> float:
-        """Evidence of drift as a share of what raises the alarm: 1 or more is an alarm."""
+        """Evidence of drift at the last row, as a share of the alarm limit: from 1 on an alarm."""
         last = self._wealth.log_detector
         return float(np.exp(min(last[-1] - self._log_limit, _MOST_LOG))) if len(last) else 0.0
 
     @one_at_a_time
     def update(self, regrets: ArrayOrFrame) -> Drift | None:
-        """Take in the next regrets (n,) of the stream; returns the `Drift` once seen, else None."""
+        """Add the next regrets (n,) of a stream; returns the `Drift` once there is one, or None."""
         ranks = self._ranking.of(_scores(regrets, "regrets"))
         first = self.rows
         self._wealth = self._wealth.after(ranks)
@@ -163,28 +165,30 @@ class RegretMonitor:
 
     @one_at_a_time
     def reset(self, reference: ArrayOrFrame | None = None) -> None:
-        """Start again after an alarm, with a new reference or with the stored regrets."""
+        """Start again after an alarm, with a new reference (m,) or else with the regrets kept."""
         kept = self._ranking
         scores = np.array(kept.pool) if reference is None else _scores(reference, "reference")
         self._ranking = Ranking(scores, max(kept.size, len(scores)), kept.random)
         self._wealth, self._most, self.drift = Wealth.at_start(), 0.0, None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state of the monitor, whole or not at all; `load` resumes from it."""
+        """Write the monitor's state to a file, whole or not at all; `load` continues from it."""
         stored = vars(StoredMonitor.of(self))
         arrays = {name: value for name, value in stored.items() if isinstance(value, np.ndarray)}
         described = {name: value for name, value in stored.items() if name not in arrays}
         path = check_path(path)
         try:
             write_whole(path, pack({_KEY: described}, arrays))
-        except OSError as error:
+        except InputError:
+            raise
+        except (OSError, ValueError) as error:
             raise InputError(
                 f"Cannot write {shorten(path, MOST_PATH)}: {reason(error)}; check the path."
             ) from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The monitor that `save` wrote."""
+        """The monitor that `save` wrote to a file, ready for the next regrets."""
         path = check_path(path)
         label = shorten(path, MOST_PATH)
         try:
@@ -213,7 +217,7 @@ class RegretMonitor:
 
 @dataclass(frozen=True)
 class StoredMonitor:
-    """What a file holds of a `RegretMonitor`."""
+    """The state of a `RegretMonitor`, field by field as a file holds it."""
 
     false_alarm: Annotated[float, SHARE]
     within: Annotated[int, COUNT]
@@ -231,7 +235,7 @@ class StoredMonitor:
 
     @classmethod
     def of(cls, monitor: RegretMonitor) -> StoredMonitor:
-        """The state of a monitor."""
+        """The state of a monitor, for a file."""
         wealth, ranking, drift = monitor._wealth, monitor._ranking, monitor.drift
         return cls(
             monitor.false_alarm,
@@ -250,7 +254,7 @@ class StoredMonitor:
         )
 
     def put_into(self, cls: type[Monitor]) -> Monitor:
-        """A monitor in this state; raises where its parts do not fit together."""
+        """A new monitor of class `cls` in this state; raises InputError where fields clash."""
         made = cls(
             self.pool, false_alarm=self.false_alarm, within=self.within, pool=max(self.size, 1)
         )

@@ -13,8 +13,6 @@ import pyarrow.types as pt
 from pnml.core.arrays import FloatArray
 from pnml.errors import InputError, shorten
 
-ROUND_OFF = 1e-12  # a spread below this share of the mean is the rounding of the numbers
-
 _DAY = 86_400e6  # microseconds
 
 _SIGN = "[$€£¥%]?"
@@ -34,18 +32,21 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def is_date(kind: pa.DataType) -> bool:
-    """Whether the values of cells are points in time."""
+    """Whether an arrow type is one of points in time: dates or timestamps."""
     return bool(pt.is_timestamp(kind) or pt.is_date(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether the values of cells are amounts; truth values are words."""
+    """Whether an arrow type is one of amounts: numbers, times of day or durations."""
     numeric = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)
     return bool(numeric or pt.is_time(kind) or pt.is_duration(kind))
 
 
 def is_words(kind: pa.DataType) -> bool:
-    """Whether the values of cells are words; whole numbers kept as categories are."""
+    """Whether an arrow type is treated as words: text, truth values, or categories of such values.
+
+    Categories of whole numbers are words, too.
+    """
     if pt.is_dictionary(kind):
         return is_words(kind.value_type) or bool(pt.is_integer(kind.value_type))
     text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
@@ -53,7 +54,10 @@ def is_words(kind: pa.DataType) -> bool:
 
 
 def as_numbers(column: Column, name: str) -> FloatArray:
-    """Values of cells as amounts (n,) in float64; seconds for times; NaN where missing."""
+    """Cells of a column as numbers (n,) in float64; times in seconds; NaN where missing.
+
+    Raises InputError for dates and for text that is no number; `name` is the column, for messages.
+    """
     kind = column.type
     if pt.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
@@ -73,7 +77,10 @@ def as_numbers(column: Column, name: str) -> FloatArray:
 
 
 def as_dates(column: Column, name: str) -> FloatArray:
-    """Values of cells as days since 1970 (n,); words are read as ISO 8601 dates."""
+    """Cells of a column as days since 1970 (n,), NaN where missing; text is read as ISO 8601 dates.
+
+    Raises InputError for cells that are no dates; `name` is the column, for messages.
+    """
     kind = column.type
     if is_date(kind):
         return _as_time(column)
@@ -98,7 +105,10 @@ def _moments(words: Column) -> Column:
 
 
 def as_words(column: Column, name: str) -> pa.DictionaryArray:
-    """Values of cells as codes into a dictionary of strings, missing cells as null."""
+    """Cells of a column as an arrow dictionary array of strings; missing cells are null.
+
+    Raises InputError for types without text, such as lists; `name` is the column, for messages.
+    """
     kind = column.type
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -118,7 +128,7 @@ def as_words(column: Column, name: str) -> pa.DictionaryArray:
 
 
 def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
-    """Position in the dictionary of each cell's word (n,), −1 where it is missing."""
+    """Index (n,) of each cell's word in the dictionary of `words`; −1 for missing cells."""
     codes: npt.NDArray[np.int64] = pc.fill_null(words.indices.cast(pa.int64()), -1).to_numpy(
         zero_copy_only=False
     )
@@ -126,7 +136,7 @@ def codes_of(words: pa.DictionaryArray) -> npt.NDArray[np.int64]:
 
 
 def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which cells (n,) of words could be read as a number; 007 is a code and keeps its zeros."""
+    """Booleans (n,): whether a text is a plain number such as 1.5e3; a code such as 007 is not."""
     pattern = r"^\s*[+-]?((0|[1-9]\d*)\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
     matches: npt.NDArray[np.bool_] = pc.fill_null(
         pc.match_substring_regex(values, pattern), False
@@ -135,12 +145,12 @@ def looks_numeric(values: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def are_codes(words: pa.Array) -> bool:
-    """Whether digits among these words are codes: some of them begin with a zero, as 007."""
+    """Whether any of the words is a code: digits with a leading zero, such as 007."""
     return bool(pc.any(pc.match_substring_regex(words, r"^\s*[+-]?0\d+\s*$")).as_py())
 
 
 def unread_format(words: pa.Array) -> str:
-    """How cells of numbers or dates in an unread format are written; "" for words.
+    """Part of a message, if words are numbers or dates in a format that is not read; else "".
 
     >>> unread_format(pa.array(["1,234.50", "950.00"]))
     "numbers written as '1,234.50', but without --decimal and --thousands only 1234.5 is read"
@@ -175,7 +185,7 @@ def _floats(column: Column) -> FloatArray:
 
 
 def first_non_number(column: Column) -> str:
-    """The first cell that is not a number, as quoted in a message."""
+    """Text for a message: the first cell that is not a number, quoted, or the type of the cells."""
     if not is_words(column.type):
         return f"cells of type {shorten(column.type)}"
     words = column.cast(pa.string())

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pnml.core.arrays import FloatArray
+from pnml.core.ranges import ROUND_OFF
 from pnml.errors import InputError, shorten
 from pnml.readers.cell_formats import unlike_zone
 from pnml.tables.bad_cells import first_of_other_zone, names_zone
-from pnml.tables.cell_values import ROUND_OFF, is_words
+from pnml.tables.cell_values import is_words
 from pnml.tables.encoder import LARGEST, BoolArray, ConstantColumn, NumberColumn, read_numbers
 from pnml.tables.finished_rows import Terms
 
@@ -24,7 +25,11 @@ _STATE = ("fill", "unit", "missing", "weight", "mean", "squares", "low", "high")
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """What a column builder returns: cells of a column of a batch for encoded rows."""
+    """Cells of one column of a batch, as its builder will write them into encoded rows.
+
+    `values` (n,) are numbers in units of the first rows, or positions of words in an encoded row;
+    `signs` (n,) are those of hashed words.
+    """
 
     values: npt.NDArray[Any]  # (n,) numbers, or places of the words
     missing: BoolArray  # (n,)
@@ -33,7 +38,11 @@ class ColumnCells:
 
 @dataclass
 class NumberBuilder:
-    """Builder of a column of numbers: running mean and spread, in units of the first rows."""
+    """Builder of an encoded column of numbers: running mean, spread and range of its cells.
+
+    `fill` and `unit` are the mean and spread in the first rows; later sums are in these units.
+    `value` and `missing` are positions in an encoded row.
+    """
 
     name: str
     is_date: bool
@@ -50,7 +59,7 @@ class NumberBuilder:
     has_zone: bool | None = None  # whether dates name a time zone
 
     def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
-        """Fix the units of the column."""
+        """Set the centre and the unit of the column from its first cells and their weights (n,)."""
         self.is_time = pt.is_time(cells.type) or pt.is_duration(cells.type)
         self.has_zone = names_zone(cells) if self.is_date else None
         values = read_numbers(cells, self.name, self.is_date)
@@ -63,7 +72,11 @@ class NumberBuilder:
     def learn(
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
     ) -> ColumnCells:
-        """The cells in these units; updates the mean and the spread."""
+        """The cells in units of the first rows; updates the mean, the spread and the range.
+
+        `next_place` returns the next free position in an encoded row, for an indicator of missing
+        cells.
+        """
         if self.has_zone is not None and is_words(cells.type):
             self._refuse_other_zone(cells, self.has_zone)
         values = read_numbers(cells, self.name, self.is_date)
@@ -85,7 +98,7 @@ class NumberBuilder:
         return ColumnCells(z, missing)
 
     def write(self, learnt: ColumnCells, X: FloatArray) -> None:
-        """Write the cells into encoded rows."""
+        """Write the cells, as `learn` returned them, into the encoded rows X (n, width)."""
         X[:, self.value] = learnt.values
         if self.missing is not None:
             X[:, self.missing] = learnt.missing
@@ -132,34 +145,34 @@ class NumberBuilder:
 
     @property
     def is_constant(self) -> bool:
-        """Whether every cell is the same, up to the rounding of numbers, or missing."""
+        """Whether every cell is the same up to round-off, or every cell is missing."""
         return not self.weight or (self.spread == 0 and self.missing is None)
 
     @property
     def places_kept(self) -> tuple[int, ...]:
-        """Positions of this column in an encoded row that the finished encoder has, too."""
+        """Positions of this column in an encoded row that the finished encoder keeps."""
         return (self.value,) if self.missing is None else (self.value, self.missing)
 
     def state(self) -> list[Any]:
-        """State needed to resume."""
+        """State needed to resume, as JSON values."""
         return [getattr(self, name) for name in _STATE]
 
     def restore(self, state: list[Any]) -> None:
-        """Resume from a state."""
+        """Resume from the result of `state`."""
         for name, value in zip(_STATE, state, strict=True):
             setattr(self, name, value)
 
     def constant(self) -> ConstantColumn:
-        """The finished column where it is constant."""
+        """The finished column of a column that `is_constant`."""
         kind = "time" if self.is_time else "number"
         kind = "date" if self.is_date else kind
         kind = kind if self.weight else "gap"
         return ConstantColumn(self.name, kind, self.low, self.high, has_zone=self.has_zone)
 
     def build(self, terms: Terms, recentre: bool) -> NumberColumn:
-        """The finished column; what becomes of its places is added to `terms`. Eq. (B3).
+        """The finished column; the map from its old positions is added to `terms`. Eq. (B3).
 
-        `recentre`: numbers are centred at the mean of all rows instead of that of the first ones.
+        `recentre`: numbers are centred at the mean of all rows instead of that of the first rows.
         """
         spread = self.spread or 1.0
         fill = self.fill + self.unit * self.mean if recentre else self.fill

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from pnml.core.arrays import FloatArray
 from pnml.core.conditions import POSITIVE
+from pnml.core.ranges import ROUND_OFF
 from pnml.tables.bad_cells import read_cells
-from pnml.tables.cell_values import ROUND_OFF, BoolArray, as_words, codes_of
+from pnml.tables.cell_values import BoolArray, as_words, codes_of
 from pnml.tables.word_hashes import are_known, hash_signs, hash_slots, word_hashes
 
 # Numbers from here on count as infinite: their squares, or those of multiples, overflow.
@@ -24,7 +25,11 @@ _ZONES = {None: "", True: " with a time zone", False: " without a time zone"}
 
 
 class Cells(NamedTuple):
-    """Cells of one column of a batch, as its encoder reads them."""
+    """What the encoder found in the cells of one column of a batch; all arrays are (n,).
+
+    `strange`: never seen in training. `bad`: no number or date where one is needed; None if no cell
+    is. `values`: numbers, seconds or days since 1970; None for words.
+    """
 
     missing: BoolArray  # (n,)
     strange: BoolArray  # (n,)  training has never seen these
@@ -34,14 +39,18 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """Number column of a table's encoder: centred, in units of its spread; gaps get the mean."""
+    """Encoded column of numbers, dates or times: (cell − fill) / scale, and 0 for missing cells.
+
+    `value` and `missing` are positions in an encoded row: of the number, and of the 0/1 indicator
+    of missing cells (None if no training cell was missing).
+    """
 
     name: str
     is_date: bool
     fill: float
     scale: Annotated[float, POSITIVE]
-    value: int  # place in the row
-    missing: int | None  # place of the indicator; None where no training cell was missing
+    value: int  # position in an encoded row
+    missing: int | None  # position of the indicator; None if no training cell was missing
     low: float | None = None  # least training value; None in files of older versions
     high: float | None = None  # largest training value
     is_time: bool = False  # times of day and durations, in seconds
@@ -56,7 +65,7 @@ class NumberColumn:
 
     @property
     def wanted(self) -> str:
-        """What a good cell is, in words: a date with a time zone, for instance."""
+        """Words for a good cell in messages, such as "number" or "date with a time zone"."""
         return self.kind + _ZONES[self.has_zone]
 
     @property
@@ -65,7 +74,10 @@ class NumberColumn:
         return (self.value,) if self.missing is None else (self.value, self.missing)
 
     def write(self, cells: pa.Array, X: FloatArray) -> Cells:
-        """Write the cells into X; infinite numbers and cells that are none were never seen."""
+        """Write the cells (n,) into the encoded rows X (n, width), and say which are unusual.
+
+        Infinite numbers and cells that are no numbers count as never seen.
+        """
         values, bad = read_cells(cells, self.name, self.kind, self.has_zone)
         missing = np.isnan(values)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -76,7 +88,7 @@ class NumberColumn:
         if odd.any():
             X[odd, self.value] = 0.0
         if self.low is not None and self.low == self.high:  # constant where it is not missing
-            strange |= ~missing & (values != self.low)
+            strange |= ~missing & (np.abs(values - self.low) > ROUND_OFF * abs(self.low))
         if some_bad := bool(bad.any()):
             missing, strange = missing & ~bad, strange | bad
         if self.missing is not None:
@@ -86,7 +98,11 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """Category column of a table's encoder: a place for each word seen in training."""
+    """Encoded column of words: one-hot, with one position for each training word in `levels`.
+
+    `level_places` and `missing` are positions in an encoded row: of each word, and of the 0/1
+    indicator of missing cells (None if no training cell was missing).
+    """
 
     name: str
     levels: tuple[str, ...]
@@ -110,14 +126,17 @@ class CategoryColumn:
         return dict(zip(self.levels, self.level_places, strict=True))
 
     def _place(self, word: str) -> int:
-        """Position of each word, −1 if never seen. True and TRUE mean the truth value true."""
+        """Position of a word in an encoded row, −1 if never seen; True and TRUE count as true."""
         place = self._place_of.get(word, -1)
         if place < 0 and word.lower() in _TRUTH and _TRUTH.issuperset(self.levels):
             place = self._place_of.get(word.lower(), -1)
         return place
 
     def write(self, cells: pa.Array, X: FloatArray) -> Cells:
-        """Write the cells into X; words without a place were never seen."""
+        """Write the cells (n,) into the encoded rows X (n, width), and say which are unusual.
+
+        Words that training did not have count as never seen.
+        """
         words = as_words(cells, self.name)
         codes = codes_of(words)
         places = [self._place(word) for word in words.dictionary.to_pylist()]
@@ -131,7 +150,12 @@ class CategoryColumn:
 
 @dataclass(frozen=True)
 class HashedColumn:
-    """Hashed column of a table's encoder: many words share a few places, with a sign."""
+    """Encoded column of many words, each hashed to one of 64 positions and written as +1 or −1.
+
+    `known` are sorted hashes of the training words. `hash_places` and `missing` are positions in an
+    encoded row: of the hashed words, and of the 0/1 indicator of missing cells (None: there is
+    none).
+    """
 
     name: str
     known: Annotated[npt.NDArray[np.int64], "m"]  # sorted hashes of the words seen in training
@@ -161,7 +185,10 @@ class HashedColumn:
         return hash((self.name, self.places, len(self.known)))
 
     def write(self, cells: pa.Array, X: FloatArray) -> Cells:
-        """Write the cells into X; words whose hash training lacks were never seen."""
+        """Write the cells (n,) into the encoded rows X (n, width), and say which are unusual.
+
+        Words whose hash is not in `known` count as never seen.
+        """
         words = as_words(cells, self.name)
         codes = codes_of(words)
         missing = codes < 0
@@ -177,7 +204,7 @@ class HashedColumn:
 
 @dataclass(frozen=True)
 class ConstantColumn:
-    """Constant column of a table's encoder: it has no place, but a change of it is noticed."""
+    """Column that was constant in training: not learnt from, but a changed cell is noticed."""
 
     name: str
     kind: str  # "number", "date", "time", "word", or "gap" where every cell is missing
@@ -193,16 +220,19 @@ class ConstantColumn:
 
     @property
     def missing(self) -> int | None:
-        """Place of the indicator of missing cells: none."""
+        """Position of the indicator of missing cells in an encoded row: None, as there is none."""
         return None
 
     @property
     def wanted(self) -> str:
-        """What a good cell is, in words: a date with a time zone, for instance."""
+        """Words for a good cell in messages, such as "number" or "date with a time zone"."""
         return self.kind + _ZONES[self.has_zone]
 
     def write(self, cells: pa.Array, X: FloatArray) -> Cells:
-        """Nothing is written; any other cell than that of training was never seen."""
+        """Which cells (n,) differ from the constant of training; nothing is written into X.
+
+        A cell that differs counts as never seen.
+        """
         if self.kind in ("gap", "word"):
             words = as_words(cells, self.name)
             codes = codes_of(words)

@@ -17,12 +17,15 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ by the golden ratio
 
 
 def sample_size(width: int) -> int:
-    """Rows of this width to keep in a sample: 4096, or fewer if over 32 MiB."""
+    """Number of rows to keep in a sample: 4096, or fewer if they would take over 32 MiB.
+
+    `width` is the number of cells of a row; at least 256 rows are kept.
+    """
     return int(np.clip(_MOST_NUMBERS // max(width, 1), _FEWEST_ROWS, _MOST_ROWS))
 
 
 def smallest(keys: FloatArray, size: int) -> npt.NDArray[np.intp]:
-    """Positions of the `size` smallest keys, whose rows make a sample, in order. Eq. (G4).
+    """Indices, ascending, of the `size` smallest keys, whose rows make a sample. Eq. (G4).
 
     >>> smallest(np.array([0.3, 0.9, 0.1]), 2)
     array([0, 2])
@@ -33,11 +36,11 @@ def smallest(keys: FloatArray, size: int) -> npt.NDArray[np.intp]:
 
 
 def row_keys(X: FloatArray, seen: int = 0, block: int = 0) -> FloatArray:
-    """A key between 0 and 1 for each row, for a uniform sample of them. Eq. (G4).
+    """Sampling key (n,) from 0 to 1 of each row; the smallest keys make a uniform sample. Eq. (G4).
 
-    It depends on the row's number (`seen` rows came before these) and its cells alone, so that the
-    sample of a stream does not depend on how it is cut into batches. `block` is a number
-    unique to rows that are counted apart from others, so that equal blocks draw different keys.
+    A key depends on the row's number (`seen` rows came before these) and its cells alone, so that
+    the sample of a stream does not depend on how it is cut into batches. `block` is a number unique
+    to rows that are counted apart from others, so that equal blocks draw different keys.
 
     >>> X = np.arange(6.0).reshape(3, 2)
     >>> bool(np.all(row_keys(X)[1:] == row_keys(X[1:], seen=1)))
@@ -77,11 +80,14 @@ class RowSample:
     keys: Annotated[FloatArray, "m", IN_ORDER]  # sorted
     rows: Annotated[FloatArray, "m w"]
     size: Annotated[int, COUNT]
-    bound: Annotated[float, SHARE] = 1.0  # smallest discarded key
+    bound: Annotated[float, SHARE] = 1.0  # rows with larger keys may have been discarded
 
     @classmethod
     def of(cls, rows: FloatArray, keys: FloatArray, size: int, below: float = 1.0) -> RowSample:
-        """Sample rows by their keys; those with keys of `below` or more cannot enter."""
+        """The sample of the `size` rows with the smallest keys; rows is (n, w), keys is (n,).
+
+        Rows with keys of `below` or more cannot enter.
+        """
         wanted = np.flatnonzero(keys < below)
         wanted = wanted[smallest(keys[wanted], size)]
         wanted = wanted[np.argsort(keys[wanted])]
@@ -90,7 +96,7 @@ class RowSample:
 
     @property
     def threshold(self) -> float:
-        """Rows with a key of this or more would not enter the sample."""
+        """Key from which on rows stay out: a row with this key or a larger one does not enter."""
         return min(float(self.keys[-1]), self.bound) if len(self.keys) == self.size else self.bound
 
     def __add__(self, other: RowSample) -> RowSample:
@@ -106,7 +112,7 @@ class RowSample:
         return RowSample(keys[first], rows, size, bound)
 
     def __sub__(self, other: RowSample) -> RowSample:
-        """Sample of the rows left when those of `other` go: equal rows cancel one for one."""
+        """Sample without the rows of `other`: equal rows cancel one for one."""
         leaving = Counter(row.tobytes() for row in other.rows)
         stays = np.ones(len(self.rows), dtype=bool)
         for i, row in enumerate(self.rows):

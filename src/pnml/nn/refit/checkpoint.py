@@ -17,12 +17,14 @@ _SECONDS = 1.0
 
 
 class Checkpoint:
-    """Checkpoint of refits: finished chunks of rows in an ``.npz`` file, always complete.
+    """Checkpoint of refits: the genies of finished chunks of rows, in an ``.npz`` file.
+
+    `parts` are the genies of the chunks finished so far; at first those that are in the file.
 
     Parameters
     ----------
     path : the file; it need not exist
-    stamp : fingerprint of everything that all numbers depend on
+    stamp : fingerprint of all that the genies depend on besides their rows
     chunks : fingerprint of the rows of each chunk, in order
     """
 
@@ -34,7 +36,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def add(self, part: Genies) -> None:
-        """Add a finished chunk; chunks that finish within the same second are written together."""
+        """Add the genies of the next chunk; the file is written at most once a second."""
         self.parts.append(part)
         if time.monotonic() - self._written >= _SECONDS:
             self.write()

@@ -17,7 +17,10 @@ from pnml.nn.eval_mode import as_in_use
 
 @dataclass(frozen=True)
 class Cut:
-    """A model cut in two: a front that stays fixed, and a tail with weights to train."""
+    """A model cut in two: a front that stays fixed, and a tail with weights to train.
+
+    `front` leads from inputs to inputs of `tail`; `tunable` holds the weights to train, by name.
+    """
 
     front: Callable[..., Any]  # input → input of the tail
     tail: nn.Module
@@ -25,10 +28,11 @@ class Cut:
 
 
 def cut_model(model: nn.Module, layers: int | str, given: Any) -> Cut:
-    """A model cut before its last layers, those to refit.
+    """A model cut before its last layers with weights, those to refit.
 
-    A chain of modules is cut where these layers begin, so that the front runs only once. Any
-    other model is tail as a whole, and only these layers of it are trained.
+    `layers` is their number or "all"; the input `given` runs to see their order. A chain of modules
+    (nn.Sequential) is cut where they begin, so that the front runs only once. Any other model is
+    tail as a whole, and only its last layers are trained.
     """
     weights = _last_weights(model, layers, given)
     links = list(_links(model))
@@ -40,7 +44,11 @@ def cut_model(model: nn.Module, layers: int | str, given: Any) -> Cut:
 
 
 def cut_pair(front: Callable[..., Any], tail: Any, layers: int | str, tail_input: Any) -> Cut:
-    """A model cut as the user gave it, in two functions; layers are counted in the second."""
+    """A model cut as the user gave it: `front`, a function, and `tail`, a module.
+
+    `layers`, a number or "all", are the last layers of the tail to train; the tail is run with
+    `tail_input` to see their order.
+    """
     if not isinstance(tail, nn.Module):
         raise InputError(
             f"The second of layer=(front, tail) is a {type(tail).__name__}, but its weights are "

@@ -24,7 +24,11 @@ _AT_ONCE = 2560
 
 @dataclass(frozen=True)
 class ExactRefit:
-    """Exact refits: the last layer as a logistic regression on the training features."""
+    """Genies by exact refits: the last layer as a logistic regression on the training features.
+
+    `model` is that regression, for the k `classes` (k,) that have training rows; `tol` is the
+    largest error of a regret, in nats.
+    """
 
     model: LogisticModel  # of the classes with training rows
     training: TrainingRows
@@ -33,7 +37,7 @@ class ExactRefit:
 
     @classmethod
     def of(cls, training: TrainingRows, alpha: float | None, tol: float) -> ExactRefit:
-        """Fit the layer to the training rows; a penalty of None is chosen from these rows."""
+        """The layer fitted to the training rows; a ridge penalty of None is chosen from them."""
         X = double(training.rows)
         present, labels = np.unique(training.labels.numpy(), return_inverse=True)
         if len(present) < 2:
@@ -47,12 +51,12 @@ class ExactRefit:
 
     @property
     def alpha(self) -> float:
-        """The penalty in use."""
+        """Ridge penalty on the refitted weights, as given or as chosen from training rows."""
         return self.model.alpha
 
     @property
     def rows_at_once(self) -> int:
-        """Rows of one chunk."""
+        """Number of rows to refit in one call: the size of a chunk."""
         return max(8, _AT_ONCE // self.training.classes)
 
     def refit(self, rows: Tensor) -> Genies:
@@ -61,7 +65,7 @@ class ExactRefit:
         return self._with_new(refit(self.model, X, tol=self.tol), X, [-1] * len(X))
 
     def left_out(self, indices: npt.NDArray[np.intp]) -> Genies:
-        """Genies of training rows, each row left out of the training rows."""
+        """Genies of the training rows at `indices` (m,), as if each was left out of training."""
         X = double(self.training.rows[indices])
         refits = refit_left_out(self.model, indices, tol=self.tol)
         return self._with_new(refits, X, indices.tolist())
@@ -106,6 +110,6 @@ class ExactRefit:
 
 
 def double(rows: Tensor) -> FloatArray:
-    """Rows for an exact refit as a float64 array."""
+    """Rows for an exact refit, a tensor on any device, as a numpy array in float64."""
     array: FloatArray = rows.detach().cpu().double().numpy()
     return array

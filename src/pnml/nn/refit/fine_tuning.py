@@ -32,7 +32,10 @@ _Logits = Callable[[dict[str, Tensor], Tensor, bool], Tensor]
 
 @dataclass(frozen=True)
 class FineTuned:
-    """Fine-tuning of a tail: its training rows, and how it is trained with one more row."""
+    """Genies by fine-tuning: the tail of a network trained by SGD with one more row and label.
+
+    `cut` is the network cut before the layers to train, `training` the rows that enter the tail.
+    """
 
     cut: Cut
     training: TrainingRows
@@ -40,12 +43,12 @@ class FineTuned:
 
     @property
     def alpha(self) -> None:
-        """Fine-tuning has no penalty of its own."""
+        """None: fine-tuning has no ridge penalty, only the weight decay of its settings."""
         return None
 
     @property
     def rows_at_once(self) -> int:
-        """Rows of one chunk."""
+        """Number of rows to refit in one call: the size of a chunk."""
         return max(1, _AT_ONCE // self.training.classes)
 
     def refit(self, rows: Tensor) -> Genies:
@@ -60,9 +63,9 @@ class FineTuned:
         return Genies.uncertified(log_genie.reshape(len(rows), classes))
 
     def left_out(self, indices: npt.NDArray[np.intp]) -> Genies:
-        """Genies of training rows, each row left out of the training rows.
+        """Genies of the training rows at `indices` (m,), each left out of the training rows.
 
-        Training starts from weights that have seen the row.
+        Training starts from weights of the network, which have seen the row.
         """
         rows, labels, classes = self.training.rows, self.training.labels, self.training.classes
         genies = []

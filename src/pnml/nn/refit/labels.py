@@ -12,7 +12,9 @@ from pnml.errors import InputError
 
 
 def label_of(batch: Any, name: str) -> Any:
-    """The labels in a batch to refit with: second of a tuple, or entry "labels" of a dict.
+    """The labels in a batch: second of a tuple, or entry "labels" of a dict; raises without.
+
+    The error calls the batch `name`.
 
     >>> label_of((torch.zeros(2, 3), torch.tensor([1, 0])), "Batch 0")
     tensor([1, 0])
@@ -30,9 +32,10 @@ def label_of(batch: Any, name: str) -> Any:
 def class_labels(
     labels: Any, shape: torch.Size, classes: int, name: str, kept: Tensor | None = None
 ) -> Tensor:
-    """Labels to refit with, as whole numbers of this shape; raises if one is no class.
+    """Labels as an integer tensor of this shape; raises unless all are from 0 to `classes` − 1.
 
-    Where positions do not count, by `kept`, the label may be anything and becomes 0.
+    Where `kept` is False, at padding, a label may be anything and becomes 0. Error messages call
+    the batch `name`.
 
     >>> class_labels([1, 0], torch.Size([2]), 2, "Batch 0")
     tensor([1, 0])

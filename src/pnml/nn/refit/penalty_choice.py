@@ -17,10 +17,11 @@ _SEED = 0
 
 
 def chosen_penalty(X: FloatArray, labels: npt.NDArray[np.int64], classes: int) -> float:
-    """The penalty of a refit whose pNML best predicts held-out training rows. Eq. (D1).
+    """The ridge penalty of a refit whose pNML best predicts held-out training rows. Eq. (D1).
 
-    Penalties are tried from the strongest on until the log-loss rises. The strongest of those that
-    are as good as the best is returned.
+    `X` (n, d) are features and `labels` (n,) integers below `classes`. Penalties are tried from the
+    strongest on until the log-loss rises; the strongest that is about as good as the best is
+    returned.
     """
     random = np.random.default_rng(_SEED)
     some = random.permutation(classes)[:_MOST_CLASSES]
@@ -47,9 +48,10 @@ def chosen_penalty(X: FloatArray, labels: npt.NDArray[np.int64], classes: int) -
 
 
 def mean_loss(genies: FloatArray, labels: npt.NDArray[np.int64], others: float) -> float:
-    """Log-loss that chooses a penalty: mean over genies (n, k); others count `others` times.
+    """Mean log-loss in nats of the pNML probabilities of true labels, to choose a penalty by.
 
-    The genie of the true label counts once; every other one stands for several labels.
+    `genies` (n, k) are probabilities of k labels, `labels` (n,) the true ones. If k labels stand
+    for more, the genie of each wrong label counts `others` times.
 
     >>> round(mean_loss(np.array([[0.5, 0.25]]), np.array([0]), 2.0), 3)
     0.693
@@ -60,7 +62,9 @@ def mean_loss(genies: FloatArray, labels: npt.NDArray[np.int64], others: float) 
 
 
 def held_out(labels: npt.NDArray[np.int64], classes: int) -> npt.NDArray[np.bool_]:
-    """Rows held out to choose a penalty: the last third of each class of three or more.
+    """Which rows (n,) to hold out to choose a penalty: the last third of each class.
+
+    It is rounded down, so a class of fewer than three rows has none.
 
     >>> held_out(np.array([0, 0, 0, 1, 1, 0]), 2)
     array([False, False, False, False, False,  True])

@@ -7,16 +7,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor, nn
 
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.core.user_types import ArrayOrFrame, NumberOrAuto
 from pnml.errors import InputError
-from pnml.nn.batches import Loader, batches_of, input_of
+from pnml.nn.batches import Loader, batches_of, floats_of, input_of
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.head import check_shapes, linear_module
-from pnml.nn.masks import Mask, all_padding, refuse_ambiguous
+from pnml.nn.masks import Mask, all_padding, batch_of_call
 from pnml.nn.refit.checkpoint import Checkpoint
 from pnml.nn.refit.labels import class_labels, label_of
 from pnml.nn.refit.refit_output import Genies, RefitOutput
@@ -105,18 +104,19 @@ class RefitLastLayerPNML:
         labels: ArrayOrFrame,
         **settings: Any,
     ) -> Self:
-        """Fitted to embeddings (n, d) and labels (n,), with the weight and bias of their head.
+        """A RefitLastLayerPNML for embeddings (n, d) and labels (n,), fitted to them.
 
-        Its inputs are embeddings. A bias of None means none. Settings are those of the class.
+        Its inputs are embeddings. `weight` (C, d) and `bias` (C,) are those of their head; a bias
+        of None means none. Settings are those of the class.
 
         >>> rows, labels = torch.eye(3).repeat(9, 1), torch.arange(3).repeat(9)
         >>> m = RefitLastLayerPNML.from_embeddings(torch.eye(3), None, rows, labels, alpha=0.1)
         >>> m(torch.eye(3)).regret.shape
         torch.Size([3])
         """
-        weight = _floats(weight)
+        weight = floats_of(weight).detach()
         check_shapes(weight, bias)
-        head = linear_module(weight, None if bias is None else _floats(bias))
+        head = linear_module(weight, None if bias is None else floats_of(bias).detach())
         return cls(head, **settings).fit_features(embeddings, labels)
 
     def fit(self, loader: Loader, *, mask: Mask = None, progress: bool | None = None) -> Self:
@@ -141,8 +141,8 @@ class RefitLastLayerPNML:
         return self._learn(builder.total())
 
     def fit_features(self, features: ArrayOrFrame, labels: ArrayOrFrame) -> Self:
-        """Learn from training features (n, d) and their labels (n,) instead of inputs."""
-        values = _floats(features)
+        """Learn from training features (n, d), inputs of the refitted layers, and labels (n,)."""
+        values = floats_of(features).detach()
         if values.ndim < 2:
             raise InputError(
                 f"The features have shape {tuple(values.shape)}, but rows of features are needed; "
@@ -161,9 +161,7 @@ class RefitLastLayerPNML:
         batch itself, are not refitted: all but their logits and features is NaN.
         """
         self._refitter()
-        if batch is None:  # all keywords are the network's
-            batch, mask = inputs if mask is None else {**inputs, "mask": mask}, None
-        refuse_ambiguous(mask, self.model)
+        batch, mask = batch_of_call(batch, mask, inputs, self.model)
         return self._scored(self._rows_of(batch, mask))
 
     def score_features(
@@ -173,9 +171,15 @@ class RefitLastLayerPNML:
         checkpoint: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
     ) -> RefitOutput:
-        """Score features (..., d), inputs of the refitted layers; options as in `score`."""
+        """Logits, genies and regret of features (..., d), inputs of the refitted layers.
+
+        `checkpoint` is an ``.npz`` file that keeps finished rows, from which an interrupted run
+        resumes; `progress` shows a bar.
+        """
         self._refitter()
-        return self._scored(self._source.of_features(_floats(features)), checkpoint, progress)
+        return self._scored(
+            self._source.of_features(floats_of(features).detach()), checkpoint, progress
+        )
 
     def score(
         self,
@@ -185,7 +189,7 @@ class RefitLastLayerPNML:
         checkpoint: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
     ) -> RefitOutput:
-        """Score all inputs of a loader: one `RefitOutput` (logits, genies, regret) for all.
+        """Logits, genies and regret of all inputs of a loader, as one `RefitOutput`.
 
         Parameters
         ----------
@@ -207,35 +211,37 @@ class RefitLastLayerPNML:
         return self._scored(NetworkRows.joined(parts), checkpoint, progress)
 
     def trusted(self, batch: object, level: float = DEFAULT_LEVEL, *, mask: Mask = None) -> Tensor:
-        """Whether the regret of each input is as small as those of training rows, each left out.
+        """Whether the regret of each input is at most the `level` quantile of training rows.
 
-        False at padding.
+        Booleans (B,), or (B, T) for a head with logits at each of T positions; False at padding.
+        Each training row counts with the regret it would have if left out of training.
         """
         thresholds = self.thresholds(level)
         trusted: Tensor = thresholds.trusts(self(batch, mask=mask).regret)
         return trusted
 
     def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
-        """Largest regret of a trusted input: the `level` quantile of `reference_`."""
+        """Largest regret of a trusted input: the `level` quantile over left-out training rows."""
         level = check_level(level)
         return self.reference_.thresholds(level)
 
     def regret_threshold(self, level: float = DEFAULT_LEVEL) -> float:
-        """Threshold on the regret: this share of the training rows, left out, does not exceed it.
+        """Largest regret of a trusted input, in nats: the `level` quantile over training rows.
 
-        It comes from a uniform sample of the training rows without those that are the only one of
-        their class; it is −inf if there are no others.
+        Each training row counts with the regret it would have if left out of training. It comes
+        from a uniform sample of the rows without those that are the only one of their class; it is
+        −inf if there are no others.
         """
         return self.thresholds(level).regret
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of sampled training rows, each row left out."""
+        """Regrets of sampled training rows, as if each was left out of training."""
         return Reference(self.sample_regrets_)
 
     @property
     def sample_regrets_(self) -> npt.NDArray[np.float64]:
-        """Regrets (m,) of sampled training rows, each row left out."""
+        """Regrets (m,) in nats of sampled training rows, as if each was left out of training."""
         refitter, training = self._refitter(), self._training
         if self._sample_regrets is None and training is not None:
             labels = training.labels.numpy()
@@ -254,7 +260,7 @@ class RefitLastLayerPNML:
 
     @property
     def alpha_(self) -> float | None:
-        """The penalty on the refitted layer's weights in use; None if layers are fine-tuned."""
+        """Ridge penalty on the refitted weights, given or chosen; None if layers are fine-tuned."""
         return self._refitter().alpha
 
     def _add(
@@ -313,9 +319,3 @@ class RefitLastLayerPNML:
             file.write()
         genies = Genies.joined(parts, batch.logits.shape[-1])
         return RefitOutput.of(batch.logits, batch.features, genies, batch.kept)
-
-
-def _floats(values: Any) -> Tensor:
-    """Values as a tensor of floats, which shares their memory where possible."""
-    tensor = torch.as_tensor(values).detach()
-    return tensor if tensor.is_floating_point() else tensor.double()

@@ -18,7 +18,12 @@ from pnml.nn.refit.labels import class_labels
 
 @dataclass(frozen=True)
 class Genies:
-    """Output of the refits of some rows: their genies."""
+    """Genies of n rows: the log-probability of each label, by the network refitted with it.
+
+    `log_genie` (n, C) holds them, `regret` (n,) the log of the sum of these probabilities in nats,
+    `error` (n,) a bound on the numerical error of the regret (NaN if unknown), `converged` (n,)
+    whether that error is within the tolerance.
+    """
 
     log_genie: FloatArray  # (n, C)  of each label, by the model trained with that label
     regret: FloatArray  # (n,)  nats
@@ -27,7 +32,7 @@ class Genies:
 
     @classmethod
     def uncertified(cls, log_genie: FloatArray) -> Genies:
-        """Genies without a bound on their error.
+        """Genies from log-probabilities (n, C), with an unknown error: NaN, not converged.
 
         >>> Genies.uncertified(np.log([[0.8, 0.3]])).regret.round(4)
         array([0.0953])
@@ -39,7 +44,7 @@ class Genies:
 
     @classmethod
     def joined(cls, parts: list[Genies], classes: int) -> Genies:
-        """The rows of all parts, in order."""
+        """The genies of the rows of all parts, in order; of no rows if there are no parts."""
         empty = cls(np.zeros((0, classes)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
         names = ("log_genie", "regret", "error", "converged")
         every = [empty, *parts]
@@ -48,7 +53,7 @@ class Genies:
 
 @dataclass(frozen=True)
 class RefitOutput:
-    """Output of RefitLastLayerPNML: the network's own, genies of all labels, regret.
+    """Output of RefitLastLayerPNML: the network's logits, genies of all labels, and regret.
 
     Leading axes are those of the inputs: (B,), or (B, T) if the head scores each position.
     Everything but logits and features is in float64, and NaN at padding.
@@ -73,7 +78,11 @@ class RefitOutput:
     def of(
         cls, logits: Tensor, features: Tensor, genies: Genies, kept: Tensor | None = None
     ) -> RefitOutput:
-        """The outputs of a network with the genies of their rows; NaN where none was refitted."""
+        """The output from logits (..., C) and features (..., d) of a network, and their genies.
+
+        `kept` (...) is True where a position was refitted, None if all were. Genies are in that
+        order; elsewhere their numbers are NaN and `converged` is False.
+        """
         shape, device = logits.shape[:-1], logits.device
 
         def shaped(values: npt.NDArray[np.generic]) -> Tensor:
@@ -107,7 +116,7 @@ class RefitOutput:
 
     @property
     def relative_regret(self) -> Tensor:
-        """Regret as a fraction of log C, its largest possible value."""
+        """Regret (...) as a fraction of log C, its largest possible value for C classes."""
         return self.regret / math.log(max(self.logits.shape[-1], 2))
 
     def log_loss(self, labels: Tensor) -> Tensor:

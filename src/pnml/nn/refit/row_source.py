@@ -26,7 +26,11 @@ from pnml.nn.split_model import SplitModel
 
 @dataclass(frozen=True)
 class NetworkRows:
-    """Rows of a batch inside the network, from a source of rows for refits."""
+    """A batch inside the network: rows for the refitted layers, features and logits.
+
+    `rows` (n, ...) are inputs of the refitted layers, `features` (..., d) of the last layer;
+    `logits` (..., C); `kept` (...) is False at padding, which has no row, None if there is none.
+    """
 
     rows: Tensor  # (n, ...)  input of the refitted part
     features: Tensor  # (..., d)  input of the last layer
@@ -34,7 +38,7 @@ class NetworkRows:
     kept: Tensor | None = None  # (...)  positions that count; None: all of them
 
     def masked(self, mask: Mask, batch: Any) -> NetworkRows:
-        """These rows without positions that do not count, by a mask of the batch."""
+        """The same without the rows of padding, by `mask` as the user passed it for the batch."""
         kept = kept_positions(mask, batch, self.logits)
         if kept is None:
             return self
@@ -55,32 +59,32 @@ class NetworkRows:
 
 
 class Source(Protocol):
-    """Source of the rows of refits, computed from inputs."""
+    """Turns inputs of a network into rows for its refitted layers, and makes the refitter."""
 
     def of_inputs(self, given: Any) -> NetworkRows:
-        """Rows of an input of the network."""
+        """Rows, features and logits of an input of the network."""
         ...
 
     def of_features(self, features: Tensor) -> NetworkRows:
-        """Rows that are given already: inputs of the refitted part."""
+        """Rows and logits of features, which are inputs of the refitted layers already."""
         ...
 
     def refitter(self, training: TrainingRows, settings: RefitSettings) -> Refitter:
-        """Refits for rows of this source, from training rows of it."""
+        """The object that refits the layers with new rows, from these training rows."""
         ...
 
 
 class Refitter(Protocol):
-    """Computes the genies of the rows that a source gives."""
+    """Computes genies: for each row and label, the layers refitted with that row and label."""
 
     @property
     def alpha(self) -> float | None:
-        """The penalty in use; None if layers are fine-tuned."""
+        """Ridge penalty on the refitted weights, given or chosen; None if layers are fine-tuned."""
         ...
 
     @property
     def rows_at_once(self) -> int:
-        """Rows of one chunk."""
+        """Number of rows to refit in one call: the size of a chunk."""
         ...
 
     def refit(self, rows: Tensor) -> Genies:
@@ -88,7 +92,7 @@ class Refitter(Protocol):
         ...
 
     def left_out(self, indices: npt.NDArray[np.intp]) -> Genies:
-        """Genies of training rows, each row left out of the training rows."""
+        """Genies of the training rows at `indices` (m,), as if each was left out of training."""
         ...
 
     def depends_on(self) -> tuple[list[str], list[npt.NDArray[Any]]]:
@@ -104,13 +108,13 @@ class LastLayerSource:
 
     @torch.no_grad()
     def of_inputs(self, given: Any) -> NetworkRows:
-        """Features by one forward pass."""
+        """Rows, features and logits of an input, by one forward pass."""
         features, logits = self._split.run_anywhere(given)
         return NetworkRows(features.reshape(-1, features.shape[-1]), features, logits)
 
     @torch.no_grad()
     def of_features(self, features: Tensor) -> NetworkRows:
-        """Logits by the last layer alone."""
+        """Rows and logits of features (..., d), by the last layer alone."""
         width = features.shape[-1]
         head = self._split.head(width).in_double(features.device)
         rows = features.reshape(-1, width)
@@ -118,7 +122,7 @@ class LastLayerSource:
         return NetworkRows(rows, features, logits.reshape(*features.shape[:-1], -1))
 
     def refitter(self, training: TrainingRows, settings: RefitSettings) -> ExactRefit:
-        """Refits of the last layer to convergence."""
+        """The object that refits the last layer to convergence, from these training rows."""
         alpha = None if settings.alpha == "auto" else float(settings.alpha)
         return ExactRefit.of(training, alpha, settings.tol)
 
@@ -134,14 +138,14 @@ class TailSource:
 
     @property
     def cut(self) -> Cut:
-        """The cut network; known once an input has run through it."""
+        """The network cut before its trained layers; raises if no input has run yet."""
         if self._cut is None:
             raise InputError("The layers are not known yet; call fit first.")
         return self._cut
 
     @torch.no_grad()
     def of_inputs(self, given: Any) -> NetworkRows:
-        """Rows by the front, features and logits by the whole network."""
+        """Rows of an input by the front of the network, features and logits by all of it."""
         features, logits = self._split.run_anywhere(given)
         if self._pair is not None:
             return self._checked(features, features, logits)
@@ -156,7 +160,7 @@ class TailSource:
 
     @torch.no_grad()
     def of_features(self, features: Tensor) -> NetworkRows:
-        """Logits by the tail of a pair, whose front has made these features."""
+        """Rows and logits of features that the front of a pair (front, tail) has made."""
         if self._pair is None:
             raise InputError(
                 f"Features alone do not tell what the last {self._layers} layers take; pass "
@@ -168,7 +172,7 @@ class TailSource:
         return self._checked(features, features, logits)
 
     def refitter(self, training: TrainingRows, settings: RefitSettings) -> FineTuned:
-        """Fine-tuning of the last layers."""
+        """The object that fine-tunes the last layers by SGD, from these training rows."""
         return FineTuned(self.cut, training, settings.tuning or FineTuning())
 
     def _checked(self, rows: Any, features: Tensor, logits: Tensor) -> NetworkRows:

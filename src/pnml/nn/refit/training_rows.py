@@ -13,7 +13,10 @@ from pnml.nn.masks import all_padding
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Training rows of a refit: inputs of the refitted part of a network, and labels."""
+    """Training rows (n, ...) of a refit, inputs of the refitted layers, and labels (n,).
+
+    Labels are integers from 0 to `classes` − 1.
+    """
 
     rows: Tensor  # (n, ...)
     labels: Tensor  # (n,)
@@ -31,7 +34,10 @@ class TrainingRowsBuilder:
     def add(
         self, rows: Tensor, labels: Tensor, classes: int, name: str, positions: int = 0
     ) -> None:
-        """Add rows (n, ...) and labels (n,) out of some positions; errors call them `name`."""
+        """Add rows (n, ...) and labels (n,) of a batch, which errors call `name`.
+
+        `classes` is the number of logits; `positions` that of positions in the batch, with padding.
+        """
         self._positions += positions
         refuse_nonfinite(rows, name)
         if self._rows and rows.shape[1:] != self._rows[0].shape[1:]:
@@ -61,7 +67,7 @@ class TrainingRowsBuilder:
 
 
 def refuse_nonfinite(rows: Tensor, name: str) -> None:
-    """Raise if a training row of a refit is not finite, naming the first."""
+    """Raise if one of rows (n, ...) is NaN or infinite; the error calls them `name`."""
     finite = torch.isfinite(rows.flatten(1) if rows.ndim > 1 else rows[:, None]).all(dim=1)
     if not bool(finite.all()):
         raise InputError(
