@@ -9,7 +9,7 @@ from typing import Any
 
 
 def moved(old: str, new: str) -> Callable[[str], Any]:
-    """``__getattr__`` of a deprecated module `old`, whose names now live in `new`."""
+    """A ``__getattr__`` for the deprecated module `old`: it warns and returns names of `new`."""
 
     def find(name: str) -> Any:
         if name.startswith("__"):

@@ -6,7 +6,7 @@ MOST_PATH = 200  # characters of a file path in a message
 
 
 class InputError(ValueError):
-    """Error on bad input: what came, what it clashes with, what to do, in one sentence."""
+    """Bad input; the message says in one sentence what came, what is wrong and what to do."""
 
 
 def how_to_install(extra: str) -> str:
@@ -26,7 +26,7 @@ class ConditionWarning(UserWarning):
 
 
 def shorten(name: object, most: int = 60) -> str:
-    """A name for an error: its head and its tail where it has more than `most` characters.
+    """A name for a message: its head and tail with "…" between, if longer than `most` characters.
 
     Control characters are shown as `printable` shows them.
 

@@ -10,7 +10,9 @@ from typing import Any
 def found_on_first_use(
     namespace: dict[str, Any], homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Lazy names of a package: its ``__getattr__`` and ``__dir__``, by the module of each.
+    """The ``__getattr__`` and ``__dir__`` of a package that imports its names on first use.
+
+    `namespace` is the ``globals()`` of the package; `homes` has the module that defines each name.
 
     >>> find, names = found_on_first_use({"__name__": "tools"}, {"sqrt": "math"})
     >>> find("sqrt")(4.0), names()

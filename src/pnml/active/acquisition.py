@@ -20,12 +20,14 @@ _BLOCK_NUMBERS = 2**21
 
 
 def entropy_scores(logp_candidates: Any) -> FloatArray:
-    """Acquisition score (N,): entropy in nats of a candidate's label by all models. Eq. (I20).
+    """Acquisition score (N,): entropy in nats of a candidate's mean class probabilities. Eq. (I20).
+
+    The mean is over the models; a large score means an uncertain label.
 
     Parameters
     ----------
     logp_candidates : array or tensor (M, N, C)
-        Log-probabilities of the classes of each candidate by each model.
+        Log-probabilities of the C classes of each of N candidates by each of M models.
 
     Examples
     --------
@@ -57,7 +59,8 @@ def margin_scores(logp_candidates: Any) -> FloatArray:
 def bald_scores(logp_candidates: Any) -> FloatArray:
     """Acquisition score (N,): information in nats of a label about the model. Eq. (I22).
 
-    It takes ``logp_candidates`` (M, N, C) as `entropy_scores` does.
+    It is the mutual information of the candidate's label and the choice of the model, and takes
+    ``logp_candidates`` (M, N, C) as `entropy_scores` does.
 
     >>> bald_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]])).round(2)
     array([0.37, 0.  ])
@@ -73,8 +76,9 @@ def bald_scores(logp_candidates: Any) -> FloatArray:
 def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
     """Acquisition score (N,): mean information in nats about a target's label. Eq. (I23).
 
-    It takes ``logp_candidates`` (M, N, C) as `entropy_scores` does, and ``logp_targets``
-    (M, K, C): the same of the inputs that labels are wanted for.
+    It is the mutual information of the labels of candidate and target, averaged over the targets.
+    It takes ``logp_candidates`` (M, N, C) as `entropy_scores` does, and ``logp_targets`` (M, K, C):
+    the same of the K inputs that will be predicted.
 
     >>> targets = np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
     >>> epig_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]]), targets).round(2)
@@ -96,11 +100,12 @@ def epig_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
 
 
 def ual_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
-    """Acquisition score (N,): what a target's label would still tell of the model, negated. (I26).
+    """Acquisition score (N,): minus what a target's label would still tell of the model. Eq. (I26).
 
     Universal active learning takes the candidate after whose label the labels of the targets have
-    least left to tell of the model, in nats. That is EPIG less what the targets tell now, a
-    constant, so the two pick alike.
+    least left to tell of the model, in nats. The score is that of `epig_scores`, with the same
+    arguments, minus what the targets tell now; this is the same for all candidates, so UAL and EPIG
+    pick alike.
 
     >>> targets = np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
     >>> ual_scores(np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]]), targets).round(2)
@@ -112,7 +117,9 @@ def ual_scores(logp_candidates: Any, logp_targets: Any) -> FloatArray:
 
 
 def k_center(candidates: Any, centers: Any, n: int = 1) -> IntArray:
-    """Acquisition by k-center: n candidates (n,) farthest from centers and picks. Eq. (I24).
+    """Positions (n,) of candidates picked one by one by k-center, in this order. Eq. (I24).
+
+    Each pick is the candidate farthest from all centers and earlier picks.
 
     Parameters
     ----------
@@ -147,7 +154,7 @@ def k_center(candidates: Any, centers: Any, n: int = 1) -> IntArray:
 
 
 def best_of(scores: FloatArray, n: int) -> IntArray:
-    """The n rows with the largest acquisition scores, best first; ties go to the first.
+    """Positions (n,) of the n largest acquisition scores, best first; ties go to the first.
 
     >>> best_of(np.array([1.0, 3.0, 3.0, 2.0]), 3)
     array([1, 2, 3])

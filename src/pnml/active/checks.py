@@ -21,7 +21,10 @@ LogProbabilities = npt.NDArray[np.floating]  # (M, N, C)
 
 
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
-    """Values of candidates or targets as floats, checked: an array, or a tensor on any device."""
+    """Numbers, in lists, an array or a tensor on any device, as a numpy array of floats.
+
+    `name` says in errors what the numbers are, such as "candidates".
+    """
     if hasattr(values, "detach"):  # a tensor; torch itself is not needed here
         values = values.detach().cpu()
         values = values.float() if str(values.dtype).endswith("bfloat16") else values
@@ -41,7 +44,10 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
 
 
 def log_probabilities(values: Any, name: str) -> LogProbabilities:
-    """Log-probabilities (M, N, C) of models, checked but not changed.
+    """Log-probabilities (M, N, C) of models, rows and classes, checked but not changed.
+
+    Raises InputError, which calls the rows by `name`, unless the probabilities of each row sum to
+    1.
 
     >>> log_probabilities(np.log([[[0.3, 0.7]]]), "targets").shape
     (1, 1, 2)
@@ -93,7 +99,10 @@ def _refuse_unnormalised(
 
 
 def check_pair(candidates: Any, targets: Any) -> tuple[LogProbabilities, LogProbabilities]:
-    """Log-probabilities of candidates and targets, checked: same models, same classes."""
+    """Log-probabilities (M, N, C) of candidates and (M, K, C) of targets, checked to match.
+
+    Both are by the same M models, of the same C classes.
+    """
     a = log_probabilities(candidates, "candidates")
     b = log_probabilities(targets, "targets")
     if len(a) != len(b):
@@ -110,7 +119,9 @@ def check_pair(candidates: Any, targets: Any) -> tuple[LogProbabilities, LogProb
 
 
 def logs_of(probabilities: Any) -> FloatArray:
-    """Checked log-probabilities (M, N, C), from an array or a list of probabilities.
+    """Log-probabilities (M, N, C) of M models, N rows and C classes, from probabilities.
+
+    Raises InputError if a probability is negative, or those of a row do not sum to 1.
 
     >>> logs_of([[[0.5, 0.5]], [[0.0, 1.0]]])[1]
     array([[-inf,   0.]])

@@ -18,7 +18,7 @@ _CONFIDENCE = 0.95
 
 
 class Band(NamedTuple):
-    """Results of learning curves over seeds: means (R,), and the interval of each."""
+    """Means over seeds of a learning curve after each of R rounds, with intervals, all (R,)."""
 
     mean: FloatArray
     low: FloatArray
@@ -29,13 +29,14 @@ class Band(NamedTuple):
 class LearningCurves:
     """Results of learning curves: accuracy of every strategy, after every round, by seed.
 
-    Intervals are Student's at 95 % over seeds; a single seed has none (NaN).
+    Arrays are over S seeds and R rounds. Intervals are Student's at 95 % over seeds; a single seed
+    has none (NaN).
 
     Attributes
     ----------
     seeds : tuple of int
     labels : ndarray (R,)
-        Labels paid for, including those at the start.
+        Number of labels paid for by each round, including those at the start.
     accuracy : dict of ndarray (S, R)
         Strategy → share of test rows that are classified correctly.
     strange : dict of ndarray (S, R)
@@ -56,17 +57,21 @@ class LearningCurves:
     strange: Mapping[str, IntArray]
 
     def band(self, strategy: str) -> Band:
-        """Mean accuracy (R,) over seeds, with intervals."""
+        """Mean accuracy (R,) of a strategy over seeds, after each of R rounds, with intervals."""
         return band_of(self.accuracy[self._known(strategy)])
 
     def strange_share(self, strategy: str) -> Band:
-        """Share (R,) of the picks so far that were out of distribution; 0 before the first."""
+        """Share (R,) of a strategy's picks so far that were out of distribution, mean over seeds.
+
+        With intervals; 0 before the first pick.
+        """
         picks = np.maximum(self.labels - self.labels[0], 1)
         return band_of(self.strange[self._known(strategy)] / picks)
 
     def labels_to_reach(self, levels: Sequence[float]) -> dict[str, list[Estimate]]:
-        """Labels after which the mean accuracy first reaches each level, by strategy. Eq. (I25).
+        """Number of labels at which mean accuracy reaches each level, by strategy. Eq. (I25).
 
+        The number is that of the first round whose mean accuracy over seeds is at least the level.
         The ends of the interval are where the ends of the accuracy's interval reach the level. A
         level that is not reached gives infinity.
         """
@@ -77,7 +82,10 @@ class LearningCurves:
         return {name: _estimate(values.mean(axis=1)) for name, values in self.accuracy.items()}
 
     def gain_over(self, strategy: str) -> dict[str, Estimate]:
-        """Mean accuracy of every other strategy minus that of one, paired by seed."""
+        """Mean accuracy over rounds of every other strategy minus that of `strategy`, by name.
+
+        Differences are paired by seed, and have intervals over seeds.
+        """
         base = self.accuracy[self._known(strategy)].mean(axis=1)
         return {
             name: _estimate(values.mean(axis=1) - base)
@@ -105,7 +113,7 @@ class LearningCurves:
 
 
 def band_of(values: FloatArray) -> Band:
-    """Means of curve results (S, R) over their seeds, with Student's interval at 95 %.
+    """Means (R,) over seeds of values (S, R) by seed and round, with Student's interval at 95 %.
 
     >>> band_of(np.array([[1.0], [3.0]])).high.round(2)
     array([14.71])
@@ -119,5 +127,5 @@ def band_of(values: FloatArray) -> Band:
 
 
 def _estimate(values: FloatArray) -> Estimate:
-    """Mean over seeds of one number for each."""
+    """Mean over seeds of one number for each seed, with its interval."""
     return Estimate(*(float(part[0]) for part in band_of(values[:, None])))

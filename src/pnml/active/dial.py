@@ -22,17 +22,18 @@ def dial_scores(
 ) -> FloatArray:
     """DIAL scores (N, C): regret of the targets in nats if candidate n has label c. Eq. (I1).
 
-    For each label of a target, the genie is the one of the M models with the largest product of
-    the probabilities of this label and of the candidate's label; ties go to the first. The regret
-    of a target is the log of the sum of these genies. The best candidate has the smallest largest
-    score.
+    For each label of a target, the genie is the one of the M models with the largest product of the
+    probabilities of this label and of the candidate's label; ties go to the first. The regret of a
+    target is the log of the sum, over its labels, of the probabilities by their genies; a score is
+    the sum of the regrets of all targets. The best candidate is the one whose largest score over
+    its labels is smallest.
 
     Parameters
     ----------
     logp_candidates : array or tensor (M, N, C)
-        Log-probabilities of the classes of each candidate by each model.
+        Log-probabilities of the C classes of each of N candidates by each of M models.
     logp_targets : array or tensor (M, K, C)
-        The same, by the same models, of the inputs that will be predicted.
+        The same, by the same models, of the K inputs that will be predicted.
     max_memory : float, default=128 MiB
         Bytes of working memory, in addition to the arguments and the result.
     progress : callable, bool or None
@@ -63,10 +64,11 @@ def dial_select(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> IntArray:
-    """The n candidates (n,) with the least worst-case DIAL scores, best first. Eq. (I3).
+    """Positions (n,) of the candidates with the least worst-case DIAL scores, best first. Eq. (I3).
 
-    They are those that `dial_scores` ranks first, with ties going to the first, but most labels of
-    most candidates are not scored. The parameters are those of `dial_scores`.
+    They are those that `dial_scores` ranks first by the largest score over labels, with ties going
+    to the first, but most labels of most candidates are not scored. The parameters are those of
+    `dial_scores`.
 
     >>> targets, useful = np.log([[[0.9, 0.1]], [[0.2, 0.8]]]), np.log([[[0.9, 0.1]], [[0.1, 0.9]]])
     >>> dial_select(np.concatenate([np.log(np.full((2, 1, 2), 0.5)), useful], axis=1), targets)
@@ -90,7 +92,7 @@ def dial_select_batch(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress = None,
 ) -> IntArray:
-    """The n candidates (n,) DIAL labels together, each given the earlier picks. Eq. (I5).
+    """Positions (n,) of candidates to label together, each picked given the earlier. Eq. (I5).
 
     After a pick, the models are weighted as if they had seen it with its worst label, so the next
     pick covers what is still open. The search follows the `label_paths` worst label sequences of
@@ -121,7 +123,7 @@ def _ignore(rows: int) -> None:
 
 
 def all_scores(scorer: Scorer, candidates: Candidates, advance: Advance = _ignore) -> FloatArray:
-    """DIAL scores (N, V) of all variants of all candidates."""
+    """DIAL scores (N, V) in nats of all V variants of all N candidates, as in `Candidates`."""
     scores = np.empty((candidates.count, candidates.variants))
     for index in candidates.blocks(scorer.rows):
         rows = candidates.all_rows(index).reshape(-1, len(candidates.logp))
@@ -130,7 +132,11 @@ def all_scores(scorer: Scorer, candidates: Candidates, advance: Advance = _ignor
 
 
 def after_pick(scorer: Scorer, candidates: Candidates, pick: IntArray, most: int) -> Candidates:
-    """DIAL candidates after a pick with its worst labels, of the largest scores. Eq. (I5)."""
+    """DIAL candidates with models weighted as after a pick with its worst labels. Eq. (I5).
+
+    `pick` (1,) is the position of the pick, and `most` the number of label paths to keep: those
+    with the largest scores.
+    """
     rows = candidates.all_rows(pick)[0]
     worst = np.argsort(-scorer.scores(rows), kind="stable")[:most]
     return Candidates(candidates.logp, rows[worst])

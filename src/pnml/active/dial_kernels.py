@@ -19,32 +19,36 @@ _BLOCK_NUMBERS = 2**15
 
 
 class Kernel(Protocol):
-    """Kernel of DIAL: adds the winning models' probabilities of one class of targets. Eq. (I1).
+    """Inner loop of DIAL: adds, for one class of targets, the best models' probabilities. Eq. (I1).
 
-    Rows and blocks are prepared once and used often; a kernel accepts only its own.
+    The arrays have R rows of weights of M models and L targets. A row of weights is the
+    log-probability of one label of a candidate by each model, plus that of labels assumed for
+    earlier picks. `rows` and `block` prepare arguments of `add`, once for many calls; a kernel
+    accepts only what it prepared.
     """
 
     bytes_per_weight: int  # held for one weight of a row
     bytes_per_target: int  # held for one number of a block
 
     def rows(self, a: FloatArray) -> Any:
-        """Prepare weights (R, M) of candidates."""
+        """Prepared weights for `add`, from weights (R, M) of candidates by M models."""
         ...
 
     def block(self, b: FloatArray) -> Any:
-        """Prepare log-probabilities (M, L) of one class of at most LANES targets."""
+        """Prepared targets for `add`, from log-probabilities (M, L) of one class, L ≤ LANES."""
         ...
 
     def add(self, rows: Any, block: Any, out: FloatArray) -> None:
-        """Add p[m*, k] to out (R, L), where m* is the first m with the largest a[r, m] + b[m, k].
+        """Add to out[r, k] the probability of target k by the best model for row r, in place.
 
-        p is exp(b).
+        For weights a (R, M) and log-probabilities b (M, L), the best model is the first m with the
+        largest a[r, m] + b[m, k], and its probability is exp(b[m, k]).
         """
         ...
 
 
 def aligned(shape: tuple[int, ...]) -> FloatArray:
-    """An empty array for a kernel, at a cache line, so that loads do not cross lines.
+    """Uninitialised float64 array that starts at a cache line, so that loads do not cross lines.
 
     >>> aligned((3, 5)).ctypes.data % 64
     0
@@ -69,15 +73,15 @@ class NumpyKernel:
     bytes_per_target = 16
 
     def rows(self, a: FloatArray) -> FloatArray:
-        """The weights unchanged."""
+        """The weights (R, M) unchanged."""
         return a
 
     def block(self, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Log-probabilities (L, M), contiguous over models, and probabilities (M, L)."""
+        """Log-probabilities (L, M), contiguous over M models, and probabilities (M, L)."""
         return np.ascontiguousarray(b.T), np.exp(b)
 
     def add(self, rows: FloatArray, block: tuple[FloatArray, FloatArray], out: FloatArray) -> None:
-        """Add the probabilities of the winners to out (R, L)."""
+        """Add to out (R, L) the probability by the best model for each row and target, in place."""
         targets, p = block
         lanes = np.arange(len(targets))
         step = max(1, _BLOCK_NUMBERS // targets.size)
@@ -89,7 +93,9 @@ class NumpyKernel:
 
 
 def fastest_kernel(sums: int) -> Kernel:
-    """The DIAL kernel of numba, if installed and worth it, or of numpy; both agree exactly.
+    """DIAL kernel for this many sums: numba's if installed and worth it, otherwise numpy's.
+
+    A sum is that of a weight and a log-probability. Both kernels agree exactly.
 
     >>> type(fastest_kernel(1000)).__name__
     'NumpyKernel'

@@ -44,12 +44,12 @@ class NumbaKernel:
     bytes_per_target = 20
 
     def rows(self, a: FloatArray) -> _Keyed:
-        """Weights (R, M) with their keys, padded to a multiple of _ROWS."""
+        """Weights (R, M) with integer keys to compare, padded to a multiple of _ROWS rows."""
         padded = np.concatenate([a, a[:1].repeat(-len(a) % _ROWS, axis=0)])
         return _Keyed(len(a), padded, _keys(padded, axis=1), padded[:0, 0])
 
     def block(self, b: FloatArray) -> _Keyed:
-        """Log-probabilities (M, L), L <= LANES, with every row padded to LANES numbers."""
+        """Log-probabilities (M, L) with keys and probabilities, rows padded to LANES numbers."""
         M, L = b.shape
         numbers, p, keys = aligned((M, LANES)), aligned((M, LANES)), np.zeros((M, LANES), np.int32)
         numbers[:, :L] = b
@@ -59,7 +59,7 @@ class NumbaKernel:
         return _Keyed(L, numbers.ravel(), keys.ravel(), p.ravel())
 
     def add(self, rows: _Keyed, block: _Keyed, out: FloatArray) -> None:
-        """Add the probabilities of the winners to out (R, L)."""
+        """Add to out (R, L) the probability by the best model for each row and target, in place."""
         R, L = out.shape
         bits, units = _grid(rows.keys.shape[1])
         room = out

@@ -27,8 +27,10 @@ Advance = Callable[[int], None]
 class Candidates:
     """Candidates of a DIAL search, and weights of the models after picks. Eqs. (I1), (I5).
 
-    A variant of a candidate is one of its labels after one label path of the earlier picks:
-    variant v is label v % C after path v // C.
+    There are M models, N candidates, C classes and P label paths: sequences of labels that the
+    earlier picks are assumed to have. A variant of a candidate is one of its labels after one label
+    path: variant v is label v % C after path v // C. Its weights (M,) are, for each model, the sum
+    of the log-probabilities of all these labels.
     """
 
     logp: LogProbabilities  # (M, N, C)
@@ -36,7 +38,7 @@ class Candidates:
 
     @classmethod
     def alone(cls, logp: LogProbabilities) -> Candidates:
-        """Candidates before the first pick."""
+        """Candidates before the first pick, from log-probabilities (M, N, C)."""
         return cls(logp, np.zeros((1, len(logp))))
 
     @property
@@ -46,34 +48,38 @@ class Candidates:
 
     @property
     def variants(self) -> int:
-        """Number of weight rows of each candidate."""
+        """Number of variants of each candidate: classes times label paths."""
         return int(self.logp.shape[2]) * len(self.paths)
 
     def rows(self, index: IntArray, variant: IntArray) -> FloatArray:
-        """Weights (R, M) of one variant of each candidate in `index`."""
+        """Weights (R, M) of the models: row r is for variant[r] of candidate index[r]."""
         classes = self.logp.shape[2]
         own: FloatArray = self.logp[:, index, variant % classes].T.astype(np.float64)
         weights: FloatArray = own + self.paths[variant // classes]
         return weights
 
     def all_rows(self, index: IntArray) -> FloatArray:
-        """Weights (n, V, M) of all variants of the candidates in `index`."""
+        """Weights (n, V, M) of the M models for all V variants of the n candidates in `index`."""
         own = self.logp[:, index].transpose(1, 2, 0).astype(np.float64)  # (n, C, M)
         weights = own[:, None] + self.paths[:, None]  # (n, P, C, M)
         return weights.reshape(len(index), self.variants, len(self.logp))
 
     def blocks(self, most_rows: int) -> Iterator[IntArray]:
-        """All candidates in groups of at most `most_rows` weight rows, or of one candidate."""
+        """Iterator over positions of candidates, in groups of at most `most_rows` variants in all.
+
+        A group has one candidate at least.
+        """
         step = max(1, most_rows // self.variants)
         return (
             np.arange(start, min(start + step, self.count)) for start in range(0, self.count, step)
         )
 
     def by_flatness(self, most_rows: int) -> IntArray:
-        """Variants (N, V) of every candidate, sorted by how little they separate the models.
+        """Variants (N, V) of every candidate, those that separate the models least first.
 
         A label that separates no models leaves every target its own best model, so it has the
         largest score. The measure is the largest weight minus the mean weight. Eq. (I4).
+        `most_rows` bounds the variants that are sorted together.
         """
         order = np.empty((self.count, self.variants), dtype=np.intp)
         for index in self.blocks(most_rows):
@@ -85,7 +91,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scorer of a DIAL search: sums of the targets' regrets, in blocks of targets."""
+    """Scorer of a DIAL search: sums of the targets' regrets, computed in blocks of targets."""
 
     targets: LogProbabilities  # (M, K, C)
     kernel: Kernel
@@ -96,7 +102,10 @@ class Scorer:
 
     @classmethod
     def within(cls, max_memory: float, targets: LogProbabilities, rows: int) -> Scorer:
-        """A scorer for about this many weight rows that uses at most max_memory bytes."""
+        """A scorer for about `rows` rows of weights that uses at most max_memory bytes.
+
+        `targets` are log-probabilities (M, K, C) of K targets.
+        """
         M, K, C = (int(size) for size in targets.shape)
         lanes, most = min(LANES, K), min(_GATHERED, rows)
         kernel = fastest_kernel(rows * targets.size)
@@ -122,7 +131,10 @@ class Scorer:
         return scorer
 
     def scores(self, a: FloatArray, advance: Advance = lambda rows: None) -> FloatArray:
-        """Scores (R,) of weights a (R, M). Eq. (I1)."""
+        """DIAL scores (R,) of weights a (R, M): sums of the targets' regrets in nats. Eq. (I1).
+
+        `advance` is called with the number of rows that are done.
+        """
         scores = np.zeros(len(a))
         for start in range(0, len(a), _ROWS):
             part = slice(start, start + _ROWS)
@@ -151,7 +163,7 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Selection:
-    """Result of a DIAL search: candidates, best first, their scores, and the rows scored."""
+    """Result of a DIAL search: positions of candidates, best first, scores, and rows scored."""
 
     index: IntArray  # (n,)
     scores: FloatArray  # (n,)  sums of regrets in nats
@@ -161,11 +173,12 @@ class Selection:
 def least_worst(
     scorer: Scorer, candidates: Candidates, n: int, allowed: IntArray, advance: Advance
 ) -> Selection:
-    """Search for the n candidates whose largest score is least; ties go to the first. Eq. (I3).
+    """The n candidates in `allowed` whose largest score is least; ties go to the first. Eq. (I3).
 
-    The score of any label is a lower bound of the worst case, Eq. (I4). The search scores the
-    label of each candidate that separates the models least, then completes candidates in the
-    order of this bound, until the bound exceeds the n-th best worst case.
+    The score of any label is a lower bound of the worst case, Eq. (I4). The search scores the label
+    of each candidate that separates the models least, then completes candidates in the order of
+    this bound, until the bound exceeds the n-th best worst case. `allowed` are positions of
+    candidates; `advance` is called with the number of rows that are done.
     """
     order = candidates.by_flatness(scorer.rows)[allowed]
     bounds = np.empty(len(allowed))
@@ -221,7 +234,8 @@ def _gap_to_mean(a: FloatArray) -> FloatArray:
 def factors_at_once(classes: int) -> int:
     """How many normalisers a DIAL search multiplies before taking the logarithm. Eq. (I2).
 
-    Each is between 1 and the number of classes, so a product of this many cannot overflow.
+    A normaliser is the exponential of a target's regret. It is between 1 and the number of classes,
+    so a product of this many cannot overflow.
 
     >>> factors_at_once(10), factors_at_once(1)
     (64, 64)

@@ -19,7 +19,7 @@ from pnml.runtime.checks import check_count, check_seed
 
 
 class MCDropout(NetworkSamples):
-    """Log-probabilities by n dropout samples of one network. Eq. (I10).
+    """Function from inputs to log-probabilities by n dropout samples of one network. Eq. (I10).
 
     Model m drops the same units for every row, in any batch and in every call with the same seed,
     so candidates and targets can be run separately. Everything else is in eval mode: BatchNorm
@@ -90,9 +90,10 @@ class MCDropout(NetworkSamples):
 
 
 def dropout_samples(network: nn.Module, run: Callable[[], Any], n: int, seed: int) -> FloatArray:
-    """Result of a function that runs the network, for each of n dropout samples. Eq. (I10).
+    """Results (n, ...) of `run()`, which runs the network, for n dropout samples. Eq. (I10).
 
-    The function may run the network in any batches. The network is restored afterwards.
+    In each sample the same units are dropped for all rows. The function may run the network in any
+    batches. The network is restored afterwards.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Dropout(0.5), nn.Linear(9, 2)).eval()

@@ -34,7 +34,10 @@ def dropouts_of(network: nn.Module) -> list[nn.Module]:
 
 
 class Masks:
-    """Dropout masks as a function of seed, model, module and call, but not of the batch."""
+    """Dropout masks as a function of seed, model, module and call, but not of the batch.
+
+    A model, known by its number, is the network with the same units dropped for all rows.
+    """
 
     def __init__(self, dropouts: list[nn.Module], seed: int) -> None:
         self.dropouts = dropouts
@@ -48,13 +51,13 @@ class Masks:
         return self._calls.total()
 
     def begin(self, model: int) -> None:
-        """Start a forward pass of a model."""
+        """Start a forward pass with the masks of this model number."""
         self.model = model
         self._calls.clear()
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Context in which dropout modules, inactive in eval mode, apply the masks."""
+        """Context in which the dropout modules, inactive in eval mode, apply the masks."""
         with ExitStack() as stack:
             for number, module in enumerate(self.dropouts):
                 handle = module.register_forward_hook(self._hook(number))

@@ -17,7 +17,7 @@ _BATCH = 1024
 
 
 class Ensemble:
-    """Log-probabilities by an ensemble: models that were trained separately. Eq. (I11).
+    """Function from inputs to log-probabilities by several separately trained models. Eq. (I11).
 
     Parameters
     ----------
@@ -52,7 +52,10 @@ class Ensemble:
     def __call__(
         self, inputs: Any, *, batch_size: int = _BATCH, progress: Progress = False
     ) -> FloatArray:
-        """Log-probabilities (M, N, C) of inputs."""
+        """Log-probabilities (M, N, C) by M models of N inputs in C classes.
+
+        `batch_size` and `progress` are for networks; other models take all inputs at once.
+        """
         if self._classifiers:
             return as_logs([model.predict_proba(inputs) for model in self.models], self.temperature)
         from pnml.active.network_ensemble import ensemble_log_probs
@@ -61,7 +64,7 @@ class Ensemble:
 
 
 def refuse_other_classes(models: Sequence[Any], remedy: str) -> None:
-    """Raise unless all models of an ensemble have the same classes, or none."""
+    """Raise InputError, ending in `remedy`, unless all models have the same `classes_`, or none."""
     first = getattr(models[0], "classes_", ())
     for number, model in enumerate(models):
         classes = getattr(model, "classes_", ())
@@ -72,7 +75,7 @@ def refuse_other_classes(models: Sequence[Any], remedy: str) -> None:
 
 
 def tempered(logs: FloatArray, temperature: float) -> FloatArray:
-    """Log-probabilities of an ensemble at another temperature; impossible classes stay so."""
+    """Log-probabilities (..., C), divided by the temperature and normalised; −inf stays −inf."""
     scaled = logs / temperature
     highest = scaled.max(axis=-1, keepdims=True)
     total = np.log(np.exp(scaled - highest).sum(axis=-1, keepdims=True))
@@ -81,7 +84,9 @@ def tempered(logs: FloatArray, temperature: float) -> FloatArray:
 
 
 def as_logs(probabilities: Any, temperature: float = 1.0) -> FloatArray:
-    """Log-probabilities of an ensemble from probabilities (M, N, C), at a temperature. Eq. (I11).
+    """Log-probabilities (M, N, C) from probabilities of this shape, at a temperature. Eq. (I11).
+
+    The axes are models, rows and classes. Logs are divided by the temperature and normalised again.
 
     >>> np.exp(as_logs([[[0.1, 0.9]]], temperature=2.0)).round(2)
     array([[[0.25, 0.75]]])
@@ -92,17 +97,19 @@ def as_logs(probabilities: Any, temperature: float = 1.0) -> FloatArray:
 
 
 def model_log_probs(models: Iterable[Any], rows: Any, temperature: float = 1.0) -> FloatArray:
-    """Log-probabilities (M, N, C) by an ensemble of classifiers of the same classes. Eq. (I11)."""
+    """Log-probabilities (M, N, C) of N rows by M classifiers of the same C classes. Eq. (I11)."""
     return as_logs(np.stack([model.predict_proba(rows) for model in models]), temperature)
 
 
 def member_log_probs(
     ensemble: Any, rows: Any, classes: Any = None, temperature: float = 1.0
 ) -> FloatArray:
-    """Log-probabilities (M, N, C) by an ensemble's members: forest, bag or vote. Eq. (I11).
+    """Log-probabilities (M, N, C) of N rows by the M members of an ensemble. Eq. (I11).
 
-    A member gives probability 0 to classes it has never seen. An ensemble without members, for
-    instance one that could not be fitted for lack of labels, counts as one model.
+    An ensemble is a fitted forest, bag or vote of scikit-learn, or a wrapper around one; `classes`
+    (C,) are its own by default. A member gives probability 0 to classes it has never seen. An
+    ensemble without members, for instance one that could not be fitted for lack of labels, counts
+    as one model.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier

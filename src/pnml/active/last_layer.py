@@ -21,12 +21,12 @@ _SPREAD = float(np.sqrt(2.0))
 
 
 class LastLayerSamples(NetworkSamples):
-    """Log-probabilities by n random draws of a network's last-layer weights. Eq. (I12).
+    """Function from inputs to log-probabilities by n random last layers of a network. Eq. (I12).
 
     The weights are Gaussian around the trained ones, with little spread along frequent training
-    features and much spread along features that training lacked. The standard deviation of a
-    row's logits is proportional to the root of its leverage. No dropout is needed, and the network
-    runs once.
+    features and much spread along features that training lacked. The standard deviation of a row's
+    logits is proportional to the root of its leverage. No dropout is needed, and the network runs
+    once.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class LastLayerSamples(NetworkSamples):
         return rows @ torch.from_numpy(root).to(rows.device)
 
     def _root(self) -> FloatArray:
-        """Root (w, w) of the inverse of XᵀX + αI."""
+        """Root (w, w) of the inverse of XᵀX + αI, with X the training features, α the penalty."""
         alpha = self.model.alpha_ if self.alpha is None else self.alpha
         h2, V = np.linalg.eigh(self.model.statistic.counted.feature_moments)
         if alpha == 0 and h2[0] <= len(h2) * np.finfo(float).eps * h2[-1]:

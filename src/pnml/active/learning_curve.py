@@ -40,16 +40,16 @@ Models = Callable[[Any, float, int], Callable[[Any], FloatArray]]
 
 
 class Log(Protocol):
-    """Where a learning curve stores computed values under keys, such as a `Journal`."""
+    """Store of the computed values of a learning curve by key, such as a `Journal`."""
 
     def piece(self, key: str, compute: Callable[[], Any]) -> Any:
-        """The value under this key, computed if it is not known; a plain JSON value."""
+        """The JSON value stored under `key`; `compute()` gives it if there is none yet."""
         ...
 
 
 @dataclass(frozen=True)
 class _Task:
-    """Data and sizes of a run."""
+    """Data and sizes of a learning curve."""
 
     train: Train
     inputs: Any  # the pool; rows from `known` on are out of distribution
@@ -210,7 +210,7 @@ def _run(
 
 @dataclass(frozen=True)
 class _CurrentRound:
-    """A round of a run; the model is trained only if a result is missing in the log."""
+    """A round of one strategy; the model is trained only if a result is missing in the log."""
 
     task: _Task
     seed: int

@@ -18,9 +18,10 @@ from pnml.runtime.checks import check_count, is_number
 def linear_scores(
     X: Any, pool: Any, targets: Any, *, alpha: float = 0.0, fit_intercept: bool = True
 ) -> FloatArray:
-    """Mean regret of targets (N,) in nats if a linear model adds a row of the pool. Eq. (I7).
+    """Mean regret of the targets in nats after labelling each of N pool rows, (N,). Eq. (I7).
 
-    In least squares the regret does not depend on the labels. The smallest score is the best row.
+    The model is linear, by least squares, whose regret does not depend on the labels. The smallest
+    score is the best row.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ def linear_scores(
     targets : array (T, d)
         Rows to be predicted.
     alpha : float, default=0.0
-        Ridge penalty. At 0 the regret is infinite if a target stays outside the span.
+        Ridge penalty. At 0 the regret is infinite if a target is outside the span of the rows.
     fit_intercept : bool, default=True
         Whether the model has an intercept, which is not penalised.
 
@@ -55,11 +56,11 @@ def linear_select(
     alpha: float = 0.0,
     fit_intercept: bool = True,
 ) -> npt.NDArray[np.intp]:
-    """The n rows of the pool to label, one by one for least regret of the targets. Eq. (I7).
+    """Positions (n,) of pool rows to label, picked one by one for least target regret. Eq. (I7).
 
-    If targets are outside the span at alpha = 0, rows that bring most of them into the span come
-    first, which is the limit of a penalty that goes to 0, Eq. (I9). Ties go to the first. The other
-    parameters are those of `linear_scores`.
+    If targets are outside the span of the labelled rows at alpha = 0, rows that bring most of them
+    into the span come first, which is the limit of a penalty that goes to 0, Eq. (I9). Ties go to
+    the first. The other parameters are those of `linear_scores`.
 
     >>> linear_select([[0.0], [1.0]], [[0.5], [5.0], [4.0]], [[6.0], [0.0]], 2)
     array([1, 2])
@@ -80,7 +81,7 @@ def linear_select(
 def _start(
     X: Any, pool: Any, targets: Any, alpha: float, fit_intercept: bool
 ) -> tuple[Whitened, int, int]:
-    """Pool and targets, in this order, in the coordinates of the labelled rows."""
+    """Pool rows, then targets, in coordinates of the labelled rows, and the number of each kind."""
     if not is_number(alpha, 0.0):
         raise InputError(
             f"alpha is {alpha!r}, but a finite number of at least 0 is needed; pass one."

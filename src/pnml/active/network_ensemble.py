@@ -27,7 +27,7 @@ Pass = Callable[[int, Any], Any]
 
 
 class NetworkSamples(ABC):
-    """Log-probabilities by an ensemble of n random variants of one network."""
+    """Base of functions from inputs to log-probabilities by n random variants of one network."""
 
     def __init__(self, model: nn.Module, n: int, temperature: float, seed: int) -> None:
         self.model = model
@@ -38,18 +38,18 @@ class NetworkSamples(ABC):
     def __call__(
         self, inputs: Any, *, batch_size: int = _BATCH, progress: Progress = False
     ) -> FloatArray:
-        """Log-probabilities (n, N, C) of inputs: an array or tensor, or a loader of batches."""
+        """Log-probabilities (n, N, C) by n variants of N inputs: an array, a tensor or a loader."""
         parts = batches(inputs, check_count("batch_size", batch_size))
         with self._passes() as run:
             return log_probs(run, unwrapped(self.model), self.n, parts, self.temperature, progress)
 
     @abstractmethod
     def _passes(self) -> AbstractContextManager[Pass]:
-        """The pass of each variant, while the network is prepared for it."""
+        """Context with the forward pass: from the number of a variant and a batch to logits."""
 
 
 def batches(inputs: Any, batch_size: int) -> Iterable[Any]:
-    """Batches of inputs for networks: arrays and tensors are split, loaders give their own.
+    """Batches of inputs for networks: arrays and tensors are cut, loaders give their own batches.
 
     >>> [len(batch) for batch in batches(torch.zeros(5, 2), 2)]
     [2, 2, 1]
@@ -67,7 +67,11 @@ def log_probs(
     temperature: float,
     progress: Progress,
 ) -> FloatArray:
-    """Log-probabilities (M, N, C) by networks 0 … M−1 of an ensemble, tempered. Eq. (I11)."""
+    """Log-probabilities (M, N, C) of N inputs by M networks, at a temperature. Eq. (I11).
+
+    `run` gives the logits of model number m for a batch, `models` is M, and `inputs` are batches,
+    which are moved to the device of `network`. Logits are divided by the temperature.
+    """
     parts: list[FloatArray] = []
     known = length_hint(inputs)
     with reporting(progress, models * max(known, 1), "Running models") as advance, torch.no_grad():
@@ -86,7 +90,7 @@ def log_probs(
 def ensemble_log_probs(
     models: list[Any], inputs: Any, temperature: float, batch_size: int, progress: Progress
 ) -> FloatArray:
-    """Log-probabilities (M, N, C) of inputs by an ensemble of networks. Eq. (I11)."""
+    """Log-probabilities (M, N, C) of N inputs by M networks with the same classes. Eq. (I11)."""
     for number, model in enumerate(models):
         if not isinstance(model, nn.Module):
             raise InputError(
@@ -109,7 +113,7 @@ def ensemble_log_probs(
 
 
 def last_layer_features(model: nn.Module, inputs: Any, batch_size: int) -> FloatArray:
-    """Inputs (n, d) of the last layer of a network of an ensemble."""
+    """Features (n, d) of n inputs: what the last layer of a network receives."""
     network = unwrapped(model)
     parts, split = [], None
     with as_in_use([network]), torch.no_grad():

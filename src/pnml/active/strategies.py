@@ -31,6 +31,8 @@ DIAL_TEMPERATURE = 5.0
 class Round:
     """One round of active learning as a strategy sees it: candidates, targets, labelled rows.
 
+    Candidates are the rows that can be labelled, targets the rows that are to be predicted.
+
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
     >>> data.logp_candidates().shape
@@ -44,17 +46,19 @@ class Round:
     features: Callable[[Any], FloatArray]  # inputs → (n, d)
 
     def logp_candidates(self, temperature: float = 1.0) -> FloatArray:
-        """Log-probabilities (M, N, C) of the candidates."""
+        """Log-probabilities (M, N, C) of the N candidates by M models, at a temperature."""
         return self.models(temperature)(self.candidates)
 
     def logp_targets(self, temperature: float = 1.0) -> FloatArray:
-        """Log-probabilities (M, K, C) of the targets by the same models."""
+        """Log-probabilities (M, K, C) of the K targets by the same models, at a temperature."""
         return self.models(temperature)(self.targets)
 
 
 @dataclass(frozen=True)
 class Strategy:
     """A strategy: a name, and a rule that picks positions (n,) among a round's candidates.
+
+    `pick` takes the `Round` and n.
 
     >>> last = Strategy("the last", lambda data, n: np.arange(len(data.candidates))[-n:])
     >>> last.pick(Round(np.zeros((5, 1)), None, None, None, None), 2)
@@ -123,7 +127,7 @@ def by_bald(name: str = "BALD") -> Strategy:
 
 
 def by_epig(name: str = "EPIG") -> Strategy:
-    """Strategy that picks candidates whose label tells most about the targets. Eq. (I23).
+    """Strategy that picks candidates whose label tells most about the targets' labels. Eq. (I23).
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -138,7 +142,10 @@ def by_epig(name: str = "EPIG") -> Strategy:
 
 
 def by_ual(name: str = "UAL") -> Strategy:
-    """Strategy that picks candidates whose label leaves targets least to tell. Eq. (I26).
+    """Strategy that picks candidates after which targets tell least about the model. Eq. (I26).
+
+    After the label of the candidate, the labels of the targets would say least more about the
+    model.
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -153,7 +160,9 @@ def by_ual(name: str = "UAL") -> Strategy:
 
 
 def by_dial(temperature: float = DIAL_TEMPERATURE, name: str = "DIAL") -> Strategy:
-    """Strategy that picks candidates whose worst label lowers regrets most. Eq. (I3).
+    """Strategy that picks candidates whose worst label lowers the targets' regret most. Eq. (I3).
+
+    The worst label is the one that lowers it least. Logits are divided by the temperature.
 
     >>> logs = np.log([[[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]])
     >>> data = Round(np.arange(3), np.arange(3), np.arange(1), lambda t: lambda x: logs[:, x], None)
@@ -199,7 +208,7 @@ NAMED = {
 
 
 def strategies_of(given: Sequence[str | Strategy]) -> tuple[Strategy, ...]:
-    """Strategies given by name or as objects; names must differ.
+    """Tuple of strategies, from names or objects; raises InputError for unknown or equal names.
 
     >>> [strategy.name for strategy in strategies_of(["BALD", by_dial(1.0, "DIAL, T = 1")])]
     ['BALD', 'DIAL, T = 1']

@@ -18,7 +18,7 @@ _PREDICTION_BATCH = 500  # inputs of one pass for labels and features
 
 
 def predicted_labels(model: Any, inputs: Any) -> npt.NDArray[Any]:
-    """Labels (n,) by a trained model: from ``predict``, or the largest logit of a network.
+    """Labels (n,) of inputs by a trained model: from ``predict``, or a network's largest logit.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> predicted_labels(DummyClassifier().fit([[0], [1]], [3, 3]), [[2]])
@@ -32,7 +32,9 @@ def predicted_labels(model: Any, inputs: Any) -> npt.NDArray[Any]:
 
 
 def features_of(model: Any, inputs: Any) -> FloatArray:
-    """Features (n, d) of a trained model: a network's last-layer input, or the inputs.
+    """Features (n, d) of inputs: what a network's last layer receives, or the flattened inputs.
+
+    The inputs themselves serve for models that are not PyTorch networks.
 
     >>> features_of(None, np.zeros((3, 2, 2))).shape
     (3, 4)
@@ -46,7 +48,10 @@ def features_of(model: Any, inputs: Any) -> FloatArray:
 
 
 def dropout_models(model: Any, temperature: float, seed: int) -> Any:
-    """Models made of a trained network: a hundred dropout samples. Eq. (I10)."""
+    """`MCDropout` of a trained network: inputs → log-probabilities by 100 samples. Eq. (I10).
+
+    Logits are divided by the temperature; raises InputError if the model is not a PyTorch network.
+    """
     if not _is_network(model):
         raise InputError(
             f"The trained model is a {type(model).__name__}, of which dropout makes no others; "

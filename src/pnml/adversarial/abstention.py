@@ -26,7 +26,9 @@ SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class AbstentionCurve:
-    """Accuracy of a defence that abstains at high regrets, at each threshold. Eq. (E12).
+    """Accuracy of a defence that rejects inputs of high regret, at each threshold. Eq. (E12).
+
+    Arrays are over n rows and k thresholds on the regret.
 
     >>> from pnml.adversarial import AdversarialPNML
     >>> defence, x = AdversarialPNML(torch.nn.Identity(), 0.1), torch.eye(2)
@@ -64,7 +66,7 @@ class AbstentionCurve:
         ]
 
     def table(self) -> str:
-        """The curve in Markdown, in per cent."""
+        """Text of a Markdown table with a line for each threshold, in per cent."""
         lines = [
             "| refused, clean | threshold (nats) | right and accepted | so under attack |",
             "|---|---|---|---|",
@@ -96,10 +98,10 @@ def abstention_curve(
     confidence: float = 0.95,
     resamples: int = 2000,
 ) -> AbstentionCurve:
-    """Accuracy of a defence that abstains, under an attacker who knows it. Eq. (E12).
+    """Accuracy of a defence that rejects high regrets, if the attacker knows it. Eq. (E12).
 
-    The strictest threshold is attacked first; a row that is misclassified and accepted there is
-    so at all other thresholds, and only the other rows are attacked again. A rejected clean input
+    The strictest threshold is attacked first; a row that is misclassified and accepted there is so
+    at all other thresholds, and only the other rows are attacked again. A rejected clean input
     counts as an error.
 
     Parameters
@@ -159,7 +161,12 @@ def curve_of(
     attack: Callable[[Tensor, float], Tensor],
     bootstrap: dict[str, Any],
 ) -> AbstentionCurve:
-    """The abstention curve, given scores (m, C) of ordinary inputs and an attack on rows (k,)."""
+    """The abstention curve of a problem, given scores (m, C) of ordinary inputs and an attack.
+
+    `shares` (k,) are the shares of ordinary inputs to reject, which set the thresholds; `already`
+    are results (n, ...) of other attacks. `attack` takes indices of rows and a threshold in nats,
+    and gives attacked inputs of these rows. `bootstrap` are the keyword arguments of `share_held`.
+    """
     clean, usual = _regrets(problem.scores), _regrets(ordinary_scores)
     limits = np.quantile(usual, 1 - shares)
     correct = (problem.scores.argmax(dim=1) == problem.labels).cpu().numpy()
@@ -204,7 +211,7 @@ def _regrets(scores: Tensor) -> FloatArray:
 
 
 def shares_of(abstain: Any) -> FloatArray:
-    """Shares of inputs to reject along an abstention curve, checked."""
+    """Shares of inputs to reject as an array (k,); raises InputError unless all are in [0, 1)."""
     given: list[Any] = list(abstain) if isinstance(abstain, Sequence | np.ndarray) else [None]
     if not given or not all(is_number(share, 0.0) and share < 1 for share in given):
         raise InputError(

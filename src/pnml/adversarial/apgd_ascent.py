@@ -19,26 +19,26 @@ _FIRST_STEP, _FIRST_CHECK, _SHORTER, _LEAST = 2.0, 0.22, 0.03, 0.06
 
 @dataclass(frozen=True)
 class Ball:
-    """The ball of an Auto-PGD ascent: points near each input and within the range of inputs."""
+    """Points that an attack may reach: entries within `radius` of the input and in [low, high]."""
 
     radius: float
     low: float
     high: float
 
     def project(self, x: Tensor, points: Tensor) -> Tensor:
-        """The nearest points of the ball around x."""
+        """Points (n, ...) moved to the nearest allowed ones around the inputs x (n, ...)."""
         near = x + (points - x).clamp(-self.radius, self.radius)
         return near.clamp(self.low, self.high)
 
 
 @dataclass(frozen=True)
 class PointValues:
-    """Loss, gradient and margin of a network at the points of an Auto-PGD ascent."""
+    """Loss, gradient and margin of the attacked network at points of an Auto-PGD ascent."""
 
     loss: Tensor  # (n,)
     gradient: Tensor  # (n, ...)
     margin: Tensor  # (n,)  of the true label; below 0 where the attack has succeeded
-    fooled: Tensor  # (n,)  bool
+    fooled: Tensor  # (n,)  bool: the attack has succeeded
 
 
 # (points (k, ...), rows (k,)) → values of the network at these points of these rows
@@ -64,12 +64,14 @@ class ApgdState:
     halved: Tensor  # whether the step was halved at the last checkpoint
 
     def rows(self, keep: Tensor) -> Self:
-        """The state of the rows selected by a mask."""
+        """The state of the active rows that a boolean mask selects."""
         return type(self)(*(getattr(self, field.name)[keep] for field in fields(self)))
 
 
 def checkpoints(steps: int) -> list[int]:
-    """Steps since the last checkpoint, for each step of an Auto-PGD ascent; 0 if it is none.
+    """For each step of Auto-PGD, the steps since the last checkpoint if it is one; otherwise 0.
+
+    At a checkpoint, a row without progress halves its step length.
 
     >>> [(turn, since) for turn, since in enumerate(checkpoints(100)) if since][:3]
     [(21, 22), (40, 19), (56, 16)]
@@ -88,7 +90,9 @@ def auto_pgd(
 ) -> tuple[Tensor, Tensor]:
     """Auto-PGD ascent: points (n, ...) of least margin, and these margins (n,). Eq. (E10).
 
-    A row stops as soon as the network is fooled.
+    The ascent starts at `start` (n, ...) and stays in the ball around the inputs x (n, ...);
+    `evaluate` gives the loss to maximise, its gradient and the margin. A row stops as soon as the
+    network is fooled.
     """
     state, values = _initial_state(evaluate, ball, x, start)
     points, margins = state.point.clone(), values.margin.clone()

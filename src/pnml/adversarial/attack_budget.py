@@ -25,7 +25,7 @@ class AttackBudget:
     steps: int = 100  # of each Auto-PGD
     restarts: int = 1
     targets: int | None = None  # other labels to try; None: all
-    backwards: tuple[str, ...] = _BACKWARDS
+    backwards: tuple[str, ...] = _BACKWARDS  # derivatives of the refinement to attack through
     quick_steps: int = 20  # of a first, cheap attack; 0: none
     fab_steps: int = 100  # on the network alone; 0: none
     square_queries: int = 5000  # 0: none

@@ -27,8 +27,9 @@ def margin(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
 def logit_ratio(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
     """Loss of an attack: the margin over the spread of the scores, (n,): DLR. Eq. (E9).
 
-    With fewer than four classes it is the plain margin: with three, the ratio towards the last
-    class is constant.
+    DLR is the difference-of-logits ratio; the spread is the largest score minus the mean of the
+    third and fourth. With fewer than four classes it is the plain margin: with three, the ratio
+    towards the last class is constant.
 
     >>> scores = torch.tensor([[3.0, 1.0, 0.0, -1.0]])
     >>> logit_ratio(scores, torch.tensor([0]), torch.tensor([1]))
@@ -42,7 +43,7 @@ def logit_ratio(scores: Tensor, labels: Tensor, targets: Tensor) -> Tensor:
 
 
 def label_margin(scores: Tensor, labels: Tensor) -> Tensor:
-    """Score of the label minus the best other, (n,), which attacks lower below 0. Eq. (E8).
+    """Score of the label minus the best other, (n,); an attack has succeeded below 0. Eq. (E8).
 
     >>> label_margin(torch.tensor([[3.0, 1.0, 2.0]]), torch.tensor([0]))
     tensor([1.])

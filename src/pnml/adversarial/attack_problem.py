@@ -34,7 +34,7 @@ Margin = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class AttackProblem:
-    """The problem of an attack: a network and the rows to attack, checked."""
+    """Checked arguments of an attack: network, rows to attack, and the ball of allowed changes."""
 
     model: nn.Module
     x: Tensor  # (n, ...)
@@ -47,7 +47,10 @@ class AttackProblem:
     def of(
         cls, model: Any, x: Any, labels: Any, radius: Any, bounds: Any, rows_at_once: Any
     ) -> AttackProblem:
-        """The problem given by a user's arguments."""
+        """The problem from the arguments of `targeted_apgd`, which are checked here.
+
+        The network runs once over the clean inputs, `rows_at_once` inputs at a time.
+        """
         pair = check_bounds(bounds)
         ball = Ball(check_length(radius, "radius", pair), *pair)
         size, points = check_count(rows_at_once, "rows_at_once"), check_inputs(x, pair).detach()
@@ -59,9 +62,9 @@ class AttackProblem:
         return cls(model, points, y, scores, ball, size)
 
     def part(self, rows: Tensor, model: nn.Module) -> AttackProblem:
-        """Some rows (k,) against a network with the same scores, for instance other gradients.
+        """The problem of some rows (k,) only, against a model that gives the same scores.
 
-        The clean scores are reused; a random network is run again.
+        The model may have other gradients. Clean scores are reused; a random network is run again.
         """
         x = self.x[rows]
         scores = scores_of(model, x, self.batch_size) if is_random(model) else self.scores[rows]
@@ -69,12 +72,12 @@ class AttackProblem:
 
     @property
     def correct(self) -> Tensor:
-        """Rows (k,) that the network classifies correctly before the attack."""
+        """Indices (k,) of the rows that the network classifies correctly before the attack."""
         return (self.scores.argmax(dim=1) == self.labels).nonzero()[:, 0]
 
     @property
     def other_labels(self) -> Tensor:
-        """The other labels (n, C − 1) of each row, highest score first."""
+        """All labels but the true one for each row, (n, C − 1), highest clean score first."""
         own = self.scores.scatter(1, self.labels[:, None], torch.inf)
         return own.argsort(dim=1, descending=True)[:, 1:]
 
@@ -88,7 +91,9 @@ class AttackProblem:
     ) -> Tensor:
         """Inputs (n, ...) of least margin, over all target labels and starts.
 
-        Rows that are wrong from the start are not changed; a row stops once it is misclassified.
+        Each pair of target labels (n,) and starting points (n, ...) gets one `ascent`, which
+        maximises `loss`. Rows whose margin is below 0 from the start are not changed; a row stops
+        once its margin is below 0, by default once it is misclassified.
         """
         inputs, margins = self.x.clone(), margin(self.scores, self.labels).double()
         active = margins >= 0
@@ -105,11 +110,11 @@ class AttackProblem:
         return inputs
 
     def result(self, inputs: Tensor) -> AttackResult:
-        """How the network does on attacked inputs (n, ...)."""
+        """AttackResult of the network on attacked inputs (n, ...)."""
         return AttackResult.of(self.model, inputs, self.labels, self.batch_size)
 
     def random_starts(self, seed: int) -> Iterable[Tensor]:
-        """Endless random points (n, ...) of the ball."""
+        """Endless iterator over random points (n, ...), uniform within the radius of the inputs."""
         generator, r = torch.Generator().manual_seed(int(seed)), self.ball.radius
         while True:
             noise = torch.empty(self.x.shape).uniform_(-r, r, generator=generator)
@@ -117,19 +122,19 @@ class AttackProblem:
 
 
 def is_random(model: nn.Module) -> bool:
-    """Whether an attacked network answers differently at each pass; a plain one does not."""
+    """Whether two passes of a network over one input may differ, as those of AveragedPNML do."""
     return bool(getattr(model, "is_random", False))
 
 
 def scores_of(model: nn.Module, x: Tensor, batch_size: int) -> Tensor:
-    """Scores (n, C) of a problem's inputs by the attacked network, without gradients."""
+    """Scores (n, C) of inputs (n, ...) by a network in eval mode, without gradients."""
     with as_in_use([model]), torch.no_grad():
         return torch.cat([logits_of(model, rows) for rows in torch.split(x, batch_size)])
 
 
 @contextmanager
 def _frozen(model: nn.Module) -> Iterator[None]:
-    """Weights without gradients, which an attack does not need."""
+    """Context in which the weights need no gradients, since an attack does not use them."""
     trainable = [weight for weight in model.parameters() if weight.requires_grad]
     for weight in trainable:
         weight.requires_grad_(False)
@@ -143,7 +148,10 @@ def _frozen(model: nn.Module) -> Iterator[None]:
 def evaluator(
     model: nn.Module, labels: Tensor, targets: Tensor, loss: Loss, margin: Margin
 ) -> Evaluate:
-    """What an attack problem evaluates at points: loss, gradient and margin of the network."""
+    """Function from points (k, ...) and row indices (k,) to loss, gradient and margin there.
+
+    Row indices point into `labels` and `targets` (n,).
+    """
 
     def evaluate(points: Tensor, rows: Tensor) -> PointValues:
         with torch.inference_mode(False), torch.enable_grad():

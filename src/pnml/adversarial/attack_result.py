@@ -37,7 +37,9 @@ class AttackResult:
     def of(
         cls, model: nn.Module, inputs: Tensor, labels: Any, rows_at_once: int = 256
     ) -> AttackResult:
-        """How a network does on any inputs, for instance on transferred attacks.
+        """Result of a network on any inputs (n, ...), for instance on transferred attacks.
+
+        Transferred attacks are inputs made for another network. `labels` (n,) are the true classes.
 
         >>> AttackResult.of(nn.Identity(), torch.eye(2), [0, 0]).fooled
         tensor([False,  True])
@@ -50,7 +52,7 @@ class AttackResult:
 
     @classmethod
     def of_scores(cls, inputs: Tensor, scores: Tensor, labels: Tensor) -> AttackResult:
-        """The result for inputs whose scores (n, C) are known."""
+        """The result for inputs (n, ...) from their scores (n, C) and true labels (n,)."""
         return cls(inputs.detach(), scores.argmax(dim=1) != labels, label_margin(scores, labels))
 
     @property
@@ -59,7 +61,7 @@ class AttackResult:
         return float((~self.fooled).double().mean())
 
     def curve(self, at: Sequence[float]) -> list[float]:
-        """Share of the inputs still classified correctly after each number of queries.
+        """Share of the inputs still classified correctly after each number of queries in `at`.
 
         >>> fooled, margin = torch.tensor([True, False]), torch.tensor([-1.0, 1.0])
         >>> queries = torch.tensor([20.0, torch.inf])
@@ -74,7 +76,7 @@ class AttackResult:
         return [float((self.queries > many).double().mean()) for many in at]
 
     def to_json(self) -> dict[str, Any]:
-        """The result as plain JSON values; the inputs are compressed without loss."""
+        """The result as a dict of plain JSON values; the inputs are compressed without loss."""
         inputs = self.inputs.cpu().numpy()
         packed = base64.b64encode(zlib.compress(np.ascontiguousarray(inputs).tobytes(), 6)).decode()
         queries = None
@@ -91,7 +93,7 @@ class AttackResult:
 
     @classmethod
     def from_json(cls, value: dict[str, Any], device: torch.device) -> AttackResult:
-        """The inverse of `to_json`."""
+        """The result from a dict that `to_json` made, with tensors on a device."""
         flat = np.frombuffer(zlib.decompress(base64.b64decode(value["inputs"])), value["dtype"])
         inputs = torch.from_numpy(flat.reshape(value["shape"]).copy()).to(device)
         queries: Tensor | None = None

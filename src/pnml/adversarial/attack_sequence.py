@@ -48,7 +48,10 @@ class AttackOutcome:
         return float(self.held.mean())
 
     def curve(self, at: Sequence[float]) -> list[float]:
-        """Share of all rows still classified correctly after each number of queries."""
+        """Share of all rows still classified correctly after each number of queries in `at`.
+
+        The accuracy for every number if the attack counts no queries.
+        """
         if self.queries is None:
             return [self.accuracy for _ in at]
         before = self.held | self.tried
@@ -57,7 +60,7 @@ class AttackOutcome:
 
 @dataclass
 class AttackSequence:
-    """A sequence of attacks: rows still correct, and the worst inputs so far. Eq. (E15).
+    """Sequence of attacks on one network: rows still correct, and worst inputs so far. Eq. (E15).
 
     Only rows that are still correct are attacked, which does not change the worst case.
     """
@@ -84,7 +87,11 @@ class AttackSequence:
         self._record("clean", {}, rows, 0.0, None)
 
     def run(self, name: str, settings: dict[str, Any], attack: Attack, most: int = 0) -> None:
-        """Attack the rows that are still correct, or the first `most` of them."""
+        """Attack the rows that are still correct, or the first `most` of them if it is above 0.
+
+        `attack` gives the result for indices of rows. The outcome is added to `outcomes` with the
+        name and the settings.
+        """
         rows = self.held.nonzero()[:, 0]
         rows = rows[:most] if most else rows
         queries = torch.full_like(self.margin, torch.inf)
@@ -100,7 +107,10 @@ class AttackSequence:
         self._record(name, settings, rows, seconds, queries if counts_queries else None)
 
     def transfer(self, name: str, inputs: Tensor) -> None:
-        """Evaluate the network on inputs (n, ...) that were made for another network."""
+        """Evaluate the network on inputs (n, ...) that were made for another network.
+
+        The outcome is added to `outcomes` with the name.
+        """
         start, rows = time.perf_counter(), self.held.nonzero()[:, 0]
         model, labels, size = self.problem.model, self.problem.labels, self.problem.batch_size
         if len(rows):
@@ -111,7 +121,11 @@ class AttackSequence:
     def part(
         self, name: str, settings: dict[str, Any], attack: Attack, rows: Tensor
     ) -> tuple[AttackResult, float]:
-        """Result of an attack on some rows, from now or from an earlier run, and its seconds."""
+        """Result of an attack on some rows and its seconds, from the journal if it is there.
+
+        `rows` (k,) are indices. Name, settings and rows identify the result in the journal, a file
+        of finished parts.
+        """
         x, labels, model = self.problem.x, self.problem.labels, self.problem.model
         words = [self.stamp, self.kind, name, json.dumps(settings, sort_keys=True), str(self.seed)]
         key = refit_fingerprint(words, [values[rows].cpu().numpy() for values in (x, labels)])
@@ -151,7 +165,7 @@ class AttackSequence:
 
 
 def weights_fingerprint(model: nn.Module) -> str:
-    """Fingerprint of the network that a sequence of attacks is stored for."""
+    """Digest of a network's structure and weights, by which stored attacks on it are found."""
     state = model.state_dict()
     words = [repr(model), *(f"{name} {value.dtype}" for name, value in state.items())]
     flat = (value.detach().cpu().flatten().contiguous() for value in state.values())

@@ -81,11 +81,15 @@ class AveragedPNML(nn.Module):
 
     @property
     def model(self) -> nn.Module:
-        """The network inside."""
+        """The network that is defended, without the defence."""
         return self.refined.model
 
     def forward(self, x: Tensor) -> Tensor:
-        """Log of genies (n, C) averaged over new random draws, not normalised. Eq. (E13)."""
+        """Log genie scores (n, C), averaged over new random draws, not normalised. Eq. (E13).
+
+        The score of a label is the log of its mean genie probability; the softmax of scores is
+        `probs`.
+        """
         jittered = self._jittered(check_inputs(x, self.bounds))
         scores: Tensor = self.refined(jittered.flatten(0, 1))
         per_draw = scores.double().view(self.draws, len(x), -1)
@@ -96,27 +100,27 @@ class AveragedPNML(nn.Module):
         return self.forward(x).softmax(dim=1)
 
     def regret(self, x: Tensor) -> Tensor:
-        """Regret (n,) of inputs in nats: log of the sum of averaged genies. Eq. (E5)."""
+        """Regret (n,) of inputs in nats: log of the sum of mean genie probabilities. Eq. (E5)."""
         return self.forward(x).logsumexp(dim=1)
 
     def scores_and_regret(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What `forward` and `regret` give, from one pass."""
+        """Log genie scores (n, C) of `forward` and regrets (n,) of `regret`, from one pass."""
         scores = self.forward(x)
         return scores, scores.logsumexp(dim=1)
 
     def reseed(self, seed: int) -> AveragedPNML:
-        """Restart the random numbers of the defence; the same seed gives the same ones."""
+        """Restart the random numbers, the same for the same seed, and return the defence."""
         self._generator = torch.Generator().manual_seed(int(seed))
         return self
 
     def with_(self, **changes: Any) -> AveragedPNML:
-        """The same network (not a copy), defended with some settings changed."""
+        """New defence of the same network (not a copy), with some settings changed."""
         other = AveragedPNML(self.model, **changed(self.settings, changes))
         other.refined._probes = self.refined._probes  # one network needs the same memory in both
         return other
 
     def extra_repr(self) -> str:
-        """The settings, for print."""
+        """Text of the settings, which PyTorch shows when the module is printed."""
         return f"strength={self.strength:g}, draws={self.draws}, spread={self.spread:g}"
 
     def _jittered(self, x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ _COPIES = 4
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """Number of inputs and labels in a batch that fits into memory."""
+    """Number of inputs, and of labels refined towards at once, that fit into memory."""
 
     rows: int
     labels: int
@@ -28,7 +28,9 @@ class BatchPlan:
     ) -> BatchPlan:
         """The largest batch within a limit of bytes.
 
-        Without a graph the labels are processed one after the other and nothing is kept.
+        `soft_steps` is the number of refinement steps whose second derivatives are kept, and
+        `graph` says whether gradients are needed. Without a graph the labels are processed one
+        after the other and nothing is kept.
 
         >>> BatchPlan.of(1000, bytes_per_input=10, classes=4, soft_steps=0, graph=True)
         BatchPlan(rows=20, labels=4)
@@ -56,7 +58,10 @@ class MemoryProbe:
     def of(
         cls, network: Callable[[Tensor], Tensor], weights: Iterable[Tensor], x: Tensor
     ) -> MemoryProbe:
-        """Run the first input and sum the saved tensors that are not weights."""
+        """Memory of the first input of x: bytes saved for the backward pass, without weights.
+
+        `network` is a function from inputs to logits, which runs once.
+        """
         weight_addresses = {tensor.data_ptr() for tensor in weights}
         saved: dict[int, int] = {}  # address → bytes
 
@@ -75,7 +80,7 @@ class MemoryProbe:
 
 
 class Recomputed(torch.autograd.Function):
-    """A function that saves memory: it keeps nothing and runs again in the backward pass.
+    """Function that saves memory: it keeps no graph and runs again in the backward pass.
 
     Rows must be independent: a row whose output has no gradient is not run again.
     """
@@ -84,7 +89,7 @@ class Recomputed(torch.autograd.Function):
     def forward(
         ctx: Any, function: Callable[[Tensor], Tensor], x: Tensor, *weights: Tensor
     ) -> Tensor:
-        """The function's value at x."""
+        """The value function(x), without a graph; `weights` are its other trainable tensors."""
         ctx.function = function
         ctx.save_for_backward(x, *weights)
         return function(x)
@@ -92,7 +97,7 @@ class Recomputed(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Derivatives by x and by the weights."""
+        """Gradients by x and by the weights, or None where not needed; the function runs again."""
         x, *weights = ctx.saved_tensors
         needed, output_gradient = ctx.needs_input_grad[1:], gradients[0]
         rows = output_gradient.flatten(1).any(dim=1).nonzero()[:, 0]

@@ -28,14 +28,14 @@ def check_module(model: Any) -> nn.Module:
 
 
 def check_count(value: Any, name: str) -> int:
-    """An argument of an attack or a defence, checked to be a whole number of at least 1."""
+    """Argument `name` of an attack or a defence as an int, checked to be whole and at least 1."""
     if not is_whole(value, 1):
         raise InputError(f"{name} is {value!r}; pass a whole number of at least 1.")
     return int(value)
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
-    """The least and the greatest value of an attacked or defended input, checked."""
+    """Least and greatest value of an input as floats, checked to be two rising numbers."""
     pair = isinstance(bounds, Sequence | np.ndarray) and len(bounds) == 2
     if not pair or not all(is_number(bound, -np.inf) for bound in bounds):
         raise InputError(
@@ -52,7 +52,11 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
 
 
 def check_length(value: Any, name: str, bounds: tuple[float, float]) -> float:
-    """The largest change by an attack, checked: at least 0 and at most the whole range."""
+    """The largest change of an input, checked: at least 0 and at most the whole range.
+
+    `name` says in the error which argument it is: the strength of a defence or the radius of an
+    attack.
+    """
     low, high = bounds
     if not is_number(value, 0.0) or float(value) > high - low:
         raise InputError(
@@ -63,7 +67,7 @@ def check_length(value: Any, name: str, bounds: tuple[float, float]) -> float:
 
 
 def refinement_of(strength: Any, steps: Any, step_size: Any, bounds: Any) -> Refinement:
-    """The refinement with these settings, checked; the default step is strength / steps.
+    """The refinement with these settings, checked; step_size None means strength / steps.
 
     >>> refinement_of(0.1, 4, None, (0, 1)).step_size
     0.025
@@ -80,7 +84,7 @@ def refinement_of(strength: Any, steps: Any, step_size: Any, bounds: Any) -> Ref
 
 
 def changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a defence, checked, with some of them replaced; unknown ones are refused."""
+    """Settings of a defence with some of them replaced; raises InputError for unknown names."""
     unknown = sorted(set(changes) - set(settings))
     if unknown:
         raise InputError(
@@ -91,7 +95,7 @@ def changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
 
 
 def check_inputs(x: Any, bounds: tuple[float, float]) -> Tensor:
-    """A batch of inputs to defend or attack, checked to be within the range."""
+    """A batch of inputs (n, ...), checked: a tensor of floats without NaN, within the bounds."""
     if not isinstance(x, Tensor):
         raise InputError(
             f"The input is a {type(x).__name__}, but gradients need a tensor; pass one, for "
@@ -124,7 +128,7 @@ def check_inputs(x: Any, bounds: tuple[float, float]) -> Tensor:
 
 
 def check_labels(labels: Any, rows: int, classes: int) -> Tensor:
-    """Labels of attacked inputs, checked: one class for each row."""
+    """Labels of attacked inputs as an int64 tensor (rows,), checked: each from 0 to classes − 1."""
     y = torch.as_tensor(labels)
     whole = not (y.is_floating_point() or y.is_complex() or y.dtype == torch.bool)
     if tuple(y.shape) != (rows,) or not whole:

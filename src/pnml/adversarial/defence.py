@@ -33,50 +33,51 @@ from pnml.runtime.checks import check_choice, is_number
 
 
 class Defence(Protocol):
-    """What attacks and evaluations need of a defence: a defended network."""
+    """Interface of a defence for attacks and evaluations: a network, with settings and a regret."""
 
     settings: dict[str, Any]
     is_random: bool  # whether two passes over one input differ
 
     @property
     def model(self) -> nn.Module:
-        """The network inside."""
+        """The network that is defended, without the defence."""
         ...
 
     @property
     def strength(self) -> float:
-        """Largest change of an entry in the refinement."""
+        """Largest change of an entry of an input by the refinement, in the units of the input."""
         ...
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Least and greatest value of an input."""
+        """Least and greatest value of an entry of an input."""
         ...
 
     def regret(self, x: Tensor) -> Tensor:
-        """Regrets (n,) in nats."""
+        """Regrets (n,) of inputs (n, ...) in nats."""
         ...
 
     def scores_and_regret(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores (n, C) and regrets (n,) from one pass."""
+        """Log genie scores (n, C) of C labels and regrets (n,) in nats, from one pass."""
         ...
 
     def with_(self, **changes: Any) -> Self:
-        """The same network, defended with some settings changed."""
+        """New defence of the same network (not a copy), with some settings changed."""
         ...
 
 
 class AdversarialPNML(nn.Module):
     """Defence of a trained network: its input is refined towards each label, then scored.
 
-    The input is moved a little towards every label, Eq. (E1), and each label is scored at the
-    input refined towards it, Eq. (E3); the scores over their sum are the pNML probabilities and
-    the log of the sum is the regret, Eq. (E5). Attack libraries can use the module like any
-    network. It hardens a network against attacks made for that network. An attack made for this
-    module gains the strength as additional room, so evaluate it with `targeted_apgd`.
+    The input is moved a little towards every label, Eq. (E1), and each label is scored at the input
+    refined towards it, Eq. (E3); the scores over their sum are the pNML probabilities and the log
+    of the sum is the regret, Eq. (E5). Attack libraries can use the module like any network. It
+    hardens a network against attacks made for that network. An attack made for this module can use
+    the refinement, as if its radius were larger by the strength, so evaluate it with
+    `targeted_apgd`.
 
-    Dropout and batch normalisation run in eval mode, so that the rows of a batch do not affect
-    each other; the mode is restored afterwards.
+    Dropout and batch normalisation run in eval mode, so that the rows of a batch do not affect each
+    other; the mode is restored afterwards.
 
     Parameters
     ----------
@@ -150,7 +151,11 @@ class AdversarialPNML(nn.Module):
     is_random = False
 
     def forward(self, x: Tensor) -> Tensor:
-        """Log genie scores (n, C), not normalised; their softmax is `probs`. Eq. (E3)."""
+        """Log genie scores (n, C), not normalised; their softmax is `probs`. Eq. (E3).
+
+        The score of a label is its log-probability at the input refined towards it, or with
+        ``genie="class"`` the largest one at any refined input.
+        """
         scores, like = self._scores(x)
         return scores.to(like)
 
@@ -160,20 +165,21 @@ class AdversarialPNML(nn.Module):
         return scores.softmax(dim=1).to(like)
 
     def regret(self, x: Tensor) -> Tensor:
-        """Regret (n,) of inputs in nats: log of the sum of their genies over labels. Eq. (E5).
+        """Regret (n,) of inputs in nats: log of the sum of genie probabilities. Eq. (E5).
 
-        With ``genie="own"`` it is negative if refining towards a label makes it less probable.
+        The sum is over labels. With ``genie="own"`` the regret is negative if refining towards
+        labels makes them less probable, so that the sum is below 1.
         """
         scores, like = self._scores(x)
         return scores.logsumexp(dim=1).to(like)
 
     def scores_and_regret(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What `forward` and `regret` give, from one pass."""
+        """Log genie scores (n, C) of `forward` and regrets (n,) of `regret`, from one pass."""
         scores, like = self._scores(x)
         return scores.to(like), scores.logsumexp(dim=1).to(like)
 
     def refine(self, x: Tensor) -> Tensor:
-        """The inputs (n, C, ...) refined towards each label. Eq. (E1)."""
+        """Inputs (n, C, ...): each of n inputs refined towards each of C labels. Eq. (E1)."""
         x = self._input(x)
         with as_in_use([self.model]):
             pieces = torch.split(x, self._plan(x, self._probe(x)).rows)
@@ -183,16 +189,16 @@ class AdversarialPNML(nn.Module):
 
     @property
     def strength(self) -> float:
-        """Largest change of an entry in the refinement."""
+        """Largest change of an entry of an input by the refinement, in the units of the input."""
         return self.refinement.strength
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Least and greatest value of an input."""
+        """Least and greatest value of an entry of an input."""
         return self.refinement.low, self.refinement.high
 
     def with_(self, **changes: Any) -> AdversarialPNML:
-        """The same network (not a copy), defended with some settings changed.
+        """New defence of the same network (not a copy), with some settings changed.
 
         >>> defence = AdversarialPNML(nn.Linear(2, 2), strength=0.1)
         >>> defence.with_(strength=0.2).strength, defence.strength
@@ -203,7 +209,7 @@ class AdversarialPNML(nn.Module):
         return other
 
     def extra_repr(self) -> str:
-        """The settings, for print."""
+        """Text of the settings, which PyTorch shows when the module is printed."""
         r = self.refinement
         return (
             f"strength={r.strength:g}, steps={r.steps}, step_size={r.step_size:g}, "
@@ -211,14 +217,14 @@ class AdversarialPNML(nn.Module):
         )
 
     def _input(self, x: Any) -> Tensor:
-        """The checked batch in the dtype of the network."""
+        """The checked batch of inputs in the dtype of the network."""
         given = check_inputs(x, (self.refinement.low, self.refinement.high))
         refuse_other_device(self.model, given)
         weights = (w.dtype for w in self.model.parameters() if w.is_floating_point())
         return given.to(next(weights, given.dtype))
 
     def _scores(self, x: Any) -> tuple[Tensor, torch.dtype]:
-        """Log genie scores (n, C) in float64, and the dtype of the network's own."""
+        """Log genie scores (n, C) in float64, and the dtype of the network's logits."""
         x = self._input(x)
         with as_in_use([self.model]):
             probe = self._probe(x)

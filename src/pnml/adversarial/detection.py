@@ -16,7 +16,7 @@ from pnml.metrics.detection import DetectionMetrics, detection_metrics
 
 @dataclass(frozen=True)
 class RegretDetection:
-    """Detection of attacks: regrets of clean and attacked inputs, and how well they differ.
+    """Detection of attacks: regrets of clean and attacked inputs, and how well they separate.
 
     >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
@@ -35,7 +35,10 @@ class RegretDetection:
     def of(
         cls, clean: FloatArray, attacked: FloatArray, confidence: float, seed: int
     ) -> RegretDetection:
-        """Detection metrics from the regrets of clean (n,) and of attacked inputs (m,)."""
+        """Detection of attacks from the regrets of clean (n,) and of attacked inputs (m,) in nats.
+
+        Metrics have intervals of this confidence, by a bootstrap with this seed.
+        """
         metrics = detection_metrics(-clean, -attacked, confidence=confidence, seed=seed)
         return cls(clean, attacked, metrics)
 
@@ -83,7 +86,7 @@ def detection_by_regret(
 
 
 def regrets_of(defence: Defence, x: Tensor, rows_at_once: int) -> FloatArray:
-    """Regrets (n,) of inputs in nats, for the detection of attacks."""
+    """Regrets (n,) in nats of inputs (n, ...) by a defence, `rows_at_once` inputs at a time."""
     with torch.no_grad():
         parts = [
             defence.regret(rows).double().cpu().numpy() for rows in torch.split(x, rows_at_once)

@@ -60,11 +60,12 @@ def evaluate_defence(
 ) -> DefenceEvaluation:
     """Evaluation of a defence: worst-case accuracy under attacks, beside the network alone.
 
-    The network alone is attacked with Auto-PGD, FAB and Square; the attacked inputs are then
-    given to the defence; last, the defence is attacked end to end with each derivative of the
-    refinement and with query attacks. Each attack runs on the rows that are still classified
-    correctly, Eq. (E15). Attacks whose package is not installed are skipped and named. In the
-    result "static" is the network alone, and arrays of "worst" (n,) say which rows held.
+    The network alone is attacked with Auto-PGD, FAB and Square; the attacked inputs are then given
+    to the defence; last, the defence is attacked end to end with each derivative of the refinement
+    and with query attacks. Each attack runs on the rows that are still classified correctly, Eq.
+    (E15). Attacks whose package is not installed are skipped and named. In the result "static" is
+    the network alone; `static_worst` and `defended_worst` (n,) say which rows stay correct under
+    all attacks.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def _clean_regrets(defended: AttackSequence, rows: BoolArray) -> FloatArray:
 
 
 def _cost(defence: nn.Module, x: Tensor) -> float:
-    """Time of a defended pass over that of a plain pass, each the fastest of a few."""
+    """Time of a pass of the defence over that of the network alone, each the fastest of a few."""
 
     def fastest(model: Callable[[Tensor], Tensor]) -> float:
         times = []
@@ -249,7 +250,7 @@ def _cost(defence: nn.Module, x: Tensor) -> float:
 
 
 def _passes(budget: AttackBudget) -> int:
-    """Number of passes over all rows."""
+    """Number of passes over all rows, for the total of the progress bar."""
     optional = (budget.fab_steps, budget.square_queries, budget.square_queries, budget.hop_queries)
     once = sum(map(bool, (*optional, budget.quick_steps, budget.joint_steps)))
     return 6 + once + 2 * len(budget.backwards)  # clean twice, two static, transferred, and back

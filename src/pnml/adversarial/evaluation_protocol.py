@@ -30,7 +30,7 @@ _NO_SCORE = ("max_memory", "backward", "softness")
 
 @dataclass(frozen=True)
 class EvaluationProtocol:
-    """Protocol of an evaluation: rows, a ball and a budget with which networks are attacked."""
+    """Attacks of an evaluation on the same rows, with the same ball and budget."""
 
     problem: AttackProblem  # of the network alone
     budget: AttackBudget
@@ -38,10 +38,10 @@ class EvaluationProtocol:
     chunk: int
     seed: int
     advance: Callable[[int], None]
-    left_out: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # attack → why it was not run
 
     def static(self) -> AttackSequence:
-        """Attack the network alone with Auto-PGD, FAB and Square; outcome of each attack."""
+        """Attacks on the network alone, run here: Auto-PGD, FAB and Square, with their outcomes."""
         b, sequence = self.budget, self._sequence(self.problem, "static", {})
         untargeted = {"steps": b.steps, "restarts": b.restarts}
         self._attack(sequence, "apgd-ce", run_untargeted_apgd, untargeted)
@@ -55,7 +55,10 @@ class EvaluationProtocol:
         return sequence
 
     def defended(self, defence: Any, transferred: Tensor) -> AttackSequence:
-        """The defence on inputs made for the network alone, and attacked end to end."""
+        """Attacks on the defence, run here, with their outcomes: transferred, then end to end.
+
+        `transferred` (n, ...) are inputs that attacks on the network alone have made.
+        """
         b, sequence = self.budget, self._defence_sequence(defence)
         sequence.transfer("transferred", transferred)
         untargeted = {"steps": b.steps, "restarts": b.restarts}
@@ -77,7 +80,7 @@ class EvaluationProtocol:
         return sequence
 
     def sweep(self, defence: Any, strengths: Sequence[float]) -> tuple[SweepRow, ...]:
-        """Accuracies of each strength under the attack that chooses the strength."""
+        """Accuracies of the defence at each strength: clean, transferred and end to end."""
         b, static = self.budget, self._sequence(self.problem, "static", {})
         targeted = {"steps": b.sweep_steps, "targets": b.targets}
         self._attack(static, "apgd-dlr-targeted", run_targeted_apgd, targeted)
@@ -124,7 +127,7 @@ class EvaluationProtocol:
         backward: str | None = None,
         most: int = 0,
     ) -> None:
-        """Run an attack, through one derivative of the refinement for a defence."""
+        """Run an attack; `backward` names the derivative of the refinement for a defence."""
         model: Any = sequence.problem.model
 
         def attack(rows: Tensor) -> AttackResult:
@@ -154,7 +157,7 @@ class EvaluationProtocol:
 
 
 def _hop_from_all_rows(problem: AttackProblem) -> RunAttack:
-    """HopSkipJump of some rows that may start from any row of the problem."""
+    """HopSkipJump on some rows, whose starting points may be any rows of the problem."""
     rows = torch.arange(len(problem.x), device=problem.x.device)
 
     def run(part: AttackProblem, seed: int, *, queries: int) -> AttackResult:

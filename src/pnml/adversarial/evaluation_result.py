@@ -27,6 +27,8 @@ _QUERIES = (10, 100, 300, 1000, 3000, 5000, 10000)
 class SweepRow:
     """Accuracies of a defence at one of its strengths: held-out inputs, with and without attack.
 
+    `transferred` inputs are attacked for the network alone.
+
     >>> SweepRow(strength=0.1, clean=0.99, transferred=0.95, worst=0.6).worst
     0.6
     """
@@ -41,7 +43,7 @@ class SweepRow:
 class DefenceEvaluation:
     """Result of an evaluation: a defence and its network under the same attacks, by row.
 
-    Made by `evaluate_defence`.
+    Made by `evaluate_defence`. In all names, static is the network alone.
 
     >>> import torch
     >>> from pnml.adversarial import AdversarialPNML, AttackBudget, evaluate_defence
@@ -114,12 +116,15 @@ class DefenceEvaluation:
 
     @cached_property
     def gain(self) -> Estimate:
-        """Worst-case accuracy of the defence minus that of the network, paired. Eq. (E14)."""
+        """Worst-case accuracy of the defence minus the network's, with its interval. Eq. (E14).
+
+        The interval is paired: both accuracies are resampled on the same rows.
+        """
         return paired_gain(self.defended_worst, self.static_worst, **self._bootstrap)
 
     @property
     def verdict(self) -> str:
-        """The result in a few sentences."""
+        """A few sentences on whether the defence helps, with accuracies, intervals and cost."""
         n, gain = len(self.static_worst), self.gain
         text = (
             f"End to end the defence (strength {self.strength:g}) holds "
@@ -144,7 +149,11 @@ class DefenceEvaluation:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """The evaluation as a list of dicts, one for each attack, in their order."""
+        """The evaluation as a list of dicts, one for each attack, in their order.
+
+        Keys are model, attack, tried and fell (numbers of rows), accuracy, low and high (its
+        interval), seconds and settings; curve for attacks that count queries.
+        """
         records = []
         for outcome in (*self.static, *self.defended):
             share = self._share(outcome.held)
@@ -195,7 +204,7 @@ class DefenceEvaluation:
         return "\n\n".join(parts)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the records of `rows` as JSON lines, with the verdict as the last one."""
+        """Write the dicts of `rows` to a file as JSON lines, with the verdict as the last line."""
         last = {"verdict": self.verdict, "strength": self.strength, "radius": self.radius}
         last |= {"gain": list(self.gain), "cost": self.cost, "left_out": dict(self.left_out)}
         lines = [json.dumps(record, ensure_ascii=False) for record in (*self.rows(), last)]

@@ -56,7 +56,7 @@ def fab(
 def run_fab(
     problem: AttackProblem, seed: int, *, steps: int, targets: int | None = None
 ) -> AttackResult:
-    """The external attack `fab` on a checked problem."""
+    """Result of the external attack `fab` for an AttackProblem, checked already."""
     library = package("pyautoattack.fab_pt", "pyautoattack")
     count = check_count(steps, "steps")
     _refuse_other_range(problem, "FAB")
@@ -91,7 +91,8 @@ def square(
     """Attack of an external package: misclassified inputs within a radius, from scores alone.
 
     The Square attack of the package pyautoattack changes random squares of an image. The result
-    counts queries, so it has a `curve`. Inputs are images (n, c, h, w) between 0 and 1.
+    counts queries, so it has a `curve`. Inputs are images (n, c, h, w) between 0 and 1; each gets
+    at most `queries` queries. The other arguments are those of `targeted_apgd`.
 
     Examples
     --------
@@ -108,7 +109,12 @@ def square(
 
 
 def run_square(problem: AttackProblem, seed: int, *, queries: int) -> AttackResult:
-    """The external attack `square` on a checked problem."""
+    """Run the attack `square` on an AttackProblem; gives its AttackResult, with queries.
+
+    `queries` is the largest number of network runs for each image, `seed` that of the random
+    squares. Rows that the network gets wrong from the start are left as they are. Raises InputError
+    unless the inputs of the problem are images (n, c, h, w) with bounds (0, 1).
+    """
     library = package("pyautoattack.square", "pyautoattack")
     most = check_count(queries, "queries")
     _refuse_other_range(problem, "Square")
@@ -144,7 +150,8 @@ def hop_skip_jump(
     """Attack of an external package: misclassified inputs, from predicted labels alone.
 
     It runs HopSkipJump of the package adversarial-robustness-toolbox, row by row. A row is fooled
-    at its first misclassified query within the radius; the result has a `curve`.
+    at its first misclassified query within the radius; the result counts queries, so it has a
+    `curve`. The other arguments are those of `targeted_apgd`.
 
     Parameters
     ----------
@@ -178,7 +185,11 @@ def run_hop_skip_jump(
     queries: int,
     starts: tuple[Tensor, Tensor] | None = None,
 ) -> AttackResult:
-    """The external attack `hop_skip_jump` on a problem; `starts` are points and their labels."""
+    """Result of the external attack `hop_skip_jump` for an AttackProblem, checked already.
+
+    `starts` are points (m, ...) to start from and their predicted labels (m,); by default those of
+    the problem.
+    """
     evasion = package("art.attacks.evasion", "art")
     most = check_count(queries, "queries")
     own = problem.x, problem.scores.argmax(dim=1)
@@ -210,7 +221,10 @@ class FinishedError(Exception):
 
 
 class QueryCounter(nn.Module):
-    """A network that counts an external attack's queries and stops it once misclassified."""
+    """Network that counts an attack's queries for one row and stops the attack when it is done.
+
+    The attack is done once the row is misclassified within the radius, or after `most` queries.
+    """
 
     def __init__(self, problem: AttackProblem, row: int, most: int) -> None:
         super().__init__()
@@ -221,7 +235,7 @@ class QueryCounter(nn.Module):
         self.count = -2  # art queries the input and the start before the attack begins
 
     def forward(self, points: Tensor) -> Tensor:
-        """The scores; raises FinishedError at the end of the attack."""
+        """Scores (k, C) of points (k, ...); raises FinishedError at the end of the attack."""
         scores: Tensor = self.network(points.to(self.x))
         near = (points - self.x).abs().flatten(1).amax(dim=1) <= self.reach
         wrong = (near & (scores.argmax(dim=1) != self.label)).nonzero()[:, 0]
@@ -265,7 +279,7 @@ def _refuse_other_range(problem: AttackProblem, name: str) -> None:
 
 
 def package(name: str, package: str) -> Any:
-    """A module of an optional package of attacks, imported when it is first used."""
+    """Module `name` of an optional package; if it is missing, the error says how to install it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

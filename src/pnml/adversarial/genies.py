@@ -12,10 +12,10 @@ from torch.nn import functional
 
 
 def log_odds(logits: Tensor, labels: Tensor) -> Tensor:
-    """Log-odds (n,) that a genie gives its label (n,), from logits (n, C). Eq. (E2).
+    """Log-odds (n,) of labels (n,) from logits (n, C): log of p / (1 − p) of a label. Eq. (E2).
 
-    The gradient of the loss is a negative multiple of this one, which does not round to zero
-    even if the loss is 1e-20.
+    The gradient of the cross-entropy is a negative multiple of the gradient of the log-odds, which
+    does not round to zero even if the cross-entropy is 1e-20.
 
     >>> log_odds(torch.tensor([[3.0, 1.0]]), torch.tensor([0]))
     tensor([2.], dtype=torch.float64)
@@ -26,7 +26,7 @@ def log_odds(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def log_probs(logits: Tensor) -> Tensor:
-    """Log-probabilities (n, C) for genies in float64; the largest to full accuracy.
+    """Log-probabilities (n, C) of logits (n, C) in float64; the largest is accurate even near 0.
 
     >>> log_probs(torch.tensor([[50.0, 0.0]]))
     tensor([[-1.9287e-22, -5.0000e+01]], dtype=torch.float64)
@@ -38,14 +38,17 @@ def log_probs(logits: Tensor) -> Tensor:
 
 
 class Genie(Protocol):
-    """A genie: how the probability of a label is read off the refined inputs."""
+    """A genie: the rule that scores labels by their log-probabilities at refined inputs."""
 
     def scores(self, logits: Tensor, label: int) -> Tensor:
-        """Log-probabilities (n, k) from the logits (n, C) at the inputs refined towards a label."""
+        """Log-probabilities (n, k) from the logits (n, C) at the inputs refined towards a label.
+
+        k is 1, for this label alone, or C, for all labels.
+        """
         ...
 
     def combine(self, parts: Sequence[Tensor]) -> Tensor:
-        """The scores of several labels combined."""
+        """One tensor of scores from those of several labels, or of several groups of labels."""
         ...
 
 
@@ -58,7 +61,7 @@ class OwnGenie:
         return functional.logsigmoid(log_odds(logits, labels))[:, None]
 
     def combine(self, parts: Sequence[Tensor]) -> Tensor:
-        """The labels side by side."""
+        """The scores (n, number of labels), side by side."""
         return torch.cat(list(parts), dim=1)
 
 
@@ -70,7 +73,7 @@ class ClassGenie:
         return log_probs(logits)
 
     def combine(self, parts: Sequence[Tensor]) -> Tensor:
-        """The maximum for each label."""
+        """The scores (n, C): for each label, the largest of all parts."""
         return reduce(torch.maximum, parts)
 
 

@@ -87,7 +87,7 @@ def run_targeted_apgd(
     targets: int | None = None,
     loss: str | Loss = "dlr",
 ) -> AttackResult:
-    """The gradient attack `targeted_apgd` on a checked problem."""
+    """Result of `targeted_apgd` for an AttackProblem, whose arguments are checked already."""
     ascent, chosen_loss = _ascent(steps), _loss_of(loss, LOSSES)
     target_labels = targets_of(problem, targets, restarts)
     inputs = problem.run(target_labels, problem.random_starts(seed), chosen_loss, ascent)
@@ -136,7 +136,7 @@ def run_untargeted_apgd(
     restarts: int = 1,
     loss: str | Loss = "ce",
 ) -> AttackResult:
-    """The gradient attack `untargeted_apgd` on a checked problem."""
+    """Result of `untargeted_apgd` for an AttackProblem, whose arguments are checked already."""
     ascent, chosen_loss = _ascent(steps), _loss_of(loss, UNTARGETED)
     no_targets = repeat(problem.labels, check_count(restarts, "restarts"))
     inputs = problem.run(no_targets, problem.random_starts(seed), chosen_loss, ascent)
@@ -160,7 +160,7 @@ def pgd(
     """Gradient attack by PGD with fixed steps: misclassified inputs within a radius. Eq. (E16).
 
     Unlike the PGD of other libraries, a row stops once it is misclassified. FGSM is ``steps=1,
-    step_size=radius, random_start=False``.
+    step_size=radius, random_start=False``. The other arguments are those of `targeted_apgd`.
 
     Parameters
     ----------
@@ -191,7 +191,10 @@ def pgd(
 
 
 def targets_of(problem: AttackProblem, targets: Any, restarts: Any) -> tuple[Tensor, ...]:
-    """Target labels (n,) of a gradient attack, in the order they are tried."""
+    """Target labels (n,) of a gradient attack, a tensor for each run, in the order they are tried.
+
+    The first `targets` other labels of each row (None: all), each set `restarts` times.
+    """
     most = None if targets is None else check_count(targets, "targets")
     repeats = check_count(restarts, "restarts")
     return problem.other_labels[:, :most].repeat(1, repeats).unbind(dim=1)

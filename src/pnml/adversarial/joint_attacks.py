@@ -21,7 +21,7 @@ from pnml.runtime.checks import is_number
 
 @dataclass(frozen=True)
 class JointAttackResult:
-    """Result of a joint attack: inputs misclassified without being detected, or not.
+    """Result of a joint attack: the inputs it made, and which of them are wrong and undetected.
 
     >>> from pnml.adversarial import AdversarialPNML
     >>> network = torch.nn.Linear(2, 2, bias=False)
@@ -105,7 +105,7 @@ def run_joint_attack(
     targets: int | None = None,
     weight: float = 1.0,
 ) -> JointAttackResult:
-    """The attack `joint_attack` on a checked problem."""
+    """Result of `joint_attack` for an AttackProblem, whose arguments are checked already."""
     limit, ascent = _nats(threshold), partial(auto_pgd, steps=check_count(steps, "steps"))
     loss, starts = _penalised(limit, _weight(weight)), problem.random_starts(seed)
     target_labels = targets_of(problem, targets, restarts)

@@ -15,65 +15,78 @@ from pnml.nn.batches import tensors_in
 
 @dataclass(frozen=True)
 class Refinement:
-    """Settings of a refinement: size and number of its steps, in the units of the input."""
+    """Settings of a refinement: size and number of its steps, in the units of the input.
 
-    strength: float
+    A refinement moves an input, step by step, so that a label becomes more probable.
+    """
+
+    strength: float  # largest change of an entry
     steps: int
     step_size: float
-    low: float
-    high: float
+    low: float  # least value of an input
+    high: float  # greatest value of an input
 
     def moved(self, x: Tensor, point: Tensor, direction: Tensor) -> Tensor:
-        """One step from a point near x, projected onto ball and range. Eq. (E1)."""
+        """The point (n, ...) one step along `direction` from a point near x. Eq. (E1).
+
+        It is clipped to a change of x by at most the strength, and to the range of inputs.
+        """
         away = (point + self.step_size * direction - x).clamp(-self.strength, self.strength)
         return (x + away).clamp(self.low, self.high)
 
 
 class Backward(Protocol):
-    """The derivative used for a refinement step; its value is always that of Eq. (E1)."""
+    """A refinement step with some derivative; its value is always that of Eq. (E1)."""
 
     @property
     def through_gradient(self) -> bool:
-        """Whether the derivative involves the change of the inner gradient."""
+        """Whether the derivative needs second derivatives of the network."""
         ...
 
     def step(self, refinement: Refinement, x: Tensor, point: Tensor, gradient: Tensor) -> Tensor:
-        """The next point, one step up the log-odds with this gradient."""
+        """The next point (n, ...): one step from `point` that raises the log-odds of a label.
+
+        `x` is the input that is refined, and `gradient` that of the log-odds at `point`.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class AutogradBackward:
-    """Derivative of a refinement step almost everywhere: the sign is constant, the clip not."""
+    """Refinement step with its true derivative, in which the sign of the gradient is constant."""
 
     through_gradient = False
 
     def step(self, refinement: Refinement, x: Tensor, point: Tensor, gradient: Tensor) -> Tensor:
-        """The next point; entries that are clipped to the range have no derivative."""
+        """The next point (n, ...); entries that are clipped to the range have derivative 0."""
         return refinement.moved(x, point, gradient.detach().sign())
 
 
 @dataclass(frozen=True)
 class IdentityBackward:
-    """Derivative of a refinement step as if it were the identity, known as BPDA. Eq. (E6)."""
+    """Refinement step with the derivative of the identity, known as BPDA. Eq. (E6)."""
 
     through_gradient = False
 
     def step(self, refinement: Refinement, x: Tensor, point: Tensor, gradient: Tensor) -> Tensor:
-        """The next point, with the derivative of x."""
+        """The next point (n, ...), with derivative 1 by x."""
         hard = refinement.moved(x.detach(), point.detach(), gradient.detach().sign())
         return hard + (x - x.detach())
 
 
 @dataclass(frozen=True)
 class SoftBackward:
-    """Derivative of a tanh refinement step, with the change of the inner gradient. Eq. (E7)."""
+    """Refinement step with the derivative of a smooth step, tanh instead of sign. Eq. (E7).
+
+    The derivative runs through the inner gradient, so it needs second derivatives of the network.
+    `softness` divides the gradient within the tanh.
+    """
 
     softness: float
     through_gradient = True
 
     def step(self, refinement: Refinement, x: Tensor, point: Tensor, gradient: Tensor) -> Tensor:
-        """The next point, with the derivative of the soft step."""
+        """The next point (n, ...), with the derivative of the smooth step."""
         scale = gradient.abs().flatten(1).mean(dim=1)  # (n,)
         scale = torch.where(scale > 0, scale, torch.ones_like(scale))
         unit = gradient / scale.view(-1, *[1] * (gradient.ndim - 1))
@@ -95,13 +108,13 @@ def logits_of(model: nn.Module, x: Tensor) -> Tensor:
 
 
 def needs_graph(model: nn.Module, x: Tensor) -> bool:
-    """Whether a refinement must keep the graph for a gradient by input or weights."""
+    """Whether a pass must keep its graph: gradients are on, and the input or a weight needs one."""
     trainable = any(weight.requires_grad for weight in model.parameters())
     return torch.is_grad_enabled() and (x.requires_grad or trainable)
 
 
 class InputRefiner:
-    """Refines rows towards labels; the first step of all labels shares one forward pass."""
+    """Refines inputs x towards labels; the first step of all labels shares one forward pass."""
 
     def __init__(
         self, model: nn.Module, refinement: Refinement, backward: Backward, x: Tensor
@@ -118,7 +131,7 @@ class InputRefiner:
         self.classes = int(logits.shape[1])
 
     def refined(self, label: int) -> Tensor:
-        """The inputs refined towards one label. Eq. (E1)."""
+        """The inputs (n, ...) refined towards one label. Eq. (E1)."""
         point = self.x
         for step in range(self.refinement.steps):
             leaf, logits = self._run(point) if step else self._shared

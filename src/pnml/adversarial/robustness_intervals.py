@@ -15,11 +15,12 @@ BoolArray = npt.NDArray[np.bool_]
 def share_held(
     held: npt.ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> Estimate:
-    """Robust accuracy: share of rows that held, with a bootstrap interval. Eq. (E14).
+    """Robust accuracy: share of rows that stayed correct, with a bootstrap interval. Eq. (E14).
 
     Parameters
     ----------
     held : array-like of bool of shape (n,)
+        Whether each row was correct under all attacks.
     confidence : float in (0, 1)
         Coverage of the interval.
     resamples : int
@@ -49,6 +50,7 @@ def paired_gain(
     """Robust accuracy of a defence minus another network's, with an interval. Eq. (E14).
 
     Both use the same bootstrap samples, so rows that are hard for both do not widen the interval.
+    The other arguments are those of `share_held`.
 
     Parameters
     ----------

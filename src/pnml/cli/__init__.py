@@ -76,7 +76,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _sentence(error: BaseException) -> str:
-    """What is said of an error, whatever it is."""
+    """The sentence that is printed for an error of any kind."""
     if isinstance(error, KeyboardInterrupt):
         return "Stopped."
     if isinstance(error, ModuleNotFoundError):
@@ -97,7 +97,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _lacking(package: str, message: str) -> str:
-    """Which package to install; an error of ours names it already."""
+    """A sentence that says which package to install; a `message` of our own already does."""
     if package in _EXTRA:
         return f"The command line needs {package}, which is not installed: {how_to_install('cli')}."
     if not message.startswith("No module named"):
@@ -106,7 +106,7 @@ def _lacking(package: str, message: str) -> str:
 
 
 class _Notes:
-    """Warnings on standard error; remembers whether one could not be written."""
+    """Prints warnings on standard error; `lost` is whether one could not be written."""
 
     lost = False
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON object on the console; NaN becomes null, infinity a word."""
+    """Print one JSON object on standard output; NaN becomes null, infinity "inf" or "-inf"."""
     sys.stdout.write(json.dumps(_plain(document), ensure_ascii=False, indent=2) + "\n")
 
 
@@ -30,7 +30,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_words(*lines: Any) -> None:
-    """Print sentences and tables on the console; markup in names is printed as it is."""
+    """Print strings and rich tables on standard output; markup in strings is printed as it is."""
     from rich.console import Console
     from rich.text import Text
 
@@ -43,7 +43,7 @@ def print_words(*lines: Any) -> None:
 
 
 def pairs(rows: list[tuple[str, str]]) -> Table:
-    """Names and values on the console, one pair a line."""
+    """A rich table of (name, value) pairs, one pair a line, without a heading."""
     from rich.table import Table
     from rich.text import Text
 
@@ -56,12 +56,12 @@ def pairs(rows: list[tuple[str, str]]) -> Table:
 
 
 def _shown(text: str) -> str:
-    """Text for a terminal: names of columns and words may hold codes that it would obey."""
+    """Text without the control codes that names and words may hold and a terminal would obey."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def grid(headings: list[str], rows: list[list[str]], right: frozenset[int] = frozenset()) -> Table:
-    """A table on the console with a heading; columns named in `right` are numbers."""
+    """A rich table with headings; `right` are the positions of right-aligned columns."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -76,12 +76,12 @@ def grid(headings: list[str], rows: list[list[str]], right: frozenset[int] = fro
 
 
 def number(value: float, form: str = ".4g") -> str:
-    """A number on the console, or a dash where there is none."""
+    """A number as text in the format `form`; "–" for NaN."""
     return "–" if math.isnan(value) else f"{value:{form}}"
 
 
 def check_share(option: str, value: float, *, or_one: bool) -> None:
-    """Raise where an option is not a share: above 0 and below 1, or up to 1 where `or_one`."""
+    """Raise InputError if an option is not above 0 and below 1; with `or_one`, 1 is allowed too."""
     if not is_share(value, or_one=or_one):
         top = "at most 1" if or_one else "below 1"
         raise InputError(f"{option} is {value:g}, but it is a share; pass one above 0 and {top}.")

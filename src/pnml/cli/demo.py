@@ -111,7 +111,7 @@ def _patients() -> tuple[pa.Table, pa.Table]:
 
 
 def _least_trusted(scored: str) -> Any:
-    """The first rows that are not trusted, as the scored file has them."""
+    """A rich table of the first 15 rows that are not trusted in the scored file."""
     from pnml.cli.console import grid
     from pnml.readers import open_table
 

@@ -69,7 +69,10 @@ SUMMARIES = {
 
 
 def epilog(command: str) -> str:
-    """The examples of a command as the end of its help. Its first line asks not to wrap."""
+    """The examples of a command as text for the end of its help.
+
+    Its first line, a backspace, tells Typer not to wrap the text.
+    """
     lines = []
     for typed, purpose in EXAMPLES[command]:
         lines += [f"  {typed}", f"      {purpose}"]

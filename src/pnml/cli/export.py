@@ -12,7 +12,7 @@ from pnml.cli.options import Json, Model
 
 
 class Dtype(StrEnum):
-    """What numbers of an exported model go in and come out as."""
+    """Option of ``pnml export``: type of the numbers that the exported model takes and gives."""
 
     FLOAT32 = "float32"
     FLOAT64 = "float64"

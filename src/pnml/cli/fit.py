@@ -28,14 +28,17 @@ if TYPE_CHECKING:
 
 
 class Task(StrEnum):
-    """Option of ``pnml fit``: what is predicted, an amount or a class."""
+    """Option of ``pnml fit``: whether to predict a number or a class."""
 
     regression = "regression"
     classification = "classification"
 
 
 class WeightKind(StrEnum):
-    """Option of ``pnml fit``: whether weights are those of a survey, or numbers of copies."""
+    """Option of ``pnml fit``: the meaning of row weights.
+
+    `survey`: only their proportions count; `copies`: a weight is the number of copies of a row.
+    """
 
     survey = "survey"
     copies = "copies"
@@ -167,7 +170,12 @@ def fit_file(
     *,
     skip_bad: bool = False,
 ) -> FittedTable:
-    """Read a table, learn, and write the model file whole."""
+    """Read the table `train`, fit a model, write it to the file `output`, and return it.
+
+    `request` says which column is the target and what the others are for; `learner` is the name of
+    a learner, or "auto"; `options` are `ReadOptions`. With `skip_bad`, unreadable files are left
+    out.
+    """
     from pnml.job.fit_table import fit_opened
     from pnml.readers import check_output, open_table
 

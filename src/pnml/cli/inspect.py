@@ -35,7 +35,7 @@ def inspect(model: Model, level: Level = DEFAULT_LEVEL, as_json: Json = False) -
 
 
 def _contents(contents: ModelFile, level: float) -> tuple[dict[str, Any], list[Any]]:
-    """The contents of a file, as JSON values and in words."""
+    """The contents of a model file twice: as JSON values, and as texts and tables to print."""
     from pnml.cli.console import pairs
     from pnml.tables.fitted_table import FittedTable
 
@@ -63,7 +63,7 @@ def _of_table(model: FittedTable, level: float) -> tuple[dict[str, Any], list[An
 
 
 def _layer_facts(layer: StoredLayer) -> list[tuple[str, str]]:
-    """Names and values of the facts about a network's last layer."""
+    """Facts about a network's last layer, as (name, value) pairs to print."""
     alpha, scale = layer.settings["alpha"], layer.settings["scale"]
     kind = "of unit norm" if layer.normalized else "as they are"
     source = "chosen from the training rows" if scale == "auto" else "as asked"

@@ -1,4 +1,4 @@
-"""Which extras are installed, as text or JSON; needs no package, so it can tell what is missing."""
+"""Which optional packages are installed, as text or JSON; imports none, so it always runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _as_text(installed: dict[str, dict[str, str | None]]) -> str:
 
 
 def _extras() -> dict[str, list[str]]:
-    """Packages by the extra that asks for them; "" for those that are always needed."""
+    """Packages by the extra, such as "torch", that needs them; "" for those always needed."""
     try:
         lines = requires("pnml") or []
     except PackageNotFoundError:

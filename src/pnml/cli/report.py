@@ -71,7 +71,11 @@ def report(
 def report_file(
     model_path: str, new: str, output: str, coverage: float, level: float, options: Any
 ) -> Findings:
-    """Read a table once, and write the page about it whole."""
+    """Score the table `new` with a model file, write the HTML page `output`, return the findings.
+
+    `coverage` is that of the intervals, `level` the share of ordinary rows that is trusted,
+    `options` are `ReadOptions`.
+    """
     from pnml.cli.console import check_share
     from pnml.job.score_pass import ScorePass
     from pnml.job.table_model import write_page

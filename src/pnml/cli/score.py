@@ -108,7 +108,13 @@ def score_file(
     strict: bool = False,
     escape_formulas: bool = False,
 ) -> Findings:
-    """Read a table once, and write it with the scores beside it."""
+    """Score the table `new` with a model file, write it to `output`, and return the findings.
+
+    `output` gets the rows with columns for prediction, regret, trust and others added; `prefix`
+    comes before their names. `coverage` is that of the intervals, `level` the share of ordinary
+    rows that is trusted, `options` are `ReadOptions`. With `strict`, cells that cannot be read are
+    an error; with `escape_formulas`, cells that a spreadsheet would run get a ' in front.
+    """
     from pnml.cli.console import check_share
     from pnml.job.score_pass import ScorePass
     from pnml.readers import TableSource, check_output, table_writer

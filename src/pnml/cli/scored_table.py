@@ -1,4 +1,4 @@
-"""Shared by score, report and demo: the model of a table, and the output of findings."""
+"""Shared by score, report and demo: loads the model of a table, and shows findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _REASONS = 8  # reasons, and columns, that are printed
 
 
 def table_model(path: str, new: str) -> FittedTable:
-    """The model of a table to be scored, in the file `path`; `new` detects swapped arguments."""
+    """The model of a table in the file `path`; raises InputError for any other file.
+
+    `new`, the table to be scored, is looked at only to notice that the two arguments are swapped.
+    """
     from pnml.errors import MOST_PATH, InputError, shorten
     from pnml.models.model_file import read
     from pnml.readers.file_kind import is_model_file
@@ -42,7 +45,7 @@ def table_model(path: str, new: str) -> FittedTable:
 
 
 def words(findings: Findings) -> list[Any]:
-    """What is said of a scored table: sentences, reasons with counts, drift, and the groups."""
+    """Findings about a scored table, to print: sentences, tables of reasons, drift and groups."""
     from pnml.cli.console import grid
     from pnml.report.formats import count
     from pnml.report.verdict import sentences
@@ -66,7 +69,10 @@ def words(findings: Findings) -> list[Any]:
 
 
 def _side_by_side(findings: Findings) -> Table | None:
-    """Coverage, log-loss and error of trusted and untrusted rows; None without labels."""
+    """Table of coverage, log-loss and error of trusted and untrusted rows.
+
+    None if the scored table has no labels.
+    """
     from pnml.cli.console import grid, number
 
     if not findings.groups:
@@ -85,7 +91,7 @@ def _side_by_side(findings: Findings) -> Table | None:
 
 
 def document(findings: Findings) -> dict[str, Any]:
-    """The findings about a scored table as JSON values."""
+    """Findings about a scored table, as a dict for JSON."""
     from pnml.report.verdict import sentences
 
     return {
@@ -112,7 +118,7 @@ def timing(findings: Findings, seconds: float) -> dict[str, Any]:
 
 
 def speed(findings: Findings, seconds: float) -> str:
-    """Seconds and rows per second of a scored table, in words."""
+    """Rows, seconds, and rows per second of scoring a table, as text."""
     from pnml.report.formats import count
 
     rows = count(findings.rows, "row")

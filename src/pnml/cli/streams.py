@@ -13,7 +13,11 @@ from pnml.errors import InputError, printable
 
 
 def prepare() -> None:
-    """Streams that a command can write to: any character, and no file in a closed one's place."""
+    """Make standard streams safe to write to.
+
+    A closed file descriptor is opened on the null device, so that no other file takes its number.
+    Characters that an encoding lacks are replaced.
+    """
     for number in range(3):
         try:
             os.fstat(number)
@@ -35,7 +39,7 @@ def check_output() -> None:
 
 
 def flush_output() -> None:
-    """Write what waits for standard output; raises where there is no room for it."""
+    """Write what is buffered for standard output; raises if that fails."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -47,7 +51,7 @@ def flush_output() -> None:
 
 
 def say(text: str) -> bool:
-    """Write a line to standard error; False where it cannot be written."""
+    """Write a line to standard error; returns False if it cannot be written."""
     try:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
@@ -57,12 +61,12 @@ def say(text: str) -> bool:
 
 
 def sentence(words: object) -> str:
-    """A message on one line, without codes that a terminal would obey."""
+    """A message as text on one line, without control codes that a terminal would obey."""
     return printable(" ".join(str(words).split()))
 
 
 def silence() -> None:
-    """Drop what still waits for streams that cannot be written, so that nothing fails later."""
+    """Flush standard streams and discard what cannot be written, so that exiting does not fail."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

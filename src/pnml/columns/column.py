@@ -38,25 +38,29 @@ _GAP_TYPES = frozenset({"NoneType", "NAType", "NaTType"})  # None, pandas.NA, pa
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its kind, and its cells."""
+    """One column of n cells: its kind, a key of `KINDS`, and its cells as numbers or words."""
 
     kind: str
     cells: FloatArray | Words  # (n,)  NaN for gaps among numbers
 
     @property
     def gaps(self) -> BoolArray:
-        """Cells (n,) that are missing."""
+        """Whether each cell is missing, (n,)."""
         return self.cells.gaps if isinstance(self.cells, Words) else np.isnan(self.cells)
 
 
 def number_column(kind: str, numbers: FloatArray) -> Column:
-    """A column of numbers; of kind "gap" where there is none."""
+    """Column of this kind with these numbers (n,); of kind "gap" if all of them are missing."""
     empty = bool(np.isnan(numbers[0])) and bool(np.isnan(numbers).all())
     return Column("gap" if empty else kind, numbers)
 
 
 def read_column(values: npt.NDArray[Any], name: str, known: str | None = None) -> Column:
-    """Column of cells (n,): of the kind `known` if given, else of the kind the cells show."""
+    """Column of cells (n,): of the kind `known` if given, else of the kind the cells show.
+
+    Kinds are the keys of `KINDS`; `name` is the column's, for messages. Raises InputError for cells
+    that cannot be read as one kind.
+    """
     dtype = values.dtype.kind
     if dtype in "biuf":
         if known == "word":
@@ -78,7 +82,10 @@ def read_column(values: npt.NDArray[Any], name: str, known: str | None = None) -
 
 
 def agreeing(column: Column, known: str | None, name: str) -> Column:
-    """The column as the kind that training rows had; raises where it has another kind."""
+    """The column as the kind `known` of the training rows; raises InputError if it cannot be.
+
+    A `known` of None accepts any kind; `name` is the column's, for the message.
+    """
     if known is None or known == column.kind:
         return column
     cells, gaps = column.cells, column.gaps
@@ -94,7 +101,11 @@ def agreeing(column: Column, known: str | None, name: str) -> Column:
 
 
 def unlike_training(name: str, row: int, cell: str | None, kind: str, known: str) -> InputError:
-    """The error for a column of another kind than in training."""
+    """InputError to raise for a column of another kind than in training.
+
+    `cell` is the text of the first cell that has the new `kind`, in `row`, or None if it is no
+    word; `known` is the kind in training.
+    """
     what = KINDS[kind] if cell is None else f"{shorten(cell)!r}"
     return InputError(
         f"Column {shorten(name)!r} holds {what} in row {row} (counted from 0), but {KINDS[known]} "

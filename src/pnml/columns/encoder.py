@@ -21,7 +21,10 @@ from pnml.errors import InputError, shorten
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows encoded by a ColumnEncoder: cells, features, and what training has never seen."""
+    """Rows encoded by a ColumnEncoder: cells, features, and what training has never seen.
+
+    n rows with q columns of numbers, c columns of words and p features for a linear model.
+    """
 
     columns: Columns  # numbers (n, q) and codes of words (n, c); `places` maps them to columns
     Z: FloatArray  # (n, p)  features of a linear part; `groups` maps them to columns
@@ -30,7 +33,7 @@ class Encoded:
     table: Table
 
     def describe(self, row: int, column: int) -> tuple[str, str]:
-        """The cell, and what training had in this column, both in words.
+        """Two phrases: the column's name and its cell in the row, and what training had there.
 
         >>> encoder = ColumnEncoder.of([[0.2, "a"], [1.0, "b"]])
         >>> encoded = encoder.encode([[1.52, "c"]])
@@ -52,7 +55,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class ColumnEncoder:
-    """What training rows had in each column: spreads of numbers, and words."""
+    """Encoder of rows for a learner, by what training rows had: spreads of numbers, and words."""
 
     names: tuple[str, ...]
     named: bool  # whether new data frames must have these names
@@ -68,7 +71,7 @@ class ColumnEncoder:
         words: Collection[int] = (),
         unread: Collection[int] = (),
     ) -> ColumnEncoder:
-        """Learn from training rows; a row of weight 0 is not seen at all.
+        """The encoder learnt from training rows X; a row of weight 0 is not seen at all.
 
         The columns at the places `words` are read as words even where they hold numbers; those at
         the places `unread` may hold anything and give neither cells nor features.
@@ -100,7 +103,7 @@ class ColumnEncoder:
         return cls(table.names, table.named, table.kinds, scales, levels)
 
     def encode(self, X: Any) -> Encoded:
-        """Encode rows with the columns of the training rows, in the same order."""
+        """Rows X, encoded; they have the columns of the training rows, in the same order."""
         table = read_columns(X, like=self)
         places = self.places[: len(self.numbers)], self.places[len(self.numbers) :]
         never_seen = np.zeros((len(table), len(self.kinds)), dtype=bool)
@@ -131,12 +134,12 @@ class ColumnEncoder:
 
     @cached_property
     def word_count(self) -> int:
-        """Number of words in all columns, gaps included: codes are below it."""
+        """Number of words in all columns, gaps included; codes of words are below it."""
         return sum(map(len, self.words))
 
     @cached_property
     def places(self) -> IntArray:
-        """Position among the input columns of each of the q + c cells of a row."""
+        """Input column (q + c,) of each cell: q columns of numbers, then c columns of words."""
         kinds = np.array(self.kinds)
         words = kinds == "word"
         numbers = ~words & (kinds != "unread")
@@ -151,19 +154,19 @@ class ColumnEncoder:
 
     @cached_property
     def groups(self) -> tuple[slice, ...]:
-        """Features in `Z` of each input column: neighbours, in the order of the columns."""
+        """Slice of the features in `Z` that belong to each input column, in order."""
         ends = np.cumsum([self._width(j) for j in range(len(self.kinds))])
         starts = np.concatenate([[0], ends[:-1]])
         return tuple(slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True))
 
     @cached_property
     def feature_groups(self) -> tuple[tuple[int, ...], ...]:
-        """The places of the same features, column by column."""
+        """Indices of the features in `Z` that belong to each input column, in order."""
         return tuple(tuple(range(group.start, group.stop)) for group in self.groups)
 
     @property
     def width(self) -> int:
-        """Number p of features in `Z`."""
+        """Number p of features for a linear model, the columns of `Encoded.Z`."""
         return int(self.groups[-1].stop)
 
     def _width(self, column: int) -> int:

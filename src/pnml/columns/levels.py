@@ -17,7 +17,7 @@ MOST_FEATURES = 30  # words with a feature of their own; rarer ones share anothe
 
 @dataclass(frozen=True)
 class Levels:
-    """Words that training rows had in one column. A gap is a word of its own, the last."""
+    """Words that training rows had in one column; a gap (missing cell) is the last word."""
 
     words: tuple[str, ...]  # sorted
     gaps: bool
@@ -26,7 +26,7 @@ class Levels:
 
     @classmethod
     def of(cls, column: Words, weights: FloatArray) -> Levels:
-        """Levels of rows with positive weights (n,)."""
+        """Levels of a training column; all rows have positive weights (n,)."""
         distinct = len(column.levels)
         codes = np.where(column.gaps, distinct, column.codes)
         weight_of = np.zeros(distinct + 1)
@@ -47,7 +47,7 @@ class Levels:
 
     @property
     def text(self) -> str:
-        """What training had, in words."""
+        """Phrase for what training had in the column, such as "one of 3 words or missing"."""
         count = len(self.words)
         text = (
             f"one of {count} words" if count > 1 else f"always {self.words[0]!r}" if count else ""
@@ -64,7 +64,7 @@ class Levels:
         return codes
 
     def write(self, codes: IntArray, Z: FloatArray) -> None:
-        """Write ones into the features (n, width) of this column, which are 0."""
+        """Write the one-hot features of cells with codes (n,) into Z (n, width), which is 0."""
         if self.width:
             rows = np.flatnonzero(codes >= 0)
             Z[rows, self.features[codes[rows]]] = 1.0

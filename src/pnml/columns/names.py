@@ -32,7 +32,7 @@ def read_names(labels: Sequence[Any]) -> tuple[tuple[str, ...], bool]:
 
 
 def refuse_mixed_names(labels: Sequence[Any]) -> None:
-    """Raise where some names of columns are text and others are not."""
+    """Raise InputError if some names of columns are text and others are not."""
     texts = [label for label in labels if isinstance(label, str)]
     if texts and len(texts) < len(labels):
         other = next(label for label in labels if not isinstance(label, str))
@@ -44,7 +44,7 @@ def refuse_mixed_names(labels: Sequence[Any]) -> None:
 
 
 def check_names(new: tuple[str, ...], known: tuple[str, ...]) -> None:
-    """Raise where the named columns of new rows are not those of training, in the same order."""
+    """Raise InputError unless new rows have the named columns of training, in the same order."""
     if new == known:
         return
     lost = [name for name in known if name not in set(new)]
@@ -62,7 +62,7 @@ def check_names(new: tuple[str, ...], known: tuple[str, ...]) -> None:
 
 
 def check_count(new: int, known: int) -> None:
-    """Raise where new rows have more or fewer columns than training."""
+    """Raise InputError if new rows have more or fewer columns than training had."""
     if new != known:
         raise InputError(
             f"X has {new} columns, but the training rows had {known}; pass the same columns, in "

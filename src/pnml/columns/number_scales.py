@@ -20,7 +20,7 @@ _ROUND_OFF = 8 * EPS  # a column whose range is below this fraction of its size 
 
 @dataclass(frozen=True)
 class NumberScales:
-    """What training rows had in q columns of numbers.
+    """Mean, spread, range and gaps (missing cells) of q columns of numbers in training.
 
     The spread of a constant column is 0 and is never replaced by 1: the column gives no feature,
     and another value than the constant is one that training never had.
@@ -56,25 +56,27 @@ class NumberScales:
 
     @cached_property
     def varies(self) -> BoolArray:
-        """Columns (q,) that give a feature."""
+        """Whether each column varied in training, and so gives a feature: (q,)."""
         return self.spread > 0
 
     @cached_property
     def marks_gaps(self) -> BoolArray:
-        """Columns (q,) that give a feature for gaps: training had gaps and numbers."""
+        """Whether each column (q,) gives a feature for gaps: training had gaps and numbers."""
         marks: BoolArray = self.gaps & ~np.isnan(self.low)
         return marks
 
     @cached_property
     def gap_columns(self) -> IntArray:
-        """Places of the columns with a feature for gaps."""
+        """Indices of the columns that give a feature for gaps."""
         return np.flatnonzero(self.marks_gaps).astype(np.int64)
 
     def snapped(self, numbers: FloatArray, plain: BoolArray) -> FloatArray:
-        """The numbers (n, q), with constants that float32 has rounded as training had them.
+        """The numbers (n, q), in which rounding to float32 is undone in constant columns.
 
-        `plain` (q,) are columns of numbers, and not of dates. A value is the constant if one of
-        them is the float32 rounding of the other: whole numbers that differ stay different.
+        In a column that was constant in training, a number becomes that constant if one of the two
+        is the float32 rounding of the other, so that 0.1 as float32 is no new value. Other numbers
+        stay as they are. `plain` (q,) is the mask of the columns to treat: ordinary numbers, not
+        dates or durations.
         """
         constant = np.flatnonzero(~self.varies & plain & ~np.isnan(self.low))
         values, known = numbers[:, constant], self.low[constant]
@@ -89,9 +91,10 @@ class NumberScales:
     def standardise(
         self, numbers: FloatArray
     ) -> tuple[FloatArray, BoolArray | None, BoolArray | None]:
-        """Standardised columns that vary (n, ≤ q), gaps and what training never had (n, q).
+        """Standardised numbers (n, ≤ q), gaps (n, q), and what training never had (n, q).
 
-        A gap is 0 there, an infinite number ±1e100. None stands for "nowhere".
+        The first has only the columns that vary; a gap is 0 in it, an infinite number ±1e100. The
+        others are booleans, or None for "nowhere".
         """
         every = bool(self.varies.all())
         z = numbers - self.mean if every else numbers[:, self.varies] - self.mean[self.varies]

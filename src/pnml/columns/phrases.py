@@ -17,12 +17,14 @@ Write = Callable[[float], str]
 
 
 def name_text(name: str) -> str:
-    """Phrase for a column's name, shortened."""
+    """A column's name for a message, shortened to 40 characters."""
     return shorten(name, most=_LONGEST)
 
 
 def value_text(kind: str, value: float, low: float, high: float) -> str:
-    """Phrase for a number, with digits enough to tell it from the ends of the range.
+    """Text of a number, with digits enough to tell it from the ends of the training range.
+
+    `kind` is that of the column (a date is shown as a date), `low` and `high` are the ends.
 
     >>> value_text("number", 1.0000001, 0.2, 1.0), value_text("number", math.nan, 0.2, 1.0)
     ('1.0000001', 'missing')
@@ -31,7 +33,10 @@ def value_text(kind: str, value: float, low: float, high: float) -> str:
 
 
 def known_text(kind: str, value: float, low: float, high: float, *, gaps: bool) -> str:
-    """Phrase for the training range of a column.
+    """Text of the range that training had in a column, from `low` to `high`.
+
+    `kind` is that of the column, `value` a number that the digits must tell from the ends, and
+    `gaps` says whether training had missing cells.
 
     >>> known_text("number", 1.52, 0.2, 1.0, gaps=True)
     '0.2–1 or missing'

@@ -220,7 +220,7 @@ def _objects(X: Any) -> npt.NDArray[Any]:
 
 
 def refuse_ragged(X: Any) -> None:
-    """Refuse a list whose rows have several numbers of cells."""
+    """Raise InputError if the rows of a list have different numbers of cells."""
     rows = [row for row in X if isinstance(row, Sized) and not isinstance(row, str | dict)]
     lengths = {len(row) for row in rows if getattr(row, "ndim", 1)}
     if len(lengths) > 1:

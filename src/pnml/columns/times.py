@@ -20,7 +20,7 @@ _MOST_DAYS = 1e8  # datetime64[us] ends a little later
 
 
 def days(stamps: npt.NDArray[np.datetime64]) -> FloatArray:
-    """Days since 1970 (n,); NaN for NaT. Every unit gives the same numbers."""
+    """Days since 1970 (n,) of dates; NaN for NaT. Every time unit gives the same numbers."""
     return _microseconds(stamps) / _DAY
 
 
@@ -30,7 +30,7 @@ def seconds(spans: npt.NDArray[np.timedelta64]) -> FloatArray:
 
 
 def stamps_of(cells: list[Any]) -> npt.NDArray[np.datetime64]:
-    """Dates and datetimes as stamps in UTC; those without a time zone stay as they are."""
+    """Dates and datetimes as datetime64 (n,) in UTC; those without a time zone stay as they are."""
     return np.array([_plain(cell) for cell in cells], dtype="datetime64[us]")
 
 
@@ -53,7 +53,7 @@ def date_text(value: float, unit: DateUnit) -> str:
 
 
 def span_text(value: float) -> str:
-    """A number of seconds as a duration."""
+    """A number of seconds as a duration, such as "1 day, 0:00:05"."""
     try:
         return str(timedelta(seconds=value))
     except OverflowError:

@@ -25,7 +25,7 @@ class Words:
 
     @classmethod
     def of(cls, cells: Iterable[str | None]) -> Words:
-        """Words of cells that are text or None.
+        """Codes and distinct words of cells that are text, or None for a gap.
 
         >>> Words.of(["b", None, "a", "b"])
         Words(codes=array([ 0, -1,  1,  0]), levels=('b', 'a'))
@@ -39,7 +39,7 @@ class Words:
 
     @classmethod
     def of_values(cls, values: npt.NDArray[Any]) -> Words:
-        """Numbers or truth values written as words; NaN is a gap."""
+        """Codes and distinct words of numbers or truth values (n,); NaN is a gap."""
         distinct, codes = np.unique(values, return_inverse=True)
         gap = distinct != distinct
         levels = tuple(word_of(value) for value in distinct[~gap].tolist())
@@ -47,7 +47,7 @@ class Words:
 
     @property
     def gaps(self) -> BoolArray:
-        """Cells (n,) without a word."""
+        """Whether each cell is without a word, (n,)."""
         return self.codes < 0
 
     @property

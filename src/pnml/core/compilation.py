@@ -7,9 +7,10 @@ from typing import Any
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function compiled by numba, and cached on disk where numba may write.
+    """`function` compiled by numba to run without the GIL; cached on disk if it can be.
 
-    The caller is imported only where numba is installed.
+    A decorator. It imports numba, so only modules that are imported where numba is installed may
+    use it.
     """
     import numba
 

@@ -20,7 +20,9 @@ _SMALLEST = float(np.nextafter(0.0, 1.0))
 
 @dataclass(frozen=True)
 class Condition:
-    """What the numbers of a field are: in words, and between which ends.
+    """Condition on the numbers in a field of a model file: from `low` to `high`, and in `words`.
+
+    `in_order`: the numbers must also ascend. `may_be_nan`: every number is accepted, NaN too.
 
     >>> POSITIVE.holds(0.5), POSITIVE.holds(0.0), NOT_NEGATIVE.holds(np.array([0.0, np.nan]))
     (True, False, False)
@@ -33,7 +35,10 @@ class Condition:
     may_be_nan: bool = False
 
     def holds(self, values: Any) -> bool:
-        """Whether a number, or all numbers of an array, are so; NaN is between no ends."""
+        """Whether a number, or every number of an array, meets the condition; an empty array does.
+
+        NaN does not, unless `may_be_nan`.
+        """
         if self.may_be_nan:
             return True
         if isinstance(values, (float, int)):
@@ -54,7 +59,7 @@ class Condition:
         return self.high == np.inf or np.maximum.reduce(values, axis=None).item() <= self.high
 
     def _holds_in_order(self, values: Any) -> bool:
-        """The same of an array (n,) in order, which has its least number first."""
+        """Whether an array (n,) ascends, and its first and last number are within the limits."""
         rising = np.logical_and.reduce(values[1:] >= values[:-1])
         return bool(rising and self.low <= values[0].item() and values[-1].item() <= self.high)
 
@@ -64,7 +69,7 @@ POSITIVE = Condition("finite and above 0", _SMALLEST)
 NOT_NEGATIVE = Condition("finite and 0 or more", 0.0)
 OF_ROWS = Condition("at most 1e101 in size", -_LARGEST_VALUE, _LARGEST_VALUE)
 SHARE = Condition("from 0 to 1", 0.0, 1.0)
-# Of a row that no other row is like, regrets and leverages are infinite.
+# Regret and leverage are infinite for a row that is unlike every other row.
 MAY_BE_INFINITE = Condition("0 or more, perhaps infinite", 0.0, np.inf)
 NOT_NAN = Condition("other than NaN", -np.inf, np.inf)
 IN_ORDER = Condition("0 or more and in order", 0.0, np.inf, in_order=True)

@@ -11,7 +11,8 @@ from pnml.core.arrays import FloatArray
 def least_ambiguous(log_prob: FloatArray, regrets: FloatArray) -> FloatArray:
     """Conformal score −log(p(y)√K) of every class of rows, with K = exp(regret), (n, C). Eq. (C5).
 
-    Its sets are the smallest on average (least ambiguous set-valued classifier, LAC).
+    Sets of classes by this score are the smallest on average (least ambiguous set-valued
+    classifier, LAC). `log_prob` (n, C) are the classifier's, `regrets` (n,) in nats.
 
     >>> least_ambiguous(np.log([[0.75, 0.25]]), np.array([0.2])).round(2)
     array([[0.19, 1.29]])
@@ -20,10 +21,11 @@ def least_ambiguous(log_prob: FloatArray, regrets: FloatArray) -> FloatArray:
 
 
 def cumulative(log_prob: FloatArray) -> FloatArray:
-    """Conformal score: probability of all classes more probable than each, (n, C). Eq. (C6).
+    """Conformal score of each class: total probability of more probable ones, (n, C). Eq. (C6).
 
-    Its sets grow with the number of plausible classes (adaptive prediction sets, APS); the most
-    probable class scores 0, so no set is empty. Classes of equal probability score alike.
+    Sets of classes by this score grow with the number of plausible classes (adaptive prediction
+    sets, APS); the most probable class scores 0, so no set is empty. Classes of equal probability
+    score alike. `log_prob` (n, C) are the classifier's.
 
     >>> cumulative(np.log([[0.5, 0.2, 0.3]])).round(2)
     array([[0. , 0.8, 0.5]])
@@ -43,5 +45,8 @@ def cumulative(log_prob: FloatArray) -> FloatArray:
 
 
 def of_labels(scores: FloatArray, labels: npt.NDArray[np.intp]) -> FloatArray:
-    """Conformal score (n,) of the label of each row, given as positions of classes."""
+    """Conformal score (n,) of each row's own label, out of the scores (n, C) of all classes.
+
+    `labels` (n,) are positions of classes, 0 to C − 1.
+    """
     return scores[np.arange(len(labels)), labels]

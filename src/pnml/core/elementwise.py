@@ -14,7 +14,7 @@ from pnml.core.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A function of one number, and log |slope| of it where there is a closed form."""
+    """A function of one number, and its log |derivative| as a function, or None if not listed."""
 
     function: Callable[..., Any]
     log_slope: Callable[[FloatArray], FloatArray] | None = None
@@ -57,7 +57,9 @@ ELEMENTWISE: dict[str, Elementwise] = {
 
 
 def log_slope_of(function: Any) -> Callable[[FloatArray], FloatArray] | None:
-    """The closed form of log |slope| of a function; None where there is none here.
+    """Function y → log |f′(y)| for a function f of the table `ELEMENTWISE`.
+
+    None if the table has no f, or no derivative for it.
 
     >>> log_slope_of(np.log)(np.array([1.0, np.e])).tolist()
     [-0.0, -1.0]

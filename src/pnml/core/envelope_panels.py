@@ -1,4 +1,7 @@
-"""Adaptive panels of the largest of several densities, for twice universality."""
+"""Integral of the largest of several densities, for twice universality.
+
+The line of labels is cut into panels, intervals on which a polynomial stands for the density.
+"""
 
 from __future__ import annotations
 
@@ -35,23 +38,27 @@ _SAME = 1e-11  # nats within which two classes are equally large
 
 @dataclass(frozen=True)
 class Members:
-    """Distributions of the same T rows, one for each class of an envelope."""
+    """Distributions of the labels of the same T rows, one for each of m model classes."""
 
     parts: tuple[Predictive, ...]
 
     def log_prob(self, y: FloatArray) -> FloatArray:
-        """Log-densities (m, ...) of labels that broadcast against (T,)."""
+        """Log-density (m, ...) that each class gives the labels y, which broadcast against (T,)."""
         with np.errstate(invalid="ignore"):
             return np.stack([part.log_prob(y) for part in self.parts])
 
     def rows(self, rows: IntArray) -> Members:
-        """Members for some rows, which may repeat."""
+        """The same classes, for the rows at these positions, which may repeat."""
         parts: Sequence[Any] = self.parts
         return Members(tuple(part.rows(rows) for part in parts))
 
     @cached_property
     def edges(self) -> FloatArray:
-        """First edges (T, E), ascending: about every mode, at every kink that is known."""
+        """Ends (T, E) of the first panels of each row, ascending, before `sweep` cuts panels.
+
+        They are at and about the mode of every class, at the kinks of piecewise densities, and
+        where no class has mass that counts beyond.
+        """
         low, high = self._reach()
         found = [low[:, None], high[:, None]]
         for part in self.parts:
@@ -116,16 +123,16 @@ class _Cut(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """Panels of an envelope of T rows, and what follows from them."""
+    """Envelope, the largest of m densities, of T rows: its panels, integral, shares and error."""
 
-    panels: Panels
-    log_mass: FloatArray  # (T,)
-    shares: FloatArray  # (T, m)
-    error: FloatArray  # (T,)  relative
+    panels: Panels  # of the normalised envelope
+    log_mass: FloatArray  # (T,)  log of the integral of the largest density, nats
+    shares: FloatArray  # (T, m)  probability of the labels that each class explains best
+    error: FloatArray  # (T,)  estimated error of the integral, relative to it
 
 
 def sweep(members: Members) -> Sweep:
-    """Integrate the largest density of every row, cutting panels until all are smooth."""
+    """Sweep of all rows: the largest density integrated, panels being cut until all are smooth."""
     edges = members.edges
     n = len(edges)
     peak = members.log_prob(np.stack([part.mode for part in members.parts])).max(axis=(0, 1))

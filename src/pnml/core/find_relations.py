@@ -37,9 +37,11 @@ _ALONE = {Factor: 1e-9, Gram: 1e-6}  # 1 − leverage of a row that alone has a 
 def relations_of(
     X: FloatArray, weights: FloatArray | None = None, statistic: Factor | Gram | None = None
 ) -> Relations:
-    """The relations of training rows X (n, d), or of those that a statistic has counted. Eq. (X1).
+    """Linear relations that training rows X (n, d) keep, e.g. a column that is a sum. Eq. (X1).
 
-    Then X are the rows of its sample. Rows of weight 0 are not seen.
+    `weights` (n,) are the copies of each row, 1 by default; rows of weight 0 do not count. If
+    `statistic` is given, the Gram or triangular factor of all training rows, relations are found
+    from it, and X may be a sample of the rows: it shows how many rows, left out, break them.
     """
     if weights is None:
         weights = np.ones(len(X))
@@ -60,11 +62,11 @@ def relations_of(
 
 @dataclass(frozen=True)
 class _Columns:
-    """Means and spreads of columns; those that vary by more than round-off are looked at."""
+    """Means and spreads of columns, and which of them vary by more than round-off."""
 
-    center: FloatArray
-    scale: FloatArray  # 0: constant
-    weight: float
+    center: FloatArray  # (d,)  means; the values of constant columns
+    scale: FloatArray  # (d,)  standard deviations; 0: constant
+    weight: float  # total weight of the rows
     noise: FloatArray  # round-off of a value, in spreads
     used: IntArray  # columns whose digits say something
 
@@ -107,9 +109,9 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Directions:
-    """Principal directions of the standardised columns in use, largest variance first."""
+    """Principal directions of the standardised columns that vary, largest variance first."""
 
-    columns: IntArray  # places of the u columns in use
+    columns: IntArray  # (u,)  places of the columns that vary, `_Columns.used`
     V: FloatArray  # (u, r)  directions in which rows vary by more than round-off
     spread: FloatArray  # (r,)  by how much, in spreads of a column
     null: FloatArray | None  # (u, u − r)  the other directions; None: too many to list
@@ -145,13 +147,13 @@ class _Directions:
 
     @property
     def nothing(self) -> bool:
-        """Whether rows vary in every direction by more than the noise of a relation."""
+        """Whether there is no relation: rows vary by more than NOISE in every direction."""
         exact = self.null is None or self.null.shape[1] > 0
         return not exact and not np.any(self.spread <= NOISE)
 
     @cached_property
     def projection(self) -> FloatArray:
-        """Projection (u, u) on the directions that no row has."""
+        """Projection (u, u) on the directions in which no training row varies."""
         if self.null is not None:
             null: FloatArray = self.null @ self.null.T
             return null
@@ -160,7 +162,7 @@ class _Directions:
 
     @cached_property
     def root(self) -> FloatArray:
-        """Roots (u,) of the diagonal of the projection."""
+        """Square roots (u,) of the diagonal of the projection."""
         if self.null is not None:
             squares = np.sum(self.null**2, axis=1)
         else:
@@ -170,7 +172,7 @@ class _Directions:
 
     @cached_property
     def groups(self) -> tuple[int, IntArray]:
-        """Groups of columns whose relations have no column in common: count, and place (u,)."""
+        """Number of groups of columns that share no relation, and the group (u,) of each column."""
         if len(self.columns) > _MOST_COLUMNS:
             return 1, np.zeros(len(self.columns), dtype=np.int64)
         count, place = connected_components(np.abs(self.projection) > _CONNECTED, directed=False)
@@ -188,7 +190,7 @@ class _Search:
 
     @property
     def relations(self) -> Relations:
-        """The relations, without those that most rows break."""
+        """The relations, without those that more than half of the rows break, each left out."""
         count, group = self.found.groups
         broken = np.hstack([self._alone(count, group), self._passing])
         shares = _together(broken, self.weights)
@@ -211,7 +213,7 @@ class _Search:
 
     @cached_property
     def _along(self) -> FloatArray:
-        """Parts (m, r) of rows along the directions, in the spreads of these."""
+        """Components (m, r) of rows along the directions, in units of the spread along each."""
         along: FloatArray = self._z @ self.found.V / self.found.spread
         return along
 
@@ -223,7 +225,10 @@ class _Search:
         return np.where(rest < self.found.alone, 0.0, rest)
 
     def _alone(self, count: int, group: IntArray) -> BoolArray:
-        """Rows (m, groups) that alone have a direction, and whose relations it would be."""
+        """Whether a row, left out, breaks relations of a group, (m, groups).
+
+        It does if it alone has a direction in which columns of the group take part.
+        """
         broken = np.zeros((len(self.X), count), dtype=bool)
         rows = np.flatnonzero(self._rest == 0)
         whose = (self._along[rows] / self.found.spread) @ self.found.V.T  # what only the row has
@@ -238,7 +243,7 @@ class _Search:
 
     @cached_property
     def _passing(self) -> BoolArray:
-        """Rows (m, s) that vary too much along a direction of small spread, left out. Eq. (X3)."""
+        """Whether a row left out is too far along a direction of small spread (m, s). Eq. (X3)."""
         t = self._along[:, self._small] ** 2
         h = t / self.found.weight
         copies = np.minimum(self.weights, 1.0)[:, None]
@@ -248,7 +253,7 @@ class _Search:
         return left_out > np.maximum(TIMES**2, _largest_other(t))
 
     def _exact(self, shares: FloatArray, use: IntArray) -> ExactRelations:
-        """Relations with these columns, which have no column in common with any other relation."""
+        """ExactRelations of the columns at `use`; `shares` (u,) of rows break those of a column."""
         basis = (self.found.V if self.found.null is None else self.found.null)[use]
         root, of_rows = self.found.root[use], self.found.null is None
         exact = ExactRelations(basis, of_rows, root, np.zeros(len(use)), shares[use])
@@ -264,9 +269,10 @@ class _Search:
 
 
 def _together(broken: BoolArray, weights: FloatArray) -> FloatArray:
-    """Share of rows (c,) that break a relation or one that fewer rows break. Eq. (X2).
+    """Share (c,) of rows that break a relation, or one that fewer rows break. Eq. (X2).
 
-    Relations apply from the one that fewest rows break on, until too many rows break one of them.
+    `broken` (m, c) says which rows break which relation. A limit on the share lets relations count
+    in the order of their breaks, until too many rows break one of those that count.
     """
     order = np.argsort(weights @ broken, kind="stable")
     some = np.logical_or.accumulate(broken[:, order], axis=1)

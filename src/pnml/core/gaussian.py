@@ -22,27 +22,34 @@ def regret(leverage: Array) -> Array:
 
 
 def spread(leverage: Array) -> Array:
-    """Standard deviation of the pNML prediction under Gaussian noise, in its units. Eq. (R2).
+    """Standard deviation of the pNML prediction over that of the Gaussian noise. Eq. (R2).
 
-    The genie's residual is the learner's divided by K = 1 + κ, so the density of the label is
-    K times as wide: the standard deviation, not the variance, is multiplied by K.
+    It is K = 1 + leverage: the genie's residual is that of the ridge fit divided by K, so the
+    density of the label is K times as wide as the noise, in standard deviation, not in variance.
     """
     return 1.0 + leverage
 
 
 def bayes_spread(leverage: Array) -> Array:
-    """Standard deviation of Bayes under Gaussian noise and a ridge prior. Eq. (R3)."""
+    """Standard deviation of the Bayesian ridge prediction over that of the noise. Eq. (R3)."""
     return array_namespace(leverage).sqrt(1.0 + leverage)
 
 
 def kernel_leverage(prior: Array, explained: Array, alpha: float) -> Array:
-    """Leverage from a kernel: (k(x,x) − kᵀ(G+αI)⁻¹k)/α, at least 0. Eq. (R4)."""
+    """Leverage from a kernel: (k(x,x) − kᵀ(G+αI)⁻¹k)/α, at least 0. Eq. (R4).
+
+    `prior` (m,) are k(x,x) of m new rows and `explained` (m,) are kᵀ(G+αI)⁻¹k, with k the kernel
+    values of a row with the training rows, G those of the training rows, and α the ridge penalty.
+    """
     xp = array_namespace(prior)
     return xp.clip(prior - explained, 0.0, None) / alpha
 
 
 def predictive(spectrum: Spectrum, X: FloatArray, alpha: float, noise_variance: float) -> Normal:
-    """Gaussian distribution of the labels of rows: the ridge fit, K times the noise. Eq. (R2)."""
+    """Normal distribution of each label: the ridge fit, with K times the noise's std. Eq. (R2).
+
+    For rows X (n, d), with K = 1 + leverage at the ridge penalty `alpha`.
+    """
     leverage = spectrum.leverage(X, alpha)
     std = np.sqrt(noise_variance) * spread(leverage)
     return Normal(spectrum.fitted(X, alpha), std, regret(leverage))

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Later(Generic[T]):
-    """A value that is computed at its first use, and what it is made of released then.
+    """A value that is computed at its first use; the function `compute` is released then.
 
     Threads that meet at the first use all get the value; copies and pickles hold it computed.
 
@@ -24,7 +24,7 @@ class Later(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The value."""
+        """The value, computed now if this is its first use."""
         compute = self._compute
         if compute is not None:
             self._value = compute()  # two threads may compute it, to the same result

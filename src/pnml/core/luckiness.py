@@ -13,7 +13,11 @@ from pnml.core.geometry.spectrum import Spectrum
 
 @dataclass(frozen=True)
 class RidgeTerms:
-    """Terms of luckiness under ridge: the scalars of each row that define it. Eq. (L1)."""
+    """Four numbers of each row that give its luckiness prediction and regret. Eq. (L1).
+
+    λ is the penalty, θ_λ the ridge fit, P_λ = (XᵀX + λI)⁻¹ with X the training rows, K = exp of the
+    regret of pNML.
+    """
 
     fit: FloatArray  # (n,)  xᵀθ_λ
     leverage: FloatArray  # (n,)  K − 1
@@ -22,7 +26,7 @@ class RidgeTerms:
 
     @classmethod
     def of(cls, spectrum: Spectrum, X: FloatArray, alpha: float) -> RidgeTerms:
-        """Terms of rows X (n, d) at penalty alpha."""
+        """RidgeTerms of rows X (n, d) at penalty `alpha`; `spectrum` is of the training rows."""
         h2, theta = spectrum.h2, np.sqrt(spectrum.h2) * spectrum.z[:, 0]
         shrunk = theta / (h2 + alpha)
         linear = np.column_stack([shrunk, alpha * shrunk / (h2 + alpha)])  # (r, 2)
@@ -41,7 +45,10 @@ class RidgeTerms:
 
 
 def regret(terms: RidgeTerms, noise_variance: float) -> FloatArray:
-    """Regret by luckiness, relative to the ridge fit's weight, in nats, at least 0. Eq. (L3)."""
+    """Regret (n,) of each row by luckiness, in nats, at least 0. Eq. (L3).
+
+    The weights of models are taken relative to the weight of the ridge fit.
+    """
     with np.errstate(invalid="ignore", over="ignore"):
         shift = terms.pull**2 / (2 * noise_variance * (1 + terms.spread))
         gain = np.log1p(terms.leverage) - 0.5 * np.log1p(terms.spread)
@@ -49,7 +56,11 @@ def regret(terms: RidgeTerms, noise_variance: float) -> FloatArray:
 
 
 def predictive(spectrum: Spectrum, X: FloatArray, alpha: float, noise_variance: float) -> Normal:
-    """Distribution of labels by luckiness: shifted, between Bayes and pNML in width. Eq. (L2)."""
+    """Normal distribution of the label of each row by luckiness, at the penalty `alpha`. Eq. (L2).
+
+    For rows X (n, d). The mean is shifted from the ridge fit; the std is between those of Bayes and
+    pNML, and infinite outside the span of the training rows if `alpha` is 0.
+    """
     terms = RidgeTerms.of(spectrum, X, alpha)
     K, thin = 1 + terms.leverage, 1 + terms.spread
     lost = np.isinf(K)  # outside the span at alpha = 0

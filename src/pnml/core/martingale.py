@@ -14,10 +14,10 @@ _EXPONENTS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 
 
 class Ranking:
-    """Ranks that feed a martingale: conformal p-value of each new score. Eq. (W1).
+    """Ranking of each new score among a pool of earlier ones: conformal p-values. Eq. (W1).
 
-    While the scores are exchangeable, the numbers are independent and uniform for any distribution
-    of scores; this also holds if a full pool discards a random score, Eq. (W2).
+    While the scores are exchangeable, the p-values are independent and uniform for any distribution
+    of scores, even if a pool of `size` scores discards a random one for each new one, Eq. (W2).
 
     >>> ranking = Ranking(range(99), size=1000, random=np.random.default_rng(0))
     >>> bool(ranking.of([1000.0])[0] < 0.01)
@@ -30,7 +30,10 @@ class Ranking:
         self.random = random
 
     def of(self, scores: FloatArray) -> FloatArray:
-        """The share (n,) of the pool above each score, ties broken at random; small is high."""
+        """P-values (n,): share of the pool above each score, ties broken at random.
+
+        Small for a high score. Each score is compared with the pool in turn, and then joins it.
+        """
         draws = 1 - self.random.random((len(scores), 2))  # above 0
         return np.array([self._next(float(s), *u) for s, u in zip(scores, draws, strict=True)])
 
@@ -45,7 +48,9 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Wealth:
-    """Wealth of a martingale that bets on small ranks, for every row of the change.
+    """Wealth won by betting on small p-values: if it is large, the scores have become higher.
+
+    One bettor begins at every row, as the row of the change is unknown. Logarithms are in nats.
 
     >>> start = Wealth.at_start()
     >>> calm = start.after(np.linspace(0.05, 0.95, 40))
@@ -70,7 +75,7 @@ class Wealth:
         return cls(np.zeros(width), nothing, np.zeros(width), (0,) * width, 0, none, none)
 
     def after(self, ranks: FloatArray) -> Wealth:
-        """The wealth after further ranks (n,)."""
+        """The wealth after further rows, from their p-values `ranks` (n,), as of `Ranking.of`."""
         if not len(ranks):
             return self
         gains = np.log(_EXPONENTS) + (_EXPONENTS - 1) * np.log(ranks)[:, None]  # (n, e) Eq. (W3)
@@ -91,7 +96,7 @@ class Wealth:
 
     @property
     def since(self) -> int:
-        """The most likely row of the change: bets started there have won most."""
+        """The most likely row of the change, counted from 0: bets begun there have won most."""
         return self.begun[int(np.argmax(self.log_best))]
 
     def _restarted(

@@ -23,13 +23,13 @@ _BLOCK_ROWS = 64
 
 
 class Summary(NamedTuple):
-    """Summary of an envelope, one entry a row."""
+    """Summary of an envelope, the largest of m densities normalised, for each of T rows."""
 
-    mean: FloatArray
-    std: FloatArray
-    log_mass: FloatArray  # log Z in nats
+    mean: FloatArray  # (T,)
+    std: FloatArray  # (T,)
+    log_mass: FloatArray  # (T,)  log of the normaliser Z, in nats
     shares: FloatArray  # (T, m)  probability of the labels that each class explains best
-    error: FloatArray  # estimated error of Z
+    error: FloatArray  # (T,)  estimated error of Z, relative to it
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class NumericalEnvelope:
 
     @classmethod
     def of(cls, parts: Sequence[Predictive]) -> NumericalEnvelope:
-        """The envelope of distributions of the same rows."""
+        """The envelope of the distributions of m model classes, all of the labels of T rows."""
         return cls(Members(tuple(parts)))
 
     @cached_property
     def mode(self) -> FloatArray:
-        """The likeliest label: the mode of the class with the highest peak."""
+        """The likeliest label (T,): the mode of the model class with the highest peak."""
         peaks = np.stack([part.log_prob(part.mode) for part in self.members.parts])
         modes = np.stack([part.mode for part in self.members.parts])
         best = np.take_along_axis(modes, peaks.argmax(axis=0)[None], axis=0)[0]
@@ -74,17 +74,17 @@ class NumericalEnvelope:
 
     @property
     def log_mass(self) -> FloatArray:
-        """The price log Z (T,) of not knowing the class, in nats."""
+        """Log of the normaliser Z (T,) in nats: the price of not knowing the model class."""
         return self.summary.log_mass
 
     @property
     def shares(self) -> FloatArray:
-        """Probability (T, m) of the labels that each class explains best. Eq. (U5)."""
+        """Probability (T, m) of the labels that each model class explains best. Eq. (U5)."""
         return self.summary.shares
 
     @cached_property
     def regret(self) -> FloatArray:
-        """Expected regret to the genie of the class that explains the label best. Eq. (U4)."""
+        """Expected regret (T,) to the genie of the class that explains the label best. Eq. (U4)."""
         regrets = np.column_stack([part.regret for part in self.members.parts])
         taking_part = self.shares > 0
         parts = np.multiply(self.shares, regrets, where=taking_part, out=np.zeros_like(regrets))
@@ -92,7 +92,10 @@ class NumericalEnvelope:
 
     @cached_property
     def summary(self) -> Summary:
-        """Moments, normaliser and shares of all rows, from one pass in blocks of rows."""
+        """Mean, std, normaliser and class shares of all rows, computed once, in blocks of rows.
+
+        Raises InputError where the normaliser of a row is not known to 1e-8 of itself.
+        """
         n, m = len(self._unknown), len(self.members.parts)
         mean = self.mode.copy()
         std, log_mass, error = np.full(n, np.inf), np.full(n, np.inf), np.zeros(n)

@@ -30,7 +30,8 @@ _PART = 0.1  # a column with at least this coefficient in a direction is named a
 class ExactRelations:
     """Relations that hold up to round-off: directions of standardised columns without variance.
 
-    With P the projection on them, a row z keeps them where every |Pz|ⱼ is within round-off.
+    With P the projection on these directions, a standardised row z keeps the relations if |Pz|ⱼ is
+    within round-off for every column j.
     """
 
     basis: Annotated[FloatArray, "q m"]  # orthonormal: the relations, or what the rows span
@@ -58,12 +59,12 @@ class NoisyRelations:
     ]  # largest part of an ordinary row along each direction
     shares: Annotated[
         FloatArray, "s", MAY_BE_INFINITE
-    ]  # of the training rows that pass it, each left out
+    ]  # of the training rows that are beyond the limit, each left out
 
 
 @dataclass(frozen=True)
 class Relations:
-    """Linear relations of training rows: what columns are constant, and what else never varies.
+    """Linear relations of training rows: constant columns, and combinations that hardly vary.
 
     >>> from pnml.core.find_relations import relations_of
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
@@ -87,10 +88,11 @@ class Relations:
     noisy: NoisyRelations | None = None
 
     def broken(self, X: FloatArray) -> FloatArray:
-        """Smallest share (n,) of training rows that break, left out, what each row breaks. (X2).
+        """Smallest share of training rows that break a relation which the row breaks, (n,). (X2).
 
-        0 where a constant column changes, inf for a row that keeps all relations. Training rows
-        break a relation, each left out, where the other rows keep one that they do not.
+        0 where a constant column changes, inf for a row that keeps all relations. A training row
+        breaks a relation that the other training rows keep and it does not; those that break a
+        relation with fewer breaks are counted too.
         """
         out = np.full(len(X), np.inf)
         for part, rows in self._blocks(X):
@@ -102,7 +104,10 @@ class Relations:
         return out
 
     def columns(self, X: FloatArray, most: float = 0.0) -> BoolArray:
-        """Columns (n, p) in relations that a row breaks, and at most this share of training rows.
+        """Which of p columns take part in a relation that the row breaks: booleans (n, p).
+
+        Constant columns always count, other relations if at most a share `most` of the training
+        rows break them, each left out.
 
         >>> from pnml.core.find_relations import relations_of
         >>> X = np.random.default_rng(0).normal(size=(50, 3))
@@ -131,7 +136,7 @@ class Relations:
         return np.hypot(self.center, self.scale)[self.places]
 
     def _blocks(self, X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Parts of the rows, none where nothing is known that a row could break."""
+        """Slices of the rows, and these rows; none if there is no relation to break."""
         if not len(self.places) and not len(self._constant):
             return
         step = max(64, _BLOCK_NUMBERS // max(len(self.center), 1))
@@ -140,7 +145,7 @@ class Relations:
             yield part, np.asarray(X[part])
 
     def _changed(self, rows: FloatArray) -> BoolArray:
-        """Which constants (n, …) are new, up to round-off, that of float32 included."""
+        """Which constant columns have another value, beyond round-off, even that of float32."""
         known = self.center[self._constant]
         limit = SAFETY * self._relative(rows) * np.abs(known)
         values = rows[:, self._constant].astype(np.float64, copy=False)
@@ -180,12 +185,12 @@ class Relations:
 
 
 def broken_by(relations: Relations | None, X: FloatArray) -> FloatArray | None:
-    """`Relations.broken` of rows; None where a model of an older version knows no relations."""
+    """`Relations.broken` (n,) of rows X (n, p); None if `relations` is, as in older model files."""
     return None if relations is None else relations.broken(X)
 
 
 def least_of(parts: Sequence[FloatArray | None]) -> FloatArray | None:
-    """The smallest of several `Relations.broken` (n,) of the same rows; None without any."""
+    """Row by row, the smallest of several `Relations.broken` (n,); None if all of them are."""
     known = [part for part in parts if part is not None]
     return np.minimum.reduce(known) if known else None
 

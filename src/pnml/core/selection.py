@@ -23,9 +23,9 @@ _PENALTIES = 100
 
 @dataclass(frozen=True)
 class Choice:
-    """The selected penalty and noise, and the leave-one-out results at them."""
+    """Penalty and noise variance, as given or as selected, and the leave-one-out results there."""
 
-    alpha: Annotated[float, NOT_NEGATIVE]
+    alpha: Annotated[float, NOT_NEGATIVE]  # penalty on large coefficients
     noise_variance: Annotated[float, NOT_NEGATIVE]
     loo: LeaveOneOut
 
@@ -58,15 +58,16 @@ def select(
     exact_noise: Callable[[float], float] | None = None,
     later: bool = False,
 ) -> Choice:
-    """Select each setting that is None by the pooled log-loss of `folds(alphas)`. Eq. (V3).
+    """Choice of penalty `alpha` and noise variance; None is selected by leave-one-out. Eq. (V3).
 
-    The penalty has the smallest loss. If the class `interpolates` the rows, so that the loss hardly
-    depends on small penalties, it is the cautious one.
+    The penalty has the smallest mean log-loss of rows left out, by `folds(alphas)`. If the class
+    `interpolates` the rows, so that the loss hardly depends on small penalties, it is the largest
+    one within a standard error of that loss.
 
-    `h2` are the eigenvalues that set the scale of the penalties, `floor` the least noise
-    variance; `exact_noise`, if given, computes the pooled optimum at a penalty without the rows.
-    With `later` the leave-one-out results at the choice are computed at their first use; until
-    then the rows of `folds` must not change.
+    `h2` (r,) are the eigenvalues that set the scale of the penalties, `floor` the least noise
+    variance; `exact_noise`, if given, computes the best noise variance at a penalty without the
+    rows. With `later` the leave-one-out results at the choice are computed at their first use;
+    until then the rows of `folds` must not change.
     """
     path = None
     if alpha is None:
@@ -96,9 +97,12 @@ def shared_penalty(
     alphas: FloatArray,
     interpolates: bool,
 ) -> tuple[Path, int]:
-    """Select one penalty for several targets: their mean loss, and the best place. Eq. (V3).
+    """One penalty for several targets: Path of their mean loss, and its index there. Eq. (V3).
 
-    Each target has its folds, its noise variance (None: the pooled optimum) and the least of those.
+    Each target is a triple: its folds as a function of penalties, its noise variance (None: the
+    best one at each penalty) and the least noise variance. The penalties are `alphas` (L,). If the
+    class `interpolates` the rows, the largest one within a standard error of the least loss is
+    taken. Noise variances in the Path are those of the first target.
     """
     paths = [
         leave_one_out.pooled(folds(alphas), learner, noise, floor)
@@ -120,7 +124,10 @@ def shared_penalty(
 
 
 def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:
-    """Penalties to select from: negligible to dominant, in the units of the spectrum."""
+    """Penalties (100,) to select from, from negligible to dominant beside eigenvalues `h2`.
+
+    They begin lower if the class `interpolates` the rows.
+    """
     largest = float(h2.max(initial=0.0)) or 1.0
     smallest = min(float(h2.min(initial=np.inf)), largest)
     # interpolation goes on until the noise meets its floor, but below round-off folds are noise
@@ -129,7 +136,10 @@ def penalties(h2: FloatArray, interpolates: bool) -> FloatArray:
 
 
 def some_rows(n: int, most: int) -> npt.NDArray[np.intp]:
-    """Up to `most` of n rows to select by, drawn with a fixed seed: tables are often sorted."""
+    """Indices of at most `most` of n rows, ascending, drawn at random with a fixed seed.
+
+    The first rows would not do, since tables are often sorted.
+    """
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, size=most, replace=False))

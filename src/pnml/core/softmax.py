@@ -55,7 +55,7 @@ def log_softmax(logits: Array) -> Array:
 
 
 def sigmoid_log_probs(logits: Array) -> Array:
-    """Softmax of no and yes: log-probabilities (n, L, 2) of L labels, from logits (n, L)."""
+    """Log-probabilities (n, L, 2) of no and of yes for L yes-or-no labels, from logits (n, L)."""
     z = _float64(logits)
     xp = array_namespace(z)
     tail = xp.log1p(xp.exp(-xp.abs(z)))
@@ -65,7 +65,10 @@ def sigmoid_log_probs(logits: Array) -> Array:
 
 
 def pull(leverage: Array) -> Array:
-    """Share κ/(1 + κ) of the softmax genie's step; 1 for infinite leverage. Eq. (F1).
+    """Share κ/(1 + κ), from 0 to 1, by which a row's own label moves its prediction. Eq. (F1).
+
+    κ is the leverage; 1 if it is infinite. The softmax genie of a class of probability p raises its
+    logit by this share of −log p.
 
     >>> pull(np.array([0.0, 1.0, np.inf]))
     array([0. , 0.5, 1. ])
@@ -80,7 +83,8 @@ def pull(leverage: Array) -> Array:
 def regret(log_p: Array, leverage: Array) -> Array:
     """Regret of each row of softmax probabilities, in nats: 0 ≤ Γ ≤ log((C+1)/2). Eq. (F3).
 
-    Γ = log Σ_i genie_i, computed from the gain of each genie: a Γ of 1e-15 keeps all its digits.
+    `log_p` (n, C) are log-probabilities, `leverage` is (n,). Γ = log Σ_i genie_i, with genie_i the
+    probability that the genie told class i gives it; even a Γ of 1e-15 has all its digits.
 
     >>> regret(np.log([[0.9, 0.1], [0.9, 0.1]]), np.array([0.1, 10.0])).round(3)
     array([0.021, 0.324])
@@ -97,8 +101,8 @@ def regret(log_p: Array, leverage: Array) -> Array:
 def regret_of_logits(logits: Array, leverage: Array) -> Array:
     """Regret of each row of a softmax, from logits (n, C) of any dtype, in nats. Eq. (F3).
 
-    With many classes and numpy arrays it takes two exponentials for a class, in blocks that stay in
-    cache, and is within 1e-9 of `regret` of `log_softmax`; otherwise it is just that.
+    It is ``regret(log_softmax(logits), leverage)``. With 128 classes or more and numpy arrays it is
+    computed faster, with two exponentials for a class, and within 1e-9 of that.
 
     >>> regret_of_logits(np.zeros((1, 1000)), np.array([0.1])).round(4)
     array([0.6271])
@@ -145,12 +149,17 @@ def _regret_in_place(z: FloatArray, p: FloatArray, leverage: FloatArray) -> Floa
 
 
 def genie_log_probs(log_p: Array, leverage: Array) -> Array:
-    """Log-probability of each class by the softmax genie given this label. Eq. (F2)."""
+    """Log-probability (n, C) of each class by the softmax genie that is told this class. Eq. (F2).
+
+    From the model's log-probabilities `log_p` (n, C) and the leverage (n,) of the rows.
+    """
     return _Genies.of(_float64(log_p), _float64(leverage)).log_probs
 
 
 def predictive(log_p: Array, leverage: Array) -> Categorical:
-    """The pNML probabilities of softmax classes, and the regret. Eq. (F4).
+    """The pNML probabilities of softmax classes, and the regret, of each row. Eq. (F4).
+
+    From the model's log-probabilities `log_p` (n, C) and the leverage (n,) of the rows.
 
     >>> predictive(np.log([[0.9, 0.1]]), np.array([np.inf])).prob.round(3)
     array([[0.633, 0.367]])
@@ -166,9 +175,9 @@ def predictive(log_p: Array, leverage: Array) -> Categorical:
 
 
 def sigmoid_regret(logits: Array, leverage: Array) -> Array:
-    """Regret (n,) of L yes-or-no labels, each a softmax of two, from logits (n, L). Eq. (F5).
+    """Regret (n,) of rows with L yes-or-no labels each, in nats, from logits (n, L). Eq. (F5).
 
-    The labels share the leverage of their row, and their regrets add up.
+    The labels share the leverage (n,) of their row, and their regrets add up.
     """
     log_p = sigmoid_log_probs(logits)
     n, labels, _ = log_p.shape
@@ -180,7 +189,7 @@ def sigmoid_regret(logits: Array, leverage: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Genies:
-    """One genie for each row and class, with u = 1/(1+κ) and g = 1 − u. Eq. (F2)."""
+    """One genie for each row and class, with u = 1/(1 + leverage) and g = 1 − u. Eq. (F2)."""
 
     log_room: Array  # (n, C)  u log p
     room: Array  # (n, C)  r = pᵘ

@@ -18,7 +18,7 @@ from pnml.core.trust import DEFAULT_LEVEL, Reference
 
 @dataclass(frozen=True)
 class LabelsLeftOut:
-    """Leave-one-out of a softmax classifier: rows scored by the others, (n,). Eq. (F6)."""
+    """Leave-one-out results of a classifier: its n training rows, as if each were new. Eq. (F6)."""
 
     # Without a penalty, infinite for a row that alone determines a direction.
     leverages: Annotated[FloatArray, "n", MAY_BE_INFINITE]
@@ -32,7 +32,7 @@ class LabelsLeftOut:
 
     @property
     def error_rate(self) -> float:
-        """Share of the rows whose most probable label is wrong; NaN where not known."""
+        """Share of the rows whose most probable label is wrong; NaN if `wrong` is None."""
         return (
             float("nan")
             if self.wrong is None
@@ -47,15 +47,23 @@ class LabelsLeftOut:
 
     @property
     def reference(self) -> Reference:
-        """The regrets and leverages that those of new rows are compared with. Eq. (F8)."""
+        """Left-out regrets and leverages, with which those of new rows are compared. Eq. (F8)."""
         return Reference(self.regrets, self.weights, self.leverages)
 
     def threshold(self, level: float = DEFAULT_LEVEL) -> float:
-        """Regret that this share of the rows of finite leverage does not pass; −inf without any."""
+        """Quantile `level` of the left-out regrets, in nats; −inf if no row counts.
+
+        Only rows of finite regret and leverage count.
+        """
         return self.reference.thresholds(level).regret
 
     def leverage_threshold(self, level: float = DEFAULT_LEVEL) -> float:
-        """Leverage that this share of the rows of finite leverage does not pass. Eq. (F8)."""
+        """Largest leverage at which a new row is trusted: a quantile of those of training rows.
+
+        It is the quantile `level` (above 0, at most 1) of `leverages`, each computed with its row
+        left out. Only rows of finite regret and leverage and of weight above 0 count; −inf, so that
+        no row is trusted, if there are none. Eq. (F8).
+        """
         return self.reference.thresholds(level).leverage
 
 
@@ -65,7 +73,11 @@ def leave_labels_out(
     leverages: FloatArray,
     weights: FloatArray,
 ) -> LabelsLeftOut:
-    """Leave-one-out regret and log-loss by softmax of log-probabilities (n, C) and labels."""
+    """Leave-one-out regrets, log-losses and errors of a classifier's n training rows.
+
+    From its log-probabilities (n, C), the `labels` (n,) as positions of classes, the left-out
+    `leverages` (n,) and the `weights` (n,), copies of each row.
+    """
     dist = softmax.predictive(log_p, leverages)
     losses = -dist.log_prob[np.arange(len(labels)), labels]
     wrong = (dist.log_prob.argmax(axis=1) != labels) * 1.0
@@ -79,9 +91,11 @@ def left_out_leverages(
     alpha: float,
     shares: FloatArray | None = None,
 ) -> FloatArray:
-    """Leave-one-out leverage (n,) of each training row of a softmax classifier. Eq. (F6).
+    """Leave-one-out leverage (n,) of each training row X (n, d) of a classifier. Eq. (F6).
 
-    `shares` (n,) are the leverages of the rows' constants; by default that of the intercept.
+    `spectrum` is that of the training rows, `weights` (n,) the copies of each, `alpha` the penalty.
+    `shares` (n,) are the part of each leverage that is due to the constant, by default that of the
+    intercept for all rows.
     """
     out = np.empty(len(X))
     constant = np.full(len(X), spectrum.intercept_share) if shares is None else shares

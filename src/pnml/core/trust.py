@@ -24,7 +24,9 @@ _ROUND_OFF = 1e-9  # of a share of rows, and of 1 − level
 
 
 def check_level(level: Any, of: str = "training regrets") -> float:
-    """The level of trust as a float; refuses what is not a quantile above 0.
+    """`level` as a float; raises InputError unless it is a number above 0 and at most 1.
+
+    `of` says in the message what the level is a quantile of.
 
     >>> check_level(0.9)
     0.9
@@ -39,12 +41,12 @@ def check_level(level: Any, of: str = "training regrets") -> float:
 
 
 class Evidence(NamedTuple):
-    """Evidence for the verdict of trust on rows, each (n,)."""
+    """Evidence on n rows, each (n,), from which `Thresholds.trusts` says which are trusted."""
 
     regret: Any  # nats
     leverage: Any = None  # None: the leverage is not used
     never_seen: Any = None  # whether a row has a value unseen in training; None: no row has one
-    excess: Any = None  # distance beyond the training ranges; None: not used
+    excess: Any = None  # distance beyond the training ranges, in their widths; None: not used
     # Share of training rows, each left out, that break the relations of columns which a row breaks:
     # 0 where a constant column changes, inf where the row keeps all; None: no relation is known.
     broken: Any = None
@@ -52,7 +54,10 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds of trust: largest regret, leverage and excess. Eqs. (F8), (T20) and (X2)."""
+    """Largest regret, leverage and excess of trusted rows. Eqs. (F8), (T20) and (X2).
+
+    Excess is the distance of a row beyond the training ranges of its columns, in their widths.
+    """
 
     regret: float  # nats; −inf where no training row has a finite regret
     leverage: float = np.inf  # inf: the leverage is not used
@@ -69,6 +74,8 @@ class Thresholds:
         broken: Array | None = None,
     ) -> Any:
         """Whether each row is trusted: booleans of the shape and kind of `regret`.
+
+        The arguments are the fields of `Evidence`; those that are None are not tested.
 
         >>> Thresholds(0.5).trusts(np.array([0.4, 0.5, 0.6, np.inf]))
         array([ True,  True, False, False])
@@ -102,7 +109,11 @@ class Reference:
     excesses: FloatArray | None = None  # (n,) if the excess is used
 
     def thresholds(self, level: float = DEFAULT_LEVEL) -> Thresholds:
-        """Quantiles of the rows with finite regret and leverage. Eqs. (F8) and (T20)."""
+        """Thresholds that a share `level` of training rows do not exceed. Eqs. (F8) and (T20).
+
+        That share keeps to each threshold alone; if `excesses` are given, to all of them together.
+        Rows of infinite regret, leverage or excess do not count.
+        """
         level = check_level(level)
         if self.excesses is not None:
             return self._shared(level, self.excesses)

@@ -19,17 +19,18 @@ _LOG_ROOT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 class LabelEnvelope(NamedTuple):
-    """Universal class probabilities: envelope of several model classes, and its normaliser."""
+    """Universal probabilities of C labels of n rows, over several model classes at once."""
 
-    log_prob: FloatArray  # (n, C)
-    log_mass: FloatArray  # (n,)  log Z in nats
+    log_prob: FloatArray  # (n, C)  of the largest probability by any class, normalised
+    log_mass: FloatArray  # (n,)  log of the normaliser Z, in nats
 
 
 def envelope(means: FloatArray, stds: FloatArray, regrets: FloatArray) -> PiecewiseLogQuadratic:
     """Universal distribution, proportional to the largest of m normal densities. Eq. (U1).
 
-    All arguments are (T, m). A class with an infinite std has no density and takes no part. The
-    regret is the expected one to the genie of the class that explains the label best, Eq. (U4).
+    Means, stds and regrets (nats) are (T, m), of T rows by m model classes. A class with infinite
+    std has no density and takes no part. The regret of the result is the expected one to the genie
+    of the class that explains the label best, Eq. (U4).
 
     >>> two = envelope(np.array([[0.0, 0.0]]), np.array([[1.0, 2.0]]), np.array([[0.1, 0.7]]))
     >>> two.log_mass.round(4), two.mean.round(4), two.regret.round(4)
@@ -52,10 +53,11 @@ def envelope(means: FloatArray, stds: FloatArray, regrets: FloatArray) -> Piecew
 
 
 def class_shares(means: FloatArray, stds: FloatArray) -> FloatArray:
-    """Probability, by the universal envelope, of labels each class explains best. Eq. (U5).
+    """Probability (T, m) of the labels that each model class explains best. Eq. (U5).
 
-    Of shape (T, m), each row with sum 1. Equal classes share alike, and so do all where no class
-    has a density.
+    Means and stds (T, m) are those of the normal predictions of T rows by m classes; probabilities
+    are those of `envelope` and add up to 1 in each row. Equal classes have equal shares, and so
+    have all classes in a row where all stds are infinite.
 
     >>> class_shares(np.array([[0.0, 0.0]]), np.array([[1.0, 2.0]])).round(4)
     array([[0.6245, 0.3755]])
@@ -65,10 +67,10 @@ def class_shares(means: FloatArray, stds: FloatArray) -> FloatArray:
 
 
 def label_envelope(log_q: FloatArray) -> LabelEnvelope:
-    """Universal probabilities, proportional to the largest m classes give a label. Eq. (U6).
+    """Universal probabilities: the largest by any model class, normalised. Eq. (U6).
 
-    Log-probabilities (m, n, C) of m model classes, for n rows and C labels. The price log Z lies
-    between 0, where the classes agree, and log min(m, C).
+    `log_q` (m, n, C) are log-probabilities by m model classes, for n rows and C labels. `log_mass`,
+    the price of not knowing the class, is between 0, where the classes agree, and log min(m, C).
 
     >>> sure, unsure = np.log([[0.9, 0.1]]), np.log([[0.5, 0.5]])
     >>> both = label_envelope(np.stack([sure, unsure]))
@@ -81,10 +83,11 @@ def label_envelope(log_q: FloatArray) -> LabelEnvelope:
 
 
 def label_shares(log_q: FloatArray) -> FloatArray:
-    """Universal envelope of labels: probability of those each class explains best. Eq. (U7).
+    """Probability (n, m) of the labels that each model class explains best. Eq. (U7).
 
-    Of shape (n, m), each row with sum 1, from log-probabilities (m, n, C). Classes that give a
-    label the same probability share it alike.
+    `log_q` (m, n, C) are log-probabilities by m model classes, for n rows and C labels;
+    probabilities are those of `label_envelope` and add up to 1 in each row. Classes that give a
+    label the same probability have equal shares of it.
 
     >>> sure, unsure = np.log([[0.9, 0.1]]), np.log([[0.5, 0.5]])
     >>> label_shares(np.stack([sure, unsure])).round(4)
@@ -135,9 +138,10 @@ def _close(values: FloatArray, stds: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def crossings(means: FloatArray, stds: FloatArray) -> FloatArray:
-    """Labels (T, m(m−1)) where densities of a universal envelope are equal. Eq. (U3).
+    """Labels (T, m(m−1)) at which two of m normal densities are equal, two per pair. Eq. (U3).
 
-    NaN where a pair crosses once only, or is equal, or one of it has no density.
+    Means and stds are (T, m), of T rows by m model classes. NaN in place of a label where two
+    densities cross only once, are the same, or one has an infinite std.
     """
     first, second = np.triu_indices(means.shape[1], 1)
     swap = stds[:, first] > stds[:, second]

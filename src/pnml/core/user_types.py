@@ -14,21 +14,21 @@ class HasShape(Protocol):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Rows and columns."""
+        """Number of rows, and of columns if there are any."""
 
 
 class EstimatorLike(Protocol):
     """A model of scikit-learn or of a library that follows it."""
 
     def fit(self, *args: Any, **kwargs: Any) -> Any:
-        """Learn from rows."""
+        """Learn from training rows, as ``fit(X, y)`` of scikit-learn."""
 
 
 class Splitter(Protocol):
     """A splitter of rows into folds, as scikit-learn's are."""
 
     def split(self, *args: Any, **kwargs: Any) -> Iterable[Any]:
-        """Pairs of rows to fit and rows left out."""
+        """Pairs of index arrays, one pair a fold: rows to fit, and rows left out."""
 
 
 # Rows, labels, weights or groups: whatever numpy can read, and data frames of all kinds.

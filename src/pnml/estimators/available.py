@@ -11,8 +11,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def available_if(check: Callable[..., bool]) -> Callable[[Method], Method]:
-    """scikit-learn's ``available_if``: the method is there where `check` of the estimator holds.
+    """Decorator: an estimator has the method only if ``check(estimator)`` is True.
 
-    scikit-learn has no types, so that a type checker would see ``Any`` in place of the method.
+    It is scikit-learn's ``available_if`` with types: that one has none, so that a type checker
+    would see ``Any`` in place of the method.
     """
     return cast(Callable[[Method], Method], metaestimators.available_if(check))

@@ -33,7 +33,7 @@ class RegressorBase(RegressorMixin, Estimator):
     learner_: Regression
 
     def predict_dist(self, X: ArrayOrFrame) -> Predictive:
-        """Distribution of the label of each row.
+        """Predictive distribution of the label of each row, one object for all n rows.
 
         Parameters
         ----------
@@ -62,7 +62,8 @@ class RegressorBase(RegressorMixin, Estimator):
         ----------
         X : array-like of shape (n, n_features)
         return_std : bool
-            Also return the standard deviation of each label, as scikit-learn's Bayesian models do.
+            Return a pair: the predictions, and the standard deviation of each label, as
+            scikit-learn's Bayesian models do.
         """
         X = checked_rows(self, X)
         if return_std:
@@ -71,48 +72,52 @@ class RegressorBase(RegressorMixin, Estimator):
         return like_input(_ask_learner(self, X, self.learner_.mean), X)
 
     def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9) -> FloatArray:
-        """Central interval (n, 2) that holds each label with probability `coverage`."""
+        """Lower and upper end (n, 2) of the interval that holds each label at rate `coverage`.
+
+        As much probability lies below it as above it.
+        """
         X = checked_rows(self, X)
         return like_input(_ask_learner(self, X, self.learner_.predictive).interval(coverage), X)
 
     def regret(self, X: ArrayOrFrame) -> FloatArray:
-        """Regret of each row in nats: how far hindsight could have beaten us there. ≥ 0.
+        """Regret (n,) of the rows in nats, ≥ 0: by how much hindsight beats the prediction.
 
-        Infinite where the row is outside the span of the training rows and there is no penalty.
+        Hindsight is the model fitted with the row and its true label added. The regret is infinite
+        where the row is outside the span of the training rows and there is no penalty.
         """
         X = checked_rows(self, X)
         return like_input(_ask_learner(self, X, self.learner_.regret), X)
 
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
-        """Whether each row's regret is as small as those of training rows.
+        """Whether each row is trusted, (n,): its regret is as small as those of training rows.
 
-        A row is trusted if its regret does not pass the `level` quantile of the regrets in
-        ``reference_``. Rows outside everything else in training, which have an infinite regret,
-        do not count there and are never trusted; nor are rows with a value unseen in training, or
-        that break a linear relation of the training rows. Eq. (X1).
+        A row is trusted if its regret is at most the `level` quantile of the finite regrets in
+        ``reference_``. Never trusted are rows of infinite regret, rows with a value unseen in
+        training, and rows that break a linear relation of the training rows. Eq. (X1).
         """
         return verdicts(self, X, level)
 
     def explain(self, X: ArrayOrFrame) -> FloatArray:
-        """Share of each feature in the leverage of each row: (n, n_features), ≥ 0.
+        """Part of each row's leverage that each feature causes: (n, n_features), ≥ 0.
 
-        The rows sum to the leverage ``K − 1`` less the intercept's ``1/n``; for ordinary and ridge
-        pNML, kernels and trees ``K = exp(regret)``. Where the regret is infinite, the features
-        that carry the row outside the training span are infinite.
+        The parts of a row sum to its leverage, less ``1/n`` for an intercept with n training
+        rows; for ordinary and ridge pNML, kernels and trees the leverage is ``exp(regret) − 1``.
+        Where the regret is infinite, the features that carry the row outside the training span
+        have an infinite part.
         """
         X = checked_rows(self, X)
         return like_input(_ask_learner(self, X, self.learner_.explain), X)
 
     @property
     def loo_(self) -> LeaveOneOut:
-        """Leave-one-out residuals, sds, regrets and log-losses of the training rows."""
+        """Leave-one-out residuals, standard deviations, regrets and log-losses of training rows."""
         check_is_fitted(self)
         loo: LeaveOneOut = self.learner_.loo
         return loo
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of training rows that ``trusted`` compares those of new rows with."""
+        """Regrets of training rows in nats; ``trusted`` takes its threshold from them."""
         check_is_fitted(self)
         return self.learner_.reference
 
@@ -130,7 +135,7 @@ class ClassifierBase(ClassifierMixin, Estimator):
         return predicted
 
     def predict_proba(self, X: ArrayOrFrame) -> FloatArray:
-        """The pNML probabilities (n, C) of the classes, in the order of ``classes_``.
+        """The pNML probabilities (n, C) of the C classes, in the order of ``classes_``.
 
         Always float64: float32 would lose the small probabilities beside one near 1.
         """
@@ -138,42 +143,47 @@ class ClassifierBase(ClassifierMixin, Estimator):
         return prob
 
     def predict_log_proba(self, X: ArrayOrFrame) -> FloatArray:
-        """Logarithms (n, C) of the pNML probabilities; −inf where the classifier gives 0."""
+        """Logarithms (n, C) of the pNML probabilities of the C classes; −inf for probability 0."""
         log_prob: FloatArray = self.predict_dist(X).log_prob
         return log_prob
 
     def predict_dist(self, X: ArrayOrFrame) -> Categorical:
-        """Probabilities and regrets of rows at once: ``prob``, ``log_prob`` and ``regret``.
+        """Probabilities and regrets of rows in one object, which has them as attributes.
 
-        In float64. If rows cost refits, one call does half the work of two.
+        ``prob`` and ``log_prob`` are (n, C) over the C classes, ``regret`` is (n,) in nats, all in
+        float64. If rows cost refits, one call does half the work of two.
         """
         rows = checked_rows(self, X)
         return self.learner_.predictive(rows)
 
     def regret(self, X: ArrayOrFrame) -> FloatArray:
-        """Regret of each row in nats: how far hindsight could have beaten us there.
+        """Regret (n,) of the rows in nats, ≥ 0: by how much hindsight beats the prediction.
 
-        From 0 to at most ``log C``, where every label can be fitted.
+        Hindsight is the model fitted with the row and its true label added. With C classes the
+        regret is at most ``log C``, for a row that can be fitted perfectly with any label.
         """
         rows = checked_rows(self, X)
         return self.learner_.regret(rows)
 
     def relative_regret(self, X: ArrayOrFrame) -> FloatArray:
-        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
+        """Regret (n,) of rows divided by log C: comparable between models with C classes each."""
         return self.regret(X) / float(np.log(len(self.classes_)))
 
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
-        """Whether each row's regret and leverage are as small as those of training rows.
+        """Whether each row is trusted, (n,): its regret and leverage are as in training rows.
 
-        A row is trusted if its regret does not pass the `level` quantile of the regrets in
-        ``reference_``, nor its leverage that of the leverages there. Rows outside everything else
-        in training, whose leverage is infinite, do not count there and are never trusted; nor are
-        rows with a value unseen in training, or that break a linear relation of the training rows.
+        A row is trusted if its regret and its leverage are at most the `level` quantiles of the
+        regrets and leverages in ``reference_``, taken over training rows of finite leverage. Never
+        trusted are rows of infinite leverage, rows with a value unseen in training, and rows that
+        break a linear relation of the training rows.
         """
         return verdicts(self, X, level)
 
     def explain(self, X: ArrayOrFrame) -> FloatArray:
-        """Share of each feature in the leverage of each row: (n, n_features), ≥ 0."""
+        """Part of each row's leverage that each feature causes: (n, features), ≥ 0.
+
+        For a Pipeline inside, the features are those that its last step sees.
+        """
         rows = checked_rows(self, X)
         return self.learner_.explain(rows)
 
@@ -186,13 +196,16 @@ class ClassifierBase(ClassifierMixin, Estimator):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets and leverages of training rows that ``trusted`` compares new rows with."""
+        """Regrets and leverages of training rows; ``trusted`` takes its thresholds from them."""
         check_is_fitted(self)
         return self.learner_.reference
 
 
 def learner_of(estimator: BaseEstimator) -> Learner | None:
-    """The learner of a fitted estimator, or of the one inside it; None for other models."""
+    """The ``learner_`` of a fitted estimator, or of the ``estimator_`` inside it, or None.
+
+    A learner is the fitted value that answers for validated rows; models of others have none.
+    """
     learner: Learner | None = getattr(estimator, "learner_", None)
     if learner is None and hasattr(estimator, "estimator_"):
         return learner_of(estimator.estimator_)
@@ -200,14 +213,20 @@ def learner_of(estimator: BaseEstimator) -> Learner | None:
 
 
 def evidence_of(estimator: BaseEstimator, X: ArrayOrFrame) -> Evidence:
-    """Evidence for the verdict on rows by any estimator of the two bases."""
+    """What the verdict on rows is made of: regret (n,), and leverage and flags where used.
+
+    `estimator` is a fitted RegressorBase or ClassifierBase.
+    """
     X = checked_rows(estimator, X)
     evidence: Evidence = _ask_learner(estimator, X, estimator.learner_.evidence)
     return evidence
 
 
 def verdicts(estimator: BaseEstimator, X: ArrayOrFrame, level: float) -> BoolArray:
-    """Verdicts on rows by any estimator of the two bases: trusted or not."""
+    """Whether each row is trusted, (n,), by a fitted RegressorBase or ClassifierBase.
+
+    `level` is the quantile of the training regrets that is the threshold.
+    """
     level = check_level(level)
     evidence = evidence_of(estimator, X)
     verdicts: BoolArray = estimator.learner_.reference.thresholds(level).trusts(*evidence)
@@ -215,7 +234,11 @@ def verdicts(estimator: BaseEstimator, X: ArrayOrFrame, level: float) -> BoolArr
 
 
 def checked_rows(estimator: BaseEstimator, X: ArrayOrFrame) -> Any:
-    """Validated rows for the learner of a fitted estimator."""
+    """Rows X, validated, in the form that the learner of a fitted estimator takes.
+
+    An array (n, d); X itself where the learner reads a table or names of columns; a list with the
+    rows for each member where the estimator combines several.
+    """
     check_is_fitted(estimator)
     inputs = estimator.learner_.inputs
     if inputs.members or inputs.table:
@@ -238,7 +261,7 @@ def _ask_learner(estimator: BaseEstimator, X: ArrayOrFrame, ask: Callable[[Any],
 
 
 def _numbers(result: Any) -> Any:
-    """Numbers (n, …) of a result in which a NaN of a row would show."""
+    """Numbers (n, …) of a learner's result that are NaN for a row that holds NaN."""
     if isinstance(result, np.ndarray):
         return result
     return result.regret if isinstance(result, Evidence) else result.mean

@@ -1,4 +1,4 @@
-"""The boosted models that a table can be given to, by the names the command line knows."""
+"""Boosted trees for tables, registered under the names that the command line knows."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def boosted(name: str, task: Task, words: Sequence[tuple[int, int]] = ()) -> Any:
-    """A trusted boosted model of this name for rows of numbers and of codes of words.
+    """An unfitted TrustedRegressor or TrustedClassifier around the boosted model `name`.
 
-    `words` are the places of the columns of words, and how many words each has.
+    `name` is "boosting" (scikit-learn's), "lightgbm", "xgboost" or "catboost". Words in the rows
+    are replaced by whole numbers; `words` has a pair for each column of these: its position, and
+    how many different words it has.
     """
     library, model = _MODELS[name]
     if find_spec(library) is None:

@@ -22,7 +22,10 @@ Rows = npt.NDArray[np.intp]
 
 
 def check_calibration_size(share: float, rows: int, instead: str = "") -> float:
-    """The share of rows to hold back, checked to leave rows to fit; `instead`: another way out."""
+    """The share of rows to hold back, as a float; raises if fewer than 2 of `rows` rows are left.
+
+    `instead` is advice for the end of the message about too few rows.
+    """
     if not is_share(share):
         raise InputError(
             f"calibration_size is {share!r}, but it is a share of the rows; "
@@ -45,9 +48,10 @@ def check_calibration_size(share: float, rows: int, instead: str = "") -> float:
 def split_rows(
     rows: int, share: float, strata: Rows | None, random_state: RandomSeed
 ) -> tuple[Rows, Rows]:
-    """Positions of the rows to fit and of those held back, drawn at random.
+    """Positions of the rows to fit, and of the share of rows held back, drawn at random.
 
-    With `strata` (n,) the share is taken from each of them, and one row of each is left to fit.
+    `rows` is their number n. `strata` (n,) numbers the group or class of each row: the share is
+    then taken from each stratum, and at least one row of each is left to fit.
     """
     drawn = check_random_state(random_state).permutation(rows)
     if strata is None:  # as train_test_split of scikit-learn does, at a third of its cost
@@ -62,16 +66,16 @@ def split_rows(
 
 @dataclass(frozen=True)
 class RowGroups:
-    """The groups that rows of calibration were divided into, by name."""
+    """Names of the groups of rows that ``fit`` was given; each group is calibrated apart."""
 
     names: npt.NDArray[Any]  # (g,) sorted
 
     def name(self, place: int) -> str:
-        """The name of a group, for messages."""
+        """The name of the group at this position, quoted for a message."""
         return repr(self.names.tolist()[place])
 
     def places(self, groups: ArrayOrFrame | None, rows: int) -> Rows:
-        """Place of each new row's group; raises for a group that no row of ``fit`` was of."""
+        """Position of each new row's group in `names`, (rows,); raises for an unknown group."""
         if groups is None:
             raise InputError(
                 "The estimator was calibrated by groups, but groups is None; pass the group of "
@@ -91,7 +95,10 @@ class RowGroups:
 
 
 def keep_groups(estimator: BaseEstimator, groups: ArrayOrFrame | None, rows: int) -> Rows | None:
-    """Keep the groups of ``fit`` in an estimator; the place of each row's group among them."""
+    """Positions (rows,) of the rows' groups among the sorted names, or None without groups.
+
+    Called by ``fit``: the names are kept in the estimator as ``_groups``.
+    """
     vars(estimator).pop("_groups", None)  # of an earlier fit
     if groups is None:
         return None
@@ -101,7 +108,10 @@ def keep_groups(estimator: BaseEstimator, groups: ArrayOrFrame | None, rows: int
 
 
 def asked_groups(known: RowGroups | None, groups: ArrayOrFrame | None, rows: int) -> Rows:
-    """Place of the group of each row to score; 0 for all where ``fit`` knew no groups."""
+    """Positions (rows,) of the groups of rows to score; all 0 where ``fit`` was given no groups.
+
+    Raises if groups are given now but were not in ``fit``, or the reverse.
+    """
     if known is not None:
         return known.places(groups, rows)
     if groups is not None:
@@ -115,7 +125,11 @@ def asked_groups(known: RowGroups | None, groups: ArrayOrFrame | None, rows: int
 def warn_of_few(
     what: str, coverage: float, have: int, share: float, part: str = " held back for calibration"
 ) -> None:
-    """Warn where too few rows were held back for this coverage; `what` says what follows."""
+    """Warn if `have` rows are too few to calibrate intervals or sets for this coverage.
+
+    `what` begins the message and says what follows for the user; `share` is the share of rows that
+    is held back, and `part` says in words which rows were counted.
+    """
     needed = conformal.rows_needed(coverage)
     if have >= needed:
         return

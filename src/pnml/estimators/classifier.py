@@ -59,10 +59,11 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         ``sklearn.frozen.FrozenEstimator``. It must have ``predict_proba``. Of a Pipeline, the
         leverage is that of the rows as the last step sees them; of others, that of the rows.
     method : "analytic" or "refit", default="analytic"
-        With ``"analytic"`` the genie takes one step of the single-layer network; the most probable
-        class stays that of the classifier inside. With ``"refit"`` it is trained to the end with
-        the row and its label, once for each label, which takes milliseconds to tenths of a second
-        a row; the most probable class may be another one. Only a LogisticRegression with an ℓ2
+        How the genie, the model that is told a label of the row, is found. With ``"analytic"`` by
+        one step of the single-layer network; the most probable class stays that of the classifier
+        inside. With ``"refit"`` the classifier is trained to the end with the row and its label,
+        once for each label, which takes milliseconds to tenths of a second a row; the most
+        probable class may be another one. Only a LogisticRegression with an ℓ2
         penalty or none can be trained again, or a Pipeline that ends in one; steps before it stay
         as they were fitted. The regret goes up to ``log((C+1)/2)``, which only infinite leverage
         reaches, and with ``"refit"`` up to ``log C``.
@@ -91,8 +92,8 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
     ----------
     estimator_ : the fitted classifier
     classes_ : labels (C,), in the order of the columns of ``predict_proba``
-    alpha_ : the penalty in use, in the units of ``spectrum_``
-    spectrum_ : the geometry of the training rows
+    alpha_ : ridge penalty of the leverage, as given or by "auto", in the units of ``spectrum_``
+    spectrum_ : singular value decomposition of the training rows, as the last step sees them
     loo_
         Left-out leverages, regrets and log-losses of the training rows, the last two by the
         probabilities of the folds, where there are any; with ``method="refit"`` a `LogisticPNML` of
@@ -148,7 +149,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         sample_weight: ArrayOrFrame | None = None,
         groups: ArrayOrFrame | None = None,
     ) -> Self:
-        """Fit the classifier inside, and the leverage of rows, from which regrets come.
+        """Fit the classifier inside, and the geometry of the rows that gives their leverage.
 
         Parameters
         ----------
@@ -215,7 +216,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The labels, in the order of the columns of ``predict_proba``."""
+        """The labels (C,), in the order of the columns of ``predict_proba``."""
         classes: npt.NDArray[Any] = self.estimator_.classes_
         return classes
 
@@ -227,13 +228,13 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
 
     @property
     def alpha_(self) -> float:
-        """The ridge penalty of the leverage in use: alpha as given, or the "auto" one."""
+        """The ridge penalty of the leverage: `alpha` as given, or as "auto" chose it."""
         check_is_fitted(self)
         return self.learner_.geometry.alpha
 
     @property
     def explain_names_(self) -> npt.NDArray[Any]:
-        """Names of the features that the last step sees."""
+        """Names of the columns of ``explain``: the features that the last step sees."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         return feature_names(self.estimator_, len(self.spectrum_.center), names)
@@ -241,7 +242,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
     def _training_rows(
         self, estimator: BaseEstimator, X: ArrayOrFrame, labels: npt.NDArray[Any]
     ) -> tuple[Any, FloatArray | None]:
-        """Rows as the classifier takes them, and as numbers; a pipeline may take any table."""
+        """Rows as the classifier takes them, and as numbers (n, d), or None for a Pipeline."""
         if not isinstance(unfrozen(estimator), Pipeline):
             rows, _ = check_training_rows(self, X, np.zeros(len(labels)))
             return X if hasattr(X, "columns") else rows, rows
@@ -265,7 +266,7 @@ class PNMLClassifier(MetaEstimatorMixin, ClassifierBase):
         return FeatureGeometry(spectrum, alpha, bool(self.normalize), relations)
 
     def _frozen(self, training: Training) -> Training:
-        """Rows of a frozen classifier, which says too little of rows that it may recall."""
+        """`training`, marked and warned of if the frozen classifier may have learnt it by heart."""
         if self.cv == "prefit" or self.method == "refit" or training.step.is_rigid:
             return training
         warnings.warn(

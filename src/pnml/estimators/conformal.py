@@ -160,7 +160,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
     def predict_dist(self, X: ArrayOrFrame) -> Tabulated:
         """Distribution of the label of each row; its central intervals are the conformal ones.
 
-        With ``method="split"`` only; it has the methods of every predictive distribution here.
+        With ``method="split"`` and without groups only. It has ``mean``, ``std``, ``regret``,
+        ``log_prob(y)``, ``cdf(y)``, ``ppf(q)``, ``interval(coverage)`` and ``sample``.
         """
         return self._distribution(self._checked(X), self._calibration)
 
@@ -178,10 +179,10 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
     def predict(
         self, X: ArrayOrFrame, return_std: bool = False
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Predicted label of each row, by the fitted estimator.
+        """Predicted label (n,) of the rows, by the fitted estimator.
 
-        With `return_std` also the standard deviation: of the calibrated distribution where there
-        is one, else the estimator's own.
+        With `return_std` a pair: the predictions, and standard deviations (n,) of the calibrated
+        distribution where there is one, else the estimator's own.
         """
         X = self._checked(X)
         mean: FloatArray = self.estimator_.predict(X)
@@ -194,9 +195,10 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
     def predict_interval(
         self, X: ArrayOrFrame, coverage: float = 0.9, groups: ArrayOrFrame | None = None
     ) -> FloatArray:
-        """Interval (n, 2) for each label, valid at the rate `coverage` (see `method`).
+        """Lower and upper end (n, 2) of an interval that holds each label at the rate `coverage`.
 
-        `groups` are the groups of the rows, needed where ``fit`` was given groups.
+        How the rate is guaranteed depends on `method`. `groups` (n,) are the groups of the rows,
+        needed where ``fit`` was given groups.
         """
         coverage = check_coverage(coverage)
         rows = self._checked(X)
@@ -240,21 +242,21 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         return verdicts
 
     def explain(self, X: ArrayOrFrame) -> FloatArray:
-        """Share of each feature in the leverage of each row, by the fitted estimator."""
+        """Part (n, n_features) of each row's leverage that each feature causes."""
         rows = self._checked(X)
         shares: FloatArray = self.estimator_.explain(rows)
         return shares
 
     @property
     def loo_(self) -> LeaveOneOut:
-        """Leave-one-out results of the estimator's training rows: residuals, regrets, losses."""
+        """Leave-one-out residuals, regrets and log-losses of the fitted estimator's rows."""
         check_is_fitted(self)
         loo: LeaveOneOut = self.estimator_.loo_
         return loo
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of training rows of the fitted estimator, with which ``trusted`` compares."""
+        """Regrets of the fitted estimator's training rows, the yardstick of ``trusted``."""
         check_is_fitted(self)
         reference: Reference = self.estimator_.reference_
         return reference

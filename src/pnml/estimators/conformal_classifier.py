@@ -139,7 +139,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     def predict_set(
         self, X: ArrayOrFrame, coverage: float = 0.9, groups: ArrayOrFrame | None = None
     ) -> BoolArray:
-        """Set of classes of each row: True where a class is in it, (n, C).
+        """Set of classes of each row, as booleans (n, C): True where a class is in the set.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return regret
 
     def relative_regret(self, X: ArrayOrFrame) -> FloatArray:
-        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
+        """Regret (n,) of rows divided by log C: comparable between models with C classes each."""
         return self.regret(X) / float(np.log(len(self.classes_)))
 
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
@@ -198,7 +198,12 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return verdicts
 
     def explain(self, X: ArrayOrFrame) -> FloatArray:
-        """Share of each feature in the leverage of each row, by the fitted classifier."""
+        """Part of each row's leverage that each feature causes: (n, features), ≥ 0.
+
+        It is that of the fitted classifier, whose features ``explain_names_`` names. The parts of
+        a row sum not to 1 but to its leverage, less what no feature causes, such as the intercept's
+        part.
+        """
         self._check(X)
         shares: FloatArray = self.estimator_.explain(X)
         return shares
@@ -215,7 +220,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of training rows of the fitted classifier, with which ``trusted`` compares."""
+        """Regrets of the fitted classifier's training rows, the yardstick of ``trusted``."""
         check_is_fitted(self)
         reference: Reference = self.estimator_.reference_
         return reference
@@ -241,7 +246,10 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return conformal_sets.least_ambiguous(log_prob, regret)
 
     def _grouped(self, scores: FloatArray, labels: Rows, places: Rows | None) -> GroupedScores:
-        """Scores apart for groups and classes, whichever count: group g, class c at g·C + c."""
+        """Scores apart for each group and, if class-conditional, each of C classes.
+
+        Group g and class c have the number g·C + c.
+        """
         C = len(self.classes_) if self.class_conditional else 1
         groups = 1 if self._groups is None else len(self._groups.names)
         cell = (labels if C > 1 else np.zeros_like(labels)) + (0 if places is None else C * places)

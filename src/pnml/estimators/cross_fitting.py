@@ -1,4 +1,4 @@
-"""What a model says of rows that it was not trained on."""
+"""Out-of-fold errors and probabilities: of rows that the model was not fitted to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def out_of_fold_errors(
     cv: Folds,
     random_state: RandomSeed,
 ) -> FloatArray:
-    """Absolute errors (n,), each of a clone of the model fitted without the row's fold."""
+    """Absolute errors (n,) of the rows, each by a clone of the model fitted without its fold.
+
+    `params` are the other arguments of ``fit``; `cv` is a number of folds or a splitter.
+    """
     if _is_number_of_folds(cv, len(y)):
         cv = KFold(int(cast(int, cv)), shuffle=True, random_state=random_state)
     predictions = np.full(len(y), np.nan)
@@ -59,10 +62,11 @@ def out_of_fold_log_probabilities(
 ) -> FloatArray:
     """Log-probabilities (n, C), each row's by a clone of the model fitted without the row's fold.
 
-    A number of folds deals out the rows of each class in turn, so that a class with fewer rows than
-    folds has at most one in each; rows of weight 0 are dealt out by themselves and change nothing
-    for the others. A class that no row of positive weight is left of in a fit has probability 0
-    there.
+    The C columns are in the order of `classes`; `params` are the other arguments of ``fit``. If
+    `cv` is a number of folds, the rows of each class are dealt out in turn, so that a class with
+    fewer rows than folds has at most one in each; rows of weight 0 are dealt out by themselves and
+    change nothing for the others. If a fit has no row of positive weight of a class, it gives that
+    class probability 0.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, labels = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]), np.array(list("aaabbb"))
@@ -85,7 +89,7 @@ def _answers(
     folds: Iterable[Split],
     classes: npt.NDArray[Any],
 ) -> Iterator[tuple[Any, FloatArray]]:
-    """Answers of a clone fitted without each fold, and the rows and classes that they are of."""
+    """For each fold: indices of its rows and classes, and the log-probabilities to put there."""
     for train, test in folds:
         alone = len(np.unique(labels[train][params.counts(len(labels))[train]])) == 1
         inside = DummyClassifier() if alone else clone(model)  # which may want two classes
@@ -102,7 +106,7 @@ def _class_folds(
     cv: Folds,
     random_state: RandomSeed,
 ) -> Iterator[Split]:
-    """Splits of rows; a number of folds gives each its share of every class."""
+    """Pairs of training and test rows; a number of folds gives each fold a share of every class."""
     counted = params.counts(len(labels))
     if _is_number_of_folds(cv, int(counted.sum())):
         cv = PredefinedSplit(_dealt_out(labels, counted, int(cast(int, cv)), random_state))
@@ -171,7 +175,7 @@ def _told_of_splitter(splits: Iterable[Split]) -> Iterator[Split]:
 
 
 def _is_number_of_folds(cv: Folds, rows: int) -> bool:
-    """Whether `cv` is a number and not a splitter; refuses any other, or too many for the rows."""
+    """Whether `cv` is a number of folds, not a splitter; raises if it is neither or too large."""
     if not is_whole(cv, least=-(10**9)):
         splits = hasattr(cv, "split") and not isinstance(cv, type | str)
         if not splits and (isinstance(cv, str | Number) or not hasattr(cv, "__iter__")):

@@ -42,7 +42,7 @@ class RegretDifficulty(BaseEstimator):
         self.estimator = estimator
 
     def fit(self, X: ArrayOrFrame, y: ArrayOrFrame) -> Self:
-        """Learn from rows X (n, n_features) and targets y (n,), which calibration must not use."""
+        """Fit the regressor to rows X (n, n_features) and targets y (n,); calibrate on others."""
         estimator = PNMLRegressor() if self.estimator is None else clone(self.estimator)
         if not hasattr(estimator, "regret"):
             raise InputError(
@@ -54,7 +54,7 @@ class RegretDifficulty(BaseEstimator):
         return self
 
     def apply(self, X: ArrayOrFrame) -> FloatArray:
-        """Difficulty (n,) of rows, ≥ 1; infinite where the regret is."""
+        """Difficulty (n,) of the rows, exp(regret / 2), ≥ 1; infinite where the regret is."""
         check_is_fitted(self)
         return np.exp(self.estimator_.regret(X) / 2)
 

@@ -36,7 +36,7 @@ _METHODS = frozenset(
 
 
 class DocsLink:
-    """Where the question mark of scikit-learn's HTML representation leads."""
+    """Mixin that links the HTML view of an estimator in a notebook to our documentation."""
 
     _doc_link_module = "pnml"
     _doc_link_template = DOCS + "api/pnml.html#pnml.{estimator_name}"
@@ -62,7 +62,7 @@ class Estimator(DocsLink, BaseEstimator):
 
 
 def _with_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, which under array API dispatch takes arrays of any library and returns such."""
+    """The method, which under array API dispatch takes and returns arrays of any library."""
 
     @wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -22,7 +22,11 @@ from pnml.learners.leaf_maps import is_tree_ensemble
 
 
 def default_model(kind: type, encoder: ColumnEncoder, random_state: RandomSeed) -> Any:
-    """The default model to fit: histogram boosting, behind codes of words if there are any."""
+    """The unfitted default model of the class `kind`, which is scikit-learn's histogram boosting.
+
+    If columns hold more than numbers and truth values, as `encoder` knows, the model comes in a
+    Pipeline after a `WordCodes` step that turns words and dates into numbers.
+    """
     if not has_words(encoder):
         return kind(random_state=random_state)
     model = kind(random_state=random_state, categorical_features=categories(encoder))
@@ -32,10 +36,11 @@ def default_model(kind: type, encoder: ColumnEncoder, random_state: RandomSeed) 
 def fit_model(
     model: BaseEstimator, encoder: ColumnEncoder, X: ArrayOrFrame, fit: Callable[[Any], Any]
 ) -> tuple[Any, Any]:
-    """Fit a model that can read the table X; the unfitted model, and the fitted one.
+    """A pair: the model in a form that can read the table X, unfitted, and a fitted clone of it.
 
-    A model of trees that cannot read words or dates is put behind their codes; another model is
-    refused with what to do.
+    `fit` is a function that fits a clone and returns it. If a model of trees cannot read words or
+    dates, it comes in a Pipeline after a `WordCodes` step; for any other model InputError says
+    what to do.
     """
     refuse_gaps(model, encoder)
     _check_clones(model)
@@ -57,17 +62,21 @@ def fit_model(
 
 @dataclass(frozen=True)
 class PredictFunction:
-    """A function of rows that predicts, as a fitted model."""
+    """A prediction function in the form of a fitted model: it has ``predict`` and no ``fit``."""
 
     function: Callable[[Any], Any]
 
     def predict(self, X: ArrayOrFrame) -> Any:
-        """The function's predictions."""
+        """The predictions of the function for rows X, as it returns them."""
         return self.function(X)
 
 
 def as_model(model: BaseEstimator, *, prefit: bool) -> Any:
-    """The model, a function being made one; refuses what cannot predict or be fitted."""
+    """The user's model, or a PredictFunction if `model` is a function and `prefit` is True.
+
+    None stays None unless `prefit`. Raises InputError if the model cannot predict, or is neither
+    prefit nor has a ``fit``.
+    """
     name = type(model).__name__
     if prefit and model is None:
         raise InputError("prefit=True was passed without an estimator; pass the fitted model.")
@@ -95,7 +104,10 @@ def as_model(model: BaseEstimator, *, prefit: bool) -> Any:
 
 
 def is_kind(kind: str, model: BaseEstimator) -> bool:
-    """Whether a model says that it is a "classifier" or a "regressor"; not all models say."""
+    """Whether a model declares that it is of this kind, "classifier" or "regressor".
+
+    False for a model that declares nothing.
+    """
     try:
         return bool(get_tags(unfrozen(model)).estimator_type == kind)
     except (AttributeError, TypeError, ValueError):
@@ -103,7 +115,10 @@ def is_kind(kind: str, model: BaseEstimator) -> bool:
 
 
 def check_prefit(model: BaseEstimator, columns: int, X: ArrayOrFrame) -> None:
-    """Raise where a model that is to be taken as it is is not fitted, or cannot predict rows X."""
+    """Raise InputError if a prefit model is not fitted, or cannot predict rows X.
+
+    `columns` is the number of columns of X.
+    """
     inner = unfrozen(model)
     try:
         if hasattr(inner, "fit"):  # else it cannot be unfitted
@@ -142,7 +157,7 @@ def _check_clones(model: BaseEstimator) -> None:
 
 
 def refuse_gaps(model: BaseEstimator, encoder: ColumnEncoder) -> None:
-    """Raise where training rows have gaps and the model says that it refuses NaN."""
+    """Raise InputError if training rows have missing values and the model declares to take none."""
     places = [int(encoder.places[slot]) for slot in np.flatnonzero(encoder.numbers.gaps)]
     if isinstance(model, Pipeline) or not places:
         return

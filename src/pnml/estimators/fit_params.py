@@ -23,7 +23,7 @@ from pnml.estimators.wrapped import fit_wrapped
 
 
 def check_groups(groups: ArrayOrFrame | None, rows: int) -> None:
-    """Raise where groups are not one for each row."""
+    """Raise InputError if `groups` is not None and does not have one entry for each row."""
     if groups is not None and _num_samples(groups) != rows:
         raise InputError(
             f"X has {rows} rows but groups has {_num_samples(groups)} values; pass exactly one "
@@ -33,9 +33,9 @@ def check_groups(groups: ArrayOrFrame | None, rows: int) -> None:
 
 @dataclass(frozen=True)
 class FitParams:
-    """Parameters of ``fit``: weights and others for the model inside, groups for its folds."""
+    """Arguments of ``fit``: weights and others for the model inside, groups for the splitter."""
 
-    weights: FloatArray | None  # copies of each row, which cells and moments count too
+    weights: FloatArray | None  # (n,) copies of each row, for our own statistics too
     to_model: Mapping[str, Any]  # other parameters of the model's ``fit``
     weighs_model: bool  # whether the model is given the weights
     to_splitter: Mapping[str, Any]
@@ -48,9 +48,10 @@ class FitParams:
         groups: ArrayOrFrame | None,
         params: dict[str, Any],
     ) -> FitParams:
-        """From the arguments of ``fit``.
+        """FitParams from the arguments that ``fit`` of the estimator `owner` was given.
 
-        Without metadata routing `params` go to the model, weights too, and groups to the splitter.
+        Weights and `params` go to the model and groups to the splitter, unless scikit-learn's
+        metadata routing is enabled and says otherwise.
         """
         if not get_config()["enable_metadata_routing"]:
             return replace(cls.plain(weights, groups), to_model=params)
@@ -68,7 +69,7 @@ class FitParams:
     def plain(
         cls, weights: FloatArray | None = None, groups: ArrayOrFrame | None = None
     ) -> FitParams:
-        """Weights for the model and groups for the splitter, and nothing else."""
+        """FitParams with weights for the model, groups for the splitter, and nothing else."""
         return cls(weights, {}, True, {} if groups is None else {"groups": groups})
 
     def counts(self, rows: int) -> npt.NDArray[np.bool_]:
@@ -76,13 +77,16 @@ class FitParams:
         return np.ones(rows, dtype=bool) if self.weights is None else self.weights > 0
 
     def counted(self, X: ArrayOrFrame) -> Any:
-        """The rows of positive weight."""
+        """The rows of X that have a positive weight."""
         if self.weights is None or bool(np.all(self.weights > 0)):
             return X
         return _safe_indexing(X, np.flatnonzero(self.weights > 0))
 
     def fit(self, model: BaseEstimator, X: ArrayOrFrame, y: npt.NDArray[Any]) -> Any:
-        """The model fitted to all rows; the one behind codes of words gets the parameters."""
+        """The model, fitted to all rows of X and y with these parameters.
+
+        In a Pipeline that begins with `WordCodes` they go to the last step.
+        """
         if isinstance(model, Pipeline) and isinstance(model.steps[0][1], WordCodes):
             codes = model.steps[0][1].fit(X)
             self.fit(model.steps[-1][1], codes.transform(X), y)
@@ -96,7 +100,7 @@ class FitParams:
         return model.fit(X, y, **params)
 
     def at(self, X: ArrayOrFrame, rows: npt.NDArray[np.intp]) -> FitParams:
-        """Parameters of `fit` for some rows of X."""
+        """These parameters for the rows of X at the positions `rows`; raises if all weigh 0."""
         weights = None if self.weights is None else self.weights[rows]
         if weights is not None and not np.any(weights):
             raise InputError(
@@ -108,5 +112,5 @@ class FitParams:
     def fit_at(
         self, model: BaseEstimator, X: ArrayOrFrame, y: npt.NDArray[Any], rows: npt.NDArray[np.intp]
     ) -> Any:
-        """The model fitted to some rows."""
+        """The model, fitted to the rows of X and y at the positions `rows`."""
         return self.at(X, rows).fit(model, _safe_indexing(X, rows), y[rows])

@@ -21,10 +21,10 @@ from pnml.learners.last_step import LastStep, last_of, unfrozen
 
 
 def fitted_inside(model: BaseEstimator) -> Any:
-    """The fitted classifier of a PNMLClassifier that a Gram of rows can stand for.
+    """The frozen, fitted classifier inside a PNMLClassifier; raises if a Gram is not enough.
 
-    The Gram of the rows adds up; the training of a classifier does not, nor do the refits of
-    ``method="refit"``, and rows scaled to unit norm no longer tell their probabilities.
+    A Gram holds sums over rows. Training a classifier and ``method="refit"`` need the rows
+    themselves, and from rows scaled to unit norm the probabilities cannot be computed.
     """
     name = type(model).__name__
     if model.method != "analytic":
@@ -57,7 +57,11 @@ def fitted_inside(model: BaseEstimator) -> Any:
 def rows_to_count(
     model: BaseEstimator, X: ArrayOrFrame, y: npt.NDArray[Any]
 ) -> tuple[FloatArray, npt.NDArray[np.float64]]:
-    """Rows (n, d) of a classifier for its Gram, at its last step, and label indices."""
+    """Rows (n, d) as the classifier's last step sees them, and label indices (n,), for a Gram.
+
+    `model` is a PNMLClassifier around a frozen classifier; an index is the position of a label
+    among its classes.
+    """
     inside = fitted_inside(model)
     step = LastStep.of(inside, _named(inside, X))
     at = positions(check_labels(model, y), inside.classes_)
@@ -65,13 +69,13 @@ def rows_to_count(
 
 
 def sampled_step(inside: Any, gram: Gram) -> LastStep:
-    """The last step of the classifier with the sampled rows of its Gram."""
+    """The last step of the fitted classifier, with the sample of training rows in its Gram."""
     classifier, values = last_of(inside), gram.sample.rows[:, :-2]
     return LastStep(classifier, _named(classifier, values), values)
 
 
 def without_targets(gram: Gram) -> Gram:
-    """A classifier's Gram without label indices, whose moments have no meaning."""
+    """A copy of a classifier's Gram without its target: sums of label indices mean nothing."""
     d = len(gram.x_mean)
     rows = np.delete(gram.sample.rows, np.arange(d, d + len(gram.y_mean)), axis=1)
     return replace(

@@ -99,30 +99,36 @@ class KernelPNMLRegressor(RegressorBase):
 
     @property
     def X_fit_(self) -> FloatArray:
-        """The training rows."""
+        """The training rows, (n, n_features)."""
         check_is_fitted(self)
         return self.learner_.X
 
     @property
     def gamma_(self) -> float:
-        """The kernel coefficient gamma in use: as given, or the "scale" of the training rows."""
+        """The kernel coefficient as a number: `gamma`, or what ``gamma="scale"`` stands for.
+
+        That is ``1 / (n_features * X.var())`` of the training rows X, and 1 if X is constant.
+        """
         check_is_fitted(self)
         return self.learner_.kernel.gamma
 
     @property
     def alpha_(self) -> float:
-        """The ridge penalty in use: alpha as given, or as leave-one-out selected it."""
+        """The ridge penalty of the fit: alpha as given, or as leave-one-out selected it."""
         check_is_fitted(self)
         return self.learner_.choice.alpha
 
     @property
     def noise_variance_(self) -> float:
-        """The noise variance in use: as given, or as leave-one-out estimated it."""
+        """Variance of the noise in the labels: as given, or as leave-one-out estimated it."""
         check_is_fitted(self)
         return self.learner_.choice.noise_variance
 
     def kernel_function(self, gamma: float) -> KernelFunction:
-        """The kernel function k(x, x') of this estimator, with a given gamma."""
+        """The kernel of this estimator with a given gamma: called with two sets of rows.
+
+        It returns the kernels between each row of the one and each row of the other.
+        """
         return KernelFunction(self.kernel, gamma, self.degree, self.coef0, self.kernel_params)
 
     def _check_kernel(self) -> None:

@@ -23,11 +23,11 @@ Ends = tuple[float, float]  # a transformed label and its label
 
 @dataclass(frozen=True)
 class LabelRange:
-    """Direction of a transform, and the labels that it reaches."""
+    """Direction of a monotone transform of labels, and the labels between which it is defined."""
 
-    increasing: bool
+    increasing: bool  # whether larger labels have larger transformed labels
     low: Annotated[float, NOT_NAN]  # smallest label; −inf where there is none
-    high: Annotated[float, NOT_NAN]
+    high: Annotated[float, NOT_NAN]  # largest label; inf where there is none
     z_low: Annotated[float, NOT_NAN]  # smallest transformed label that has a label
     z_high: Annotated[float, NOT_NAN]
 
@@ -35,7 +35,7 @@ class LabelRange:
     def of(cls, transformer: BaseEstimator, y: FloatArray) -> LabelRange | None:
         """The range of a fitted transformer, followed outwards from the training labels y.
 
-        None where these show no strictly monotone transform with the inverse that it names.
+        None if on these labels it is not strictly monotone or its inverse does not lead back.
         """
         labels = np.unique(np.asarray(y, dtype=float))
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -52,23 +52,23 @@ class LabelRange:
 
 @dataclass(frozen=True)
 class LabelScale:
-    """The map between labels and transformed labels of a fitted transformer."""
+    """Map from labels to transformed labels and back, by a fitted monotone transformer."""
 
     transformer: BaseEstimator
     range: LabelRange
 
     @property
     def increasing(self) -> bool:
-        """Whether larger labels have larger transforms."""
+        """Whether larger labels have larger transformed labels."""
         return self.range.increasing
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Smallest and largest label."""
+        """Smallest and largest label that the transform takes; infinite where there is no end."""
         return self.range.low, self.range.high
 
     def forward(self, y: FloatArray) -> FloatArray:
-        """Transformed labels; labels beyond an end count as that end."""
+        """Transformed labels, in the shape of y; labels beyond an end count as that end."""
         y, (low, high), z = np.asarray(y, dtype=float), self.ends, self._transformed_ends
         out = np.where(y <= low, z[0], np.where(y >= high, z[1], np.nan))
         within = (y > low) & (y < high)
@@ -77,7 +77,7 @@ class LabelScale:
         return out
 
     def inverse(self, z: FloatArray) -> FloatArray:
-        """Labels of transformed ones, by the transformer's own inverse."""
+        """Labels whose transforms are z, in the shape of z, by the transformer's own inverse."""
         z, at = np.asarray(z, dtype=float), self.range
         below, above = (at.low, at.high) if at.increasing else (at.high, at.low)
         out = np.where(z <= at.z_low, below, np.where(z >= at.z_high, above, np.nan))
@@ -87,7 +87,7 @@ class LabelScale:
         return out
 
     def log_slope(self, y: FloatArray) -> FloatArray:
-        """log |T′(y)| of labels between the ends."""
+        """Log of the absolute slope of the transform at labels y; NaN at infinite labels."""
         y = np.asarray(y, dtype=float)
         out = np.full(y.shape, np.nan)
         finite = np.isfinite(y)

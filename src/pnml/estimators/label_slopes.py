@@ -26,7 +26,7 @@ _CUBE_ROOT = float(np.cbrt(np.finfo(float).eps))  # balances truncation and roun
 
 
 def one_column(method: Callable[[Any], Any], values: FloatArray) -> FloatArray:
-    """A method of a transformer applied to numbers of any shape, as one column."""
+    """Results, in the shape of `values`, of a transformer's method that takes a single column."""
     flat = np.asarray(values, dtype=float).reshape(-1, 1)
     if not len(flat):
         return np.zeros(np.shape(values))
@@ -34,10 +34,11 @@ def one_column(method: Callable[[Any], Any], values: FloatArray) -> FloatArray:
 
 
 def log_slope(transformer: BaseEstimator, y: FloatArray, ends: tuple[float, float]) -> FloatArray:
-    """log |T′(y)| of a fitted transformer at labels y between `ends`.
+    """Log of the absolute slope of a fitted transformer at labels y, in the shape of y.
 
-    Scalers, power and quantile transforms, functions of numpy and Pipelines of these by their
-    closed forms; all others by central differences, with some ten digits where T is smooth.
+    `ends` are the smallest and the largest label that it takes. Scalers, power and quantile
+    transforms, functions of numpy and Pipelines of these have closed forms; all others are by
+    central differences, with some ten digits where the transform is smooth.
     """
     known = _CLOSED.get(type(transformer))
     slope = None if known is None else known(transformer, y)

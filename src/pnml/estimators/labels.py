@@ -16,7 +16,10 @@ from pnml.estimators.validation import refuse_nonfinite
 
 
 def check_labels(estimator: BaseEstimator, y: ArrayOrFrame) -> npt.NDArray[Any]:
-    """Labels, checked: one per row, of a kind that has classes."""
+    """Labels (n,) as an array; raises InputError if y is None or does not hold classes.
+
+    The message names the `estimator` that the labels are for.
+    """
     name = type(estimator).__name__
     if y is None:
         raise InputError(
@@ -38,7 +41,7 @@ def check_labels(estimator: BaseEstimator, y: ArrayOrFrame) -> npt.NDArray[Any]:
 
 
 def refuse_one_class(labels: npt.NDArray[Any]) -> None:
-    """Raise if labels have only one class."""
+    """Raise InputError if all labels are the same class."""
     classes = np.unique(labels)
     if len(classes) == 1:
         raise InputError(
@@ -48,7 +51,7 @@ def refuse_one_class(labels: npt.NDArray[Any]) -> None:
 
 
 def positions(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Position of each label among the classes of labels."""
+    """Index of each label in the array `classes`, (n,); raises InputError for any other label."""
     index = {label: i for i, label in enumerate(classes.tolist())}
     distinct, where = np.unique(labels, return_inverse=True)
     strange = [label for label in distinct.tolist() if label not in index]

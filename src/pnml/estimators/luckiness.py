@@ -48,7 +48,7 @@ class LpNMLRegressor(StreamingRegressor):
     Attributes
     ----------
     coef_, intercept_ : slopes (n_features,) and intercept of the ridge or lasso fit
-    alpha_, noise_variance_ : the weight of the norm and the noise in use
+    alpha_, noise_variance_ : the weight of the norm and the noise, as given or by leave-one-out
     loo_ : leave-one-out residuals, sds, regrets, log-losses, and the path where alpha="loo"
 
     Examples
@@ -110,7 +110,7 @@ class LpNMLRegressor(StreamingRegressor):
     def partial_fit(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Learn from more rows; only their moments and a sample of them are kept.
+        """Learn from more rows; only sums over them and a sample of them are kept.
 
         With ``penalty="l2"`` only: the lasso's path needs all rows at once.
         """

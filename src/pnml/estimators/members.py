@@ -16,7 +16,7 @@ class NamedMembers(_BaseComposition):
         self.estimators = estimators
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this estimator and, if deep, of its classes as ``name__parameter``."""
+        """Parameters of this estimator and, if deep, of its members as ``name__parameter``."""
         params: dict[str, Any] = self._get_params("estimators", deep=deep)
         return params
 
@@ -28,7 +28,10 @@ class NamedMembers(_BaseComposition):
     def _named(
         self, default: list[tuple[str, Any]], member: str, example: str
     ) -> list[tuple[str, Any]]:
-        """The members that were passed; `member` and `example` are words for the refusals."""
+        """The (name, estimator) pairs that were passed, checked, or `default` if none were.
+
+        `member` and `example` are words for the error messages.
+        """
         if self.estimators is None:
             return default
         members = list(self.estimators)

@@ -46,7 +46,7 @@ class NormBallRegressor(RegressorBase):
     Attributes
     ----------
     coef_, intercept_ : slopes (n_features,) and intercept of the fit inside the ball
-    radius_, noise_variance_ : the radius and the noise in use
+    radius_, noise_variance_ : the radius and the noise, as given or as learnt from the rows
     loo_ : leave-one-out residuals, sds, regrets and log-losses of the rows left out
 
     Examples
@@ -84,7 +84,7 @@ class NormBallRegressor(RegressorBase):
         return self
 
     def regret_bound(self, X: ArrayOrFrame) -> FloatArray:
-        """Proven upper bound on the regret of each row, in nats; never below `regret`."""
+        """Proven upper bound (n,) on the regret of each row, in nats; never below `regret`."""
         rows = checked_rows(self, X)
         return like_input(self.learner_.regret_bound(rows), rows)
 
@@ -96,7 +96,7 @@ class NormBallRegressor(RegressorBase):
 
     @property
     def radius_(self) -> float:
-        """The radius of the norm ball in use: the largest norm that the slopes may have."""
+        """Largest norm that the slopes may have: as given, or that of the minimum-norm fit."""
         check_is_fitted(self)
         return self.learner_.ball.radius
 
@@ -114,7 +114,7 @@ class NormBallRegressor(RegressorBase):
 
     @property
     def noise_variance_(self) -> float:
-        """The noise variance in use: as given, or as leave-one-out estimated it."""
+        """Variance of the noise in the labels: as given, or as leave-one-out estimated it."""
         check_is_fitted(self)
         return self.learner_.noise_variance
 

@@ -25,7 +25,7 @@ from pnml.estimators.score_frame import with_names, with_rows_of
 
 
 def _last_step_has(name: str) -> Callable[[Any], bool]:
-    """Whether the last step has an attribute; raises its AttributeError where not."""
+    """A check for `available_if`: True if the last step has the attribute, else AttributeError."""
 
     def check(pipeline: Any) -> bool:
         getattr(pipeline._final_estimator, name)
@@ -89,35 +89,38 @@ class Pipeline(scikit_learn.Pipeline):
     def calibrate(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Calibrate a prefit last step: errors to expect, from rows that it was not fitted to."""
+        """Calibrate the expected errors of a prefit last step on rows that it was not fitted to."""
         self._ask("calibrate", X, {}, y=y, sample_weight=sample_weight)
         return self
 
     @available_if(_last_step_has("regret"))
     def regret(self, X: ArrayOrFrame, **params: object) -> FloatArray:
-        """Regret of each row in nats, by the last step. ≥ 0.
+        """Regret (n,) of the rows in nats, ≥ 0, by the last step.
 
-        `params` is metadata for the ``transform`` of the other steps, routed as in ``predict``;
-        so in all methods here.
+        `params` is metadata for the ``transform`` of the other steps, routed as in ``predict``,
+        here and in all other methods.
         """
         answer: FloatArray = self._ask("regret", X, params)
         return answer
 
     @available_if(_last_step_has("relative_regret"))
     def relative_regret(self, X: ArrayOrFrame, **params: object) -> FloatArray:
-        """Regret of each row as a fraction of log C, by a classifier as last step."""
+        """Regret (n,) of rows divided by log C, if the last step is a classifier of C classes."""
         answer: FloatArray = self._ask("relative_regret", X, params)
         return answer
 
     @available_if(_last_step_has("trusted"))
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL, **params: object) -> BoolArray:
-        """Whether each row is like the training rows, by the last step's verdict."""
+        """Whether each row is like the training rows, (n,), by the verdict of the last step.
+
+        `level` is the share of ordinary rows that is trusted.
+        """
         verdicts: BoolArray = self._ask("trusted", X, params, level=level)
         return verdicts
 
     @available_if(_last_step_has("explain"))
     def explain(self, X: ArrayOrFrame, **params: object) -> FloatArray:
-        """Share of each column in the leverage of each row: (n, columns of the last step), ≥ 0.
+        """Part of each row's leverage that each column of the last step causes: (n, columns), ≥ 0.
 
         The columns are those that the last step sees; ``explain_names_`` has their names.
         """
@@ -128,7 +131,7 @@ class Pipeline(scikit_learn.Pipeline):
     def predict_interval(
         self, X: ArrayOrFrame, coverage: float = 0.9, **params: object
     ) -> FloatArray:
-        """Interval (n, 2) that holds each label with probability `coverage`."""
+        """Lower and upper end (n, 2) of the last step's interval for each label, at `coverage`."""
         interval: FloatArray = self._ask("predict_interval", X, params, coverage=coverage)
         return interval
 
@@ -140,7 +143,10 @@ class Pipeline(scikit_learn.Pipeline):
 
     @available_if(_last_step_has("expected_error"))
     def expected_error(self, X: ArrayOrFrame, **params: object) -> FloatArray:
-        """Size of the error to expect on each row, by the last step."""
+        """Error (n,) to expect on each row, by the last step.
+
+        For numbers the absolute error in units of y, for classes the probability of a wrong class.
+        """
         answer: FloatArray = self._ask("expected_error", X, params)
         return answer
 
@@ -159,13 +165,13 @@ class Pipeline(scikit_learn.Pipeline):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of training rows that ``trusted`` compares those of new rows with."""
+        """Regrets of training rows in nats; ``trusted`` takes its threshold from them."""
         reference: Reference = self._final_estimator.reference_
         return reference
 
     @property
     def explain_names_(self) -> npt.NDArray[Any]:
-        """Names of the columns of ``explain``, as the earlier steps give them where they do."""
+        """Names of the columns of ``explain``: those of the steps, or x0, x1 … without any."""
         _last_step_has("explain")(self)
         check_is_fitted(self)
         return _explained(self, getattr(self, "feature_names_in_", None))

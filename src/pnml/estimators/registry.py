@@ -24,21 +24,21 @@ class Registered:
     """Entry of the registry of learners: constructor and capabilities."""
 
     name: str
-    make: Callable[[], Any]  # the estimator, not fitted
+    make: Callable[[], Any]  # returns the estimator, not fitted
     task: Task
     rows: int  # most rows in memory; a longer table is sampled
     streams: bool  # whether a Gram is enough, so that any number of rows can be used
     weighs: bool  # whether rows may carry weights
-    about: str
-    place: int | None  # among the choices for tables, which the command line shows; None: not there
-    # The same for rows of codes, given the places of columns of words and how many words each has;
-    # None for learners that want words as one-hot numbers.
+    about: str  # a few words for the list of learners
+    place: int | None  # order among the learners for tables on the command line; None: not there
+    # As `make`, for rows in which whole numbers stand for words: its argument has, for each such
+    # column, its position and its number of words. None for learners that take one-hot numbers.
     make_coded: Callable[[Sequence[tuple[int, int]]], Any] | None = None
-    of_class: type | None = None  # that of the estimator, where `make` may need another library
+    of_class: type | None = None  # class of the estimator, where `make` may need another library
 
     @property
     def estimator_class(self) -> type:
-        """The class of the estimator."""
+        """The class of the estimator that `make` returns."""
         return self.of_class or type(self.make())
 
 
@@ -59,7 +59,10 @@ def register(
     make_coded: Callable[[Sequence[tuple[int, int]]], Any] | None = None,
     of_class: type | None = None,
 ) -> None:
-    """Register a learner; called once, at the end of its estimator's file."""
+    """Add a learner to the registry; called once, at the end of its estimator's file.
+
+    The arguments are the fields of `Registered`.
+    """
     if name in _EVERY:
         raise InputError(f"A learner {name!r} is registered already; choose another name.")
     entry = Registered(name, make, task, rows, streams, weighs, about, place, make_coded, of_class)
@@ -69,7 +72,7 @@ def register(
 
 
 def every_learner() -> dict[str, Registered]:
-    """All registered learners by name: those for tables in their order, then the others."""
+    """All registered learners by name: those for tables in their order, then the rest by name."""
     return table_learners() | dict(sorted(_EVERY.items()))
 
 

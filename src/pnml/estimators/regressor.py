@@ -37,7 +37,7 @@ _MOST_KEPT = 2**22  # numbers of rows that are kept until their first use, as in
 
 
 class StreamingRegressor(RegressorBase):
-    """Base of regressors with one penalty, one noise and one spectrum, fitted by rows."""
+    """Base of linear regressors that learn from rows at once, part by part, or from a Gram."""
 
     _method: ClassVar[Method]
     alpha: NumberOrLoo
@@ -63,7 +63,7 @@ class StreamingRegressor(RegressorBase):
     def _fit_checked(
         self, X: FloatArray, y: FloatArray, weights: FloatArray | None, *, later: bool = False
     ) -> Self:
-        """Learn from valid rows; `later`: what only verdicts and streams need, at first use."""
+        """Learn from valid rows; `later` puts off what only verdicts and more rows need."""
         alpha, noise, intercept = self._asked
         for target in y.T if y.ndim == 2 else [y]:
             refuse_too_little(target, {"noise_variance": noise, "alpha": alpha}, weights)
@@ -151,7 +151,7 @@ class StreamingRegressor(RegressorBase):
 
     @property
     def learner_(self) -> LeastSquares | Lasso | ManyTargets:  # type: ignore[override]
-        """The fitted learner; a stream is solved on first use."""
+        """The fitted value that answers for rows; after ``partial_fit`` computed on first use."""
         learner: LeastSquares | Lasso | ManyTargets | None = getattr(self, "_learner", None)
         if learner is None:
             check_is_fitted(self)
@@ -160,7 +160,7 @@ class StreamingRegressor(RegressorBase):
 
     @one_at_a_time
     def _solved(self) -> LeastSquares | Lasso | ManyTargets:
-        """The learner of all rows counted; rows that come meanwhile wait until it is kept."""
+        """The learner of all rows so far; a lock makes rows that come meanwhile wait."""
         if self._learner is None:
             self._learner = self._solved_stream()
         return self._learner
@@ -181,13 +181,13 @@ class StreamingRegressor(RegressorBase):
 
     @property
     def alpha_(self) -> float:
-        """The ridge penalty in use: alpha as given, or as leave-one-out selected it."""
+        """The ridge penalty of the fit: alpha as given, or as leave-one-out selected it."""
         learner = self.learner_
         return (learner.first if isinstance(learner, ManyTargets) else learner).choice.alpha
 
     @property
     def noise_variance_(self) -> float | FloatArray:
-        """The noise variance in use, one for each target where there are several."""
+        """Variance of the noise, as given or by leave-one-out; (n_targets,) for several targets."""
         learner = self.learner_
         if isinstance(learner, ManyTargets):
             return learner.noise_variances
@@ -195,12 +195,12 @@ class StreamingRegressor(RegressorBase):
 
     @property
     def coef_(self) -> FloatArray:
-        """Slopes of the fit: (n_features,), or (n_targets, n_features)."""
+        """Slopes of the fit: (n_features,), or (n_targets, n_features) for several targets."""
         return self.learner_.slopes
 
     @property
     def intercept_(self) -> float | FloatArray:
-        """The intercept: the prediction for a row of zeros, one for each target."""
+        """The intercept, the prediction for a row of zeros; (n_targets,) for several targets."""
         spectrum = self.spectrum_
         if isinstance(self.learner_, ManyTargets):
             at_origin: FloatArray = spectrum.y_mean - self.coef_ @ spectrum.center
@@ -234,9 +234,9 @@ class PNMLRegressor(StreamingRegressor):
     Attributes
     ----------
     coef_, intercept_ : slopes (n_features,) and intercept
-    alpha_, noise_variance_ : the penalty and the noise in use
+    alpha_, noise_variance_ : the penalty and the noise, as given or by leave-one-out
     loo_ : leave-one-out residuals, sds, regrets, log-losses, and the path where alpha="loo"
-    spectrum_ : the geometry of the training rows
+    spectrum_ : singular value decomposition of the training rows
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
     Examples
@@ -290,7 +290,7 @@ class PNMLRegressor(StreamingRegressor):
     def partial_fit(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Learn from more rows; only their moments and a sample of them are kept."""
+        """Learn from more rows; only sums over them and a sample of them are kept."""
         return self._add_rows(X, y, sample_weight)
 
     def forget(

@@ -33,11 +33,13 @@ def reasons(
     unrelated: BoolArray,
     left_out: FloatArray,
 ) -> list[str]:
-    """Reasons for a score frame: columns that carry the leverage, with value and range.
+    """One text per row for the column ``because``: columns that make it unlike training.
 
-    A row of infinite leverage leaves the span of the training rows; so do all training rows that
-    are left out, by their leverages `left_out` (n,), where there are too few of them. Columns that
-    break a relation of the training rows are `unrelated` (n, columns).
+    Each is named with its value and what training had. `shares` (rows, columns) are the columns'
+    shares in the leverage, `outside` (rows, columns) says which values are outside the training
+    range, and `unrelated` (rows, columns) which columns break a linear relation of the training
+    rows. A row of infinite leverage leaves the span of the training rows; if all leverages of
+    training rows, each left out, are infinite (`left_out`), there are too few of them.
     """
     parts = fractions(shares)
     beyond: BoolArray = np.any(np.isinf(shares), axis=1)
@@ -73,7 +75,7 @@ def _reason(encoded: Encoded, i: int, j: int, share: float, outside: bool) -> st
 
 
 def score_frame(X: ArrayOrFrame, columns: dict[str, Any]) -> Any:
-    """The score frame of these columns: of polars where X is, else of pandas with its index."""
+    """A data frame of these columns: of polars if X is, else of pandas, with the index of X."""
     if type(X).__module__.startswith("polars"):
         frame: Any = type(X)
         return frame({name: np.asarray(values) for name, values in columns.items()})
@@ -88,9 +90,10 @@ def score_frame(X: ArrayOrFrame, columns: dict[str, Any]) -> Any:
 
 
 def with_names(model: BaseEstimator, names: npt.NDArray[Any]) -> BaseEstimator:
-    """A fitted model whose reasons give its columns these names; itself where it has none.
+    """A copy of a fitted model whose reasons call its columns by `names`.
 
-    The model stays as it is: new rows need not have the names.
+    The model itself if it names no columns, or another number of them. Nothing else changes: new
+    rows need not have the names.
     """
     if hasattr(model, "regressor_"):
         return _changed(model, regressor_=with_names(model.regressor_, names))
@@ -109,7 +112,10 @@ def _changed(model: BaseEstimator, **attributes: Any) -> BaseEstimator:
 
 
 def with_rows_of(X: ArrayOrFrame, frame: Any) -> Any:
-    """A data frame of scores of the kind and with the index of the rows X that were scored."""
+    """The data frame of scores `frame` as pandas or polars, as X is, with the index of X.
+
+    If X is no data frame, `frame` itself.
+    """
     same_kind = type(frame) is type(X)
     if same_kind and (not hasattr(X, "iloc") or frame.index.equals(getattr(X, "index", None))):
         return frame

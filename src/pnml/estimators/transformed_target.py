@@ -26,7 +26,7 @@ from pnml.learners.finite import like_input
 
 
 def _regressor_has(name: str) -> Callable[[Any], bool]:
-    """Whether the regressor has an attribute; raises its AttributeError where not."""
+    """A check for `available_if`: True if the regressor has the attribute, else AttributeError."""
 
     def check(model: BaseEstimator) -> bool:
         fitted = getattr(model, "regressor_", None)
@@ -98,7 +98,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
     ) -> Self:
         """Set expected errors and intervals from rows that the regressor was not trained on.
 
-        Of a prefit `TrustedRegressor`; y (n,) are labels as in ``fit``, transformed here.
+        For a prefit `TrustedRegressor` inside; y (n,) are labels as in ``fit``, transformed here.
         """
         regressor = self._fitted
         _refuse_undefined(self.func, y)
@@ -108,27 +108,30 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
 
     @available_if(_regressor_has("regret"))
     def regret(self, X: ArrayOrFrame) -> FloatArray:
-        """Regret of each row in nats, by the regressor: it does not depend on the label's scale."""
+        """Regret (n,) of rows in nats, by the regressor; the label's scale does not change it."""
         regret: FloatArray = self._fitted.regret(X)
         return regret
 
     @available_if(_regressor_has("trusted"))
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
-        """Whether each row is like the training rows, by the regressor's verdict."""
+        """Whether each row is like the training rows, (n,), by the verdict of the regressor.
+
+        `level` is the share of ordinary rows that is trusted.
+        """
         verdicts: BoolArray = self._fitted.trusted(X, level=level)
         return verdicts
 
     @available_if(_regressor_has("explain"))
     def explain(self, X: ArrayOrFrame) -> FloatArray:
-        """Share of each column in the leverage of each row, by the regressor."""
+        """Part (n, columns) of each row's leverage that each column causes, by the regressor."""
         shares: FloatArray = self._fitted.explain(X)
         return shares
 
     @available_if(_regressor_has("predict_interval"))
     def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9) -> FloatArray:
-        """Interval (n, 2) of each label: that of the regressor, both ends transformed back.
+        """Lower and upper end (n, 2) for each label: the regressor's interval, transformed back.
 
-        Its coverage is that of the regressor's interval, guaranteed where that is.
+        Its coverage is that of the regressor's interval, and guaranteed where that one's is.
         """
         ends = self._fitted.predict_interval(X, coverage=coverage)
         _refuse_several("predict_interval", ends.shape[1:-1])
@@ -138,7 +141,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
     def predict_dist(self, X: ArrayOrFrame) -> Transformed:
         """Distribution of the label of each row, from that of the transformed label.
 
-        Its ``log_prob`` has the slope of the transform in it: a closed form for functions of
+        Its ``log_prob`` contains the slope of the transform: a closed form for functions of
         numpy, scalers, ``PowerTransformer`` and ``QuantileTransformer``, else central differences.
         ``mean``, ``std`` and ``mode`` are found numerically; ``median`` is exact.
         """
@@ -148,10 +151,10 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
 
     @available_if(_regressor_has("expected_error"))
     def expected_error(self, X: ArrayOrFrame) -> FloatArray:
-        """Absolute error to expect on each row, in units of y.
+        """Absolute error (n,) to expect on each row, in units of y.
 
-        Half of what the labels within the regressor's expected error of its prediction span: the
-        size of the error to first order, not calibrated again on the scale of y.
+        Half the length of the regressor's prediction ± its expected error, transformed back: right
+        to first order, not calibrated again on the scale of y.
         """
         model, scale = self._fitted, self._scale("expected_error")
         error, z = model.expected_error(X), np.asarray(model.predict(X), dtype=float)
@@ -182,7 +185,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of training rows that ``trusted`` compares those of new rows with."""
+        """Regrets of training rows in nats; ``trusted`` takes its threshold from them."""
         reference: Reference = self._fitted.reference_
         return reference
 
@@ -198,7 +201,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
         return self.regressor_
 
     def _scale(self, asked: str) -> LabelScale:
-        """The map of labels; refuses a transform that is not monotone."""
+        """The map of labels and back; raises if the transform is not monotone."""
         if self._labels is None:
             raise InputError(
                 f"{asked} needs a transform of the label that only rises or only falls, with its "

@@ -37,7 +37,8 @@ class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
     """Tree or forest classifier with a regret for each row, from the class counts in leaves.
 
     The splits stay fixed; adding a row with its label would change only the leaf of the row. A
-    tree's probabilities are those of Laplace's rule, ``(n_c + 1)/(n + C)``, and the regret is
+    tree's probabilities are those of Laplace's rule, ``(n_c + 1)/(n + C)`` for a class that has
+    n_c of the n rows in the leaf, with C classes in all, and the regret is
     ``log((n + C)/(n + 1))``: large in leaves with few rows. A forest is the mean of its trees. The
     regret counts the neighbours of a row in its leaf; a row far outside of the training rows falls
     in a leaf at the edge, and is not noticed by it. It reaches log C where all leaves are empty.
@@ -63,8 +64,8 @@ class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
     Attributes
     ----------
     classes_ : labels (C,), in the order of the columns of ``predict_proba``
-    partition_ : the splits
-    leaves_ : rows of each class in every node
+    partition_ : the splits of the trees
+    leaves_ : training rows of each class in every node: ``leaves_.counts`` (nodes, classes)
     loo_ : leave-one-out leverages, regrets and log-losses
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -117,7 +118,11 @@ class PNMLTreeClassifier(TreeEstimator, ClassifierBase):
 
     @property
     def leaves_(self) -> ClassLeaves:
-        """Number of training rows of each class in every node of the trees."""
+        """Class counts in the trees, one object: ``leaves_.counts`` is (nodes, classes).
+
+        Line i of the counts belongs to node i of ``partition_``, which numbers the nodes of all
+        trees together: the training rows of each class, weighted, that pass through the node.
+        """
         check_is_fitted(self)
         return self.learner_.leaves
 

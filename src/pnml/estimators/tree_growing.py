@@ -28,7 +28,10 @@ _LEAF_WEIGHT = 4.5
 
 
 def check_trees(model: BaseEstimator, known: Sequence[type]) -> None:
-    """Raise if the estimator to grow is not one of the supported trees and forests."""
+    """Raise InputError if ``model.estimator`` is of none of the supported classes `known`.
+
+    None is allowed and stands for the default tree; monotonic constraints are not.
+    """
     trees = unfrozen(model.estimator)
     name, own = type(trees).__name__, type(model).__name__
     names = [cls.__name__ for cls in known]
@@ -46,12 +49,12 @@ def check_trees(model: BaseEstimator, known: Sequence[type]) -> None:
 
 
 def takes_gaps(model: BaseEstimator) -> bool:
-    """Whether the trees to grow take rows with missing values."""
+    """Whether the trees inside `model`, an estimator of ours, take rows with missing values."""
     return model.estimator is None or bool(get_tags(model.estimator).input_tags.allow_nan)
 
 
 def check_training_values(model: BaseEstimator, X: ArrayOrFrame, targets: int) -> FloatArray:
-    """Rows (n, d) to grow trees on and count, as many as there are targets."""
+    """Validated rows (n, d) to grow trees on; raises if n is not the number of `targets`."""
     rows: FloatArray = as_rows(model, X, reset=True)
     if len(rows) != targets:
         raise InputError(
@@ -62,14 +65,14 @@ def check_training_values(model: BaseEstimator, X: ArrayOrFrame, targets: int) -
 
 
 class TreeEstimator(MetaEstimatorMixin):
-    """What the tree estimators say of the trees that they grow inside them."""
+    """Mixin of the two tree estimators: the splits of their trees, and scikit-learn's tags."""
 
     estimator: BaseEstimator
     learner_: TreeClasses | TreeValues
 
     @property
     def partition_(self) -> Partition:
-        """The splits."""
+        """The splits of the fitted trees, as arrays over their nodes."""
         check_is_fitted(self)
         return self.learner_.partition
 
@@ -86,7 +89,11 @@ def grow(
     y: npt.NDArray[Any],
     weights: FloatArray | None,
 ) -> tuple[Any, RowsToCount]:
-    """Trees grown on the rows that have weight, and all rows to count in their leaves."""
+    """Trees fitted to the rows of positive weight, and all rows to count in their leaves.
+
+    `model` is the estimator of ours that holds the tree or forest to fit; `default` is the class of
+    the tree to fit if it holds none.
+    """
     counts = np.ones(len(X)) if weights is None else weights
     used = counts > 0
     given = None if weights is None else weights[used]
@@ -114,7 +121,7 @@ def _fitted(
 
 
 def check_frozen(model: BaseEstimator, X: ArrayOrFrame) -> None:
-    """Raise if frozen trees were grown on other columns or several targets."""
+    """Raise InputError if frozen trees in `model` were fitted to other columns or many targets."""
     trees = unfrozen(model.estimator)
     if trees is model.estimator or not hasattr(trees, "n_features_in_"):
         return
@@ -127,7 +134,7 @@ def check_frozen(model: BaseEstimator, X: ArrayOrFrame) -> None:
 
 
 def partition_of(trees: Any) -> Partition:
-    """The splits of trees that were grown, those of a forest one after the other."""
+    """The splits of a fitted tree or forest, as arrays over the nodes of one tree after another."""
     structures = [tree.tree_ for tree in getattr(trees, "estimators_", [trees])]
     starts = np.cumsum([0] + [tree.node_count for tree in structures])
     feature = np.concatenate([tree.feature for tree in structures])

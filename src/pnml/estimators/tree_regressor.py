@@ -63,9 +63,9 @@ class PNMLTreeRegressor(TreeEstimator, RegressorBase):
 
     Attributes
     ----------
-    partition_ : the splits
+    partition_ : the splits of the trees
     leaves_ : rows in every node, and their mean
-    noise_variance_ : the noise in use
+    noise_variance_ : variance of the noise, as given or as leave-one-out estimated it
     loo_ : leave-one-out residuals, sds, regrets and log-losses
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -121,7 +121,7 @@ class PNMLTreeRegressor(TreeEstimator, RegressorBase):
 
     @property
     def noise_variance_(self) -> float:
-        """The noise variance in use: as given, or as leave-one-out estimated it."""
+        """Variance of the noise in the labels: as given, or as leave-one-out estimated it."""
         check_is_fitted(self)
         return self.learner_.noise_variance
 

@@ -72,21 +72,22 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         return made
 
     def regret(self, X: ArrayOrFrame) -> FloatArray:
-        """Regret of each row in nats, 0 or more; it grows with the leverage of the row.
+        """Regret (n,) of the rows in nats, 0 or more; it grows with the leverage of the row.
 
-        Of numbers it is log(1 + leverage). Of C classes it also depends on the predicted
-        probabilities, and is at most log((C + 1)/2).
+        For a regressor it is log(1 + leverage). For a classifier of C classes it also depends on
+        the predicted probabilities, and is at most log((C + 1)/2).
         """
         regrets: FloatArray = self._each(X, lambda rows: self.learner_.regret(rows))
         return regrets
 
     def trusted(self, X: ArrayOrFrame, level: float = DEFAULT_LEVEL) -> BoolArray:
-        """Whether to trust each row: False if stranger than this share of the training rows.
+        """Whether to trust each row, (n,): False if stranger than a share `level` of training rows.
 
-        The regret and the largest excess beyond the training range of a column (and, for classes,
-        the leverage) must be as small as those of left-out training rows; the tests share one level
-        of false alarms. A row with a word, a gap or a value of a constant column unseen in training
-        is never trusted, nor is one that breaks a linear relation of the columns. Eq. (X1).
+        The regret and the largest distance beyond the training range of a column (and, for classes,
+        the leverage) must be as small as those of left-out training rows; all tests together raise
+        a share 1 − `level` of false alarms. A row with a word, a gap or a value of a constant
+        column unseen in training is never trusted, nor is one that breaks a linear relation of the
+        columns. Eq. (X1).
         """
         limits = self.reference_.thresholds(check_level(level))
         verdicts: BoolArray = self._each(
@@ -95,23 +96,27 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         return verdicts
 
     def explain(self, X: ArrayOrFrame) -> FloatArray:
-        """Share of each column in the leverage of each row: (n, n_features), ≥ 0.
+        """Part of each row's leverage that each column causes: (n, n_features), ≥ 0.
 
-        The rows sum to the leverage less the intercept's ``1/n``.
+        The parts of a row sum to its leverage, less ``1/n`` for the intercept with n training
+        rows.
         """
         shares: FloatArray = self._each(X, lambda rows: self.learner_.base.explain(rows))
         return shares
 
     @property
     def reference_(self) -> Reference:
-        """Left-out regrets and excesses of the training rows."""
+        """Regrets of left-out training rows, and how far each is beyond the range of the others."""
         check_is_fitted(self)
         reference: Reference = self.learner_.reference
         return reference
 
     @property
     def cross_fitted_(self) -> CrossFitted | None:
-        """Errors and log-losses of the training rows, each by a fit without its fold."""
+        """Errors and log-losses of the training rows by fits without their folds, or None.
+
+        None for a prefit model, which is not fitted again.
+        """
         check_is_fitted(self)
         fitted: CrossFitted | None = self.learner_.cross_fitted
         return fitted
@@ -127,8 +132,8 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
     ) -> tuple[Any, TrustedModel]:
         """The unfitted model that the folds clone, and the fitted one with its training rows.
 
-        `kind` is the class of the default model; Y (n, k) are targets as numbers. Sets
-        ``estimator_``.
+        `kind` is the class of the default model; Y (n, k) are k targets as numbers, one for each
+        class of a classifier. Sets ``estimator_``.
         """
         encoder = ColumnEncoder.of(X, params.weights)
         columns = len(encoder.kinds)
@@ -194,7 +199,7 @@ class TrustedBase(MetaEstimatorMixin, Estimator):
         return reasons(base.explain(rows), rows.encoded, outside, unrelated, left_out)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Where ``fit`` sends its parameters: to the model, to the splitter, and here."""
+        """scikit-learn's router of ``fit`` arguments: to the model, the splitter, and itself."""
         fit = MethodMapping().add(caller="fit", callee="fit")
         split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)

@@ -33,10 +33,14 @@ from pnml.learners.wrong_probability import WrongProbability
 class TrustedClassifier(ClassifierMixin, TrustedBase):
     """Wrapper of your own classifier that says which of its predictions not to trust.
 
-    The predictions and probabilities are the model's own. The regret is that of the single-layer
-    network on what the predictions are made of: leaves cut to the cells of their training rows and
-    linear columns for trees, columns for linear models, Fourier features for any other model. It
-    is large where the row is unlike the training rows and the classes are not clear-cut.
+    The predictions and probabilities are the model's own. New are, for each row, ``trusted`` (yes
+    or no), ``regret``, ``expected_error`` (the probability that the predicted class is wrong) and
+    ``explain`` (how much each column makes the row unusual).
+
+    The regret is that of a single softmax layer on features of the row. For trees these are its
+    leaves, each cut to what its training rows cover, and its columns; for linear models the
+    columns; for any other model the columns and random Fourier features of them. It is large where
+    the row is unlike the training rows and the classes are not clear-cut.
 
     Parameters
     ----------
@@ -46,9 +50,9 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         codes of them. Columns that its first steps drop have no say in the verdict.
     prefit : bool, default=False
         Whether `estimator` is fitted already and is to be used as it is, as one in a
-        ``FrozenEstimator`` always is. ``fit`` then wants its
-        training rows. A model is over-confident on them, so the verdict is by leverage and ranges
-        alone; ``expected_error`` needs other rows, passed to ``calibrate``.
+        ``FrozenEstimator`` always is. Pass its training rows to ``fit``. A model is over-confident
+        on them, so ``trusted`` then uses the leverage and the ranges of the columns, not the
+        regret; ``expected_error`` works only after ``calibrate`` with other rows.
     cv : int or cross-validation splitter, default=5
         Folds whose left-out probabilities give the usual regrets and calibrate ``expected_error``.
         A number means that many shuffled folds, with the classes dealt out evenly.
@@ -85,7 +89,7 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         groups: ArrayOrFrame | None = None,
         **params: Any,
     ) -> Self:
-        """Fit the model, copies of it to find the errors to expect, and a map of training rows.
+        """Fit the model, clones of it on folds for the expected errors, and the leverage of rows.
 
         Parameters
         ----------
@@ -141,7 +145,8 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
     ) -> Self:
         """Calibrate ``expected_error`` with labelled rows that the model was not fitted to.
 
-        For prefit models, which cannot be fitted again to folds; of others it replaces the folds.
+        For prefit models, which cannot be fitted again to folds; for others these rows replace
+        what the folds gave.
 
         Parameters
         ----------
@@ -167,26 +172,29 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         return self
 
     def predict(self, X: ArrayOrFrame) -> LabelArray:
-        """The model's own class of each row, unchanged."""
+        """Class of each row, (n,), as the wrapped model predicts it."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
         predicted: LabelArray = self.estimator_.predict(X)
         return predicted[:, 0] if np.ndim(predicted) == 2 else predicted  # CatBoost's are (n, 1)
 
     def predict_proba(self, X: ArrayOrFrame) -> FloatArray:
-        """The model's own probabilities (n, C), unchanged."""
+        """Probabilities (n, C) of the C classes, as the wrapped model predicts them."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
         prob: FloatArray = self.estimator_.predict_proba(X)
         return prob
 
     def predict_log_proba(self, X: ArrayOrFrame) -> FloatArray:
-        """Logarithms (n, C) of the model's own probabilities."""
+        """Logarithms (n, C) of the wrapped model's probabilities of the C classes."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict_dist(self, X: ArrayOrFrame) -> Categorical:
-        """The pNML probabilities of the classes: flatter where the row is unlike training rows."""
+        """The pNML probabilities (n, C) of the classes, and the regrets (n,), in one object.
+
+        The probabilities are flatter than the model's own where the row is unlike training rows.
+        """
         check_is_fitted(self)
         check_table(self, X, reset=False)
         parts = [self.learner_.predictive(rows) for rows in self.learner_.base.in_parts(X)]
@@ -196,14 +204,14 @@ class TrustedClassifier(ClassifierMixin, TrustedBase):
         )
 
     def relative_regret(self, X: ArrayOrFrame) -> FloatArray:
-        """Regret of each row as a fraction of log C, comparable between numbers of classes."""
+        """Regret (n,) of rows divided by log C: comparable between models with C classes each."""
         return self.regret(X) / float(np.log(len(self.classes_)))
 
     def expected_error(self, X: ArrayOrFrame) -> FloatArray:
-        """Probability that the predicted class of each row is wrong.
+        """Probability (n,) that the predicted class of each row is wrong.
 
-        One less the model's largest probability, calibrated on rows that it has not seen. It orders
-        rows as that probability does; whether a row is like the training rows, ``trusted`` says.
+        1 − the model's largest probability, calibrated on rows that it has not seen. It ranks rows
+        as that probability does; ``trusted`` says whether a row is like the training rows.
         """
         known = self._wrong("expected_error")
         wrong: FloatArray = self._each(X, lambda rows: self.learner_.expected_error(known, rows))

@@ -87,7 +87,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         groups: ArrayOrFrame | None = None,
         **params: Any,
     ) -> Self:
-        """Fit the model, copies of it to find the errors to expect, and a map of training rows.
+        """Fit the model, clones of it on folds for the expected errors, and the leverage of rows.
 
         Parameters
         ----------
@@ -126,7 +126,8 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     ) -> Self:
         """Calibrate ``expected_error`` and intervals with rows that the model was not fitted to.
 
-        For prefit models, which cannot be fitted again to folds; of others it replaces the folds.
+        For prefit models, which cannot be fitted again to folds; for others these rows replace
+        what the folds gave.
 
         Parameters
         ----------
@@ -161,14 +162,14 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
     def predict(
         self, X: ArrayOrFrame, return_std: bool = False
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """The model's own prediction of each row, unchanged.
+        """Prediction of each row, (n,), as the wrapped model makes it.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
         return_std : bool
-            Also return the standard deviation of ``predict_dist``, as scikit-learn's Bayesian
-            models do.
+            Return a pair: the predictions, and the standard deviations of ``predict_dist``, as
+            scikit-learn's Bayesian models do.
         """
         check_is_fitted(self)
         check_table(self, X, reset=False)
@@ -176,7 +177,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         return (predicted, self.predict_dist(X).std) if return_std else predicted
 
     def expected_error(self, X: ArrayOrFrame) -> FloatArray:
-        """Absolute error to expect on each row, in units of y.
+        """Absolute error (n,) to expect on each row, in units of y.
 
         Computed from the errors of left-out rows in the same leaves and from the regret, calibrated
         so that its mean over ordinary rows is the mean error of the models of the folds.
@@ -186,7 +187,11 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         return errors
 
     def predict_dist(self, X: ArrayOrFrame) -> Tabulated:
-        """Distribution of the label of each row, about the model's own prediction."""
+        """Predictive distribution of the label of each row, around the model's own prediction.
+
+        It has ``mean``, ``std``, ``regret``, ``log_prob(y)``, ``cdf(y)``, ``ppf(q)``,
+        ``interval(coverage)`` and ``sample``.
+        """
         known = self._errors("predict_dist")
         check_table(self, X, reset=False)
         base = self.learner_.base
@@ -199,7 +204,7 @@ class TrustedRegressor(RegressorMixin, TrustedBase):
         )
 
     def predict_interval(self, X: ArrayOrFrame, coverage: float = 0.9) -> FloatArray:
-        """Prediction interval (n, 2) of each label, wider where larger errors are expected.
+        """Lower and upper end (n, 2) of an interval for each label, wider for larger errors.
 
         Calibrated on out-of-fold errors: about a share `coverage` of ordinary rows falls inside.
         It is no guarantee for a finite number of rows, nor for shifted rows.

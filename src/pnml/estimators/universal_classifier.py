@@ -103,13 +103,13 @@ class UniversalClassifier(ClassifierBase, NamedMembers):
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The labels, in the order of the columns of ``predict_proba``."""
+        """The labels (C,), in the order of the columns of ``predict_proba``."""
         classes: npt.NDArray[Any] = self.estimators_[0].classes_
         return classes
 
     @property
     def explain_names_(self) -> npt.NDArray[Any]:
-        """Names of the features that any of the classifiers sees."""
+        """Names of the columns of ``explain``: all features that some classifier inside sees."""
         check_is_fitted(self)
         return np.array(self.learner_.feature_names, dtype=object)
 

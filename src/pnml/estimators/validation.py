@@ -36,9 +36,9 @@ def check_training_rows(
 ) -> tuple[FloatArray, FloatArray]:
     """Validated training rows (n, d), float64 or float32, and targets (n,); all finite.
 
-    With `several` the targets may be (n, k).
-
-    Their squares must be finite too, or every sum of squares would overflow.
+    With `several` the targets may be (n, k). With `reset` the estimator remembers the columns of X,
+    otherwise they must be those that it remembers. Squares must be finite too, or every sum of
+    squares would overflow.
     """
     rows = as_rows(estimator, X, reset=reset)
     target = as_targets(estimator, y, several=several)
@@ -63,7 +63,10 @@ def check_rows(estimator: BaseEstimator, X: ArrayOrFrame) -> FloatArray:
 
 
 def check_values(estimator: BaseEstimator, X: FloatArray, inputs: Inputs) -> None:
-    """Validate rows: raise on values a learner cannot use and its results would hide."""
+    """Raise InputError for values in rows that the learner cannot use, as its `inputs` say.
+
+    Nothing is checked for learners whose results always show a NaN or an infinity in a row.
+    """
     if inputs.shows_nonfinite:
         return
     filled = np.where(np.isnan(X), 0.0, X) if inputs.gaps else X
@@ -81,7 +84,7 @@ def check_values(estimator: BaseEstimator, X: FloatArray, inputs: Inputs) -> Non
 
 
 def check_weights(sample_weight: ArrayOrFrame | None, X: FloatArray) -> FloatArray | None:
-    """Validated row weights (n,), at least one of them positive; None stays None."""
+    """Weights (n,) of the n rows of X, ≥ 0 and some above 0, or None if none are given."""
     if sample_weight is None:
         return None
     nothing = "sample_weight is zero for every row; give some row a positive weight."
@@ -104,7 +107,11 @@ def check_weights(sample_weight: ArrayOrFrame | None, X: FloatArray) -> FloatArr
 def refuse_too_little(
     y: FloatArray, wanted: dict[str, float | None], weights: FloatArray | None = None
 ) -> None:
-    """Validate that rows determine a setting that is None: not one, nor constant targets."""
+    """Raise InputError if a setting must be estimated from a single row or from constant targets.
+
+    `wanted` has the settings by name; those that are None must be estimated. Rows of weight 0 do
+    not count.
+    """
     used = y if weights is None else y[weights > 0]
     refuse_unspread(len(used), bool(np.all(used == used[0])), float(used[0]), wanted)
 
@@ -112,7 +119,11 @@ def refuse_too_little(
 def refuse_unspread(
     rows: int, constant: bool, value: float, wanted: dict[str, float | None]
 ) -> None:
-    """Validate the same for a stream, from the moments of its targets."""
+    """Raise InputError if a setting must be estimated from a single row or from constant targets.
+
+    `wanted` has the settings by name; those that are None must be estimated. `rows` is the number
+    of rows; `constant` says whether all their targets are `value`.
+    """
     for name in (name for name, given in wanted.items() if given is None):
         if rows == 1:
             raise InputError(
@@ -127,7 +138,10 @@ def refuse_unspread(
 
 
 def as_rows(estimator: BaseEstimator, X: ArrayOrFrame, *, reset: bool) -> FloatArray:
-    """Validated rows (n, d), float64 or float32, with any values."""
+    """Validated rows (n, d), float64 or float32; NaN and infinity are allowed.
+
+    With `reset` the estimator remembers the columns of X, otherwise they must be those.
+    """
     refuse_dask("X", X)
     refuse_no_rows(X)
     try:
@@ -140,7 +154,7 @@ def as_rows(estimator: BaseEstimator, X: ArrayOrFrame, *, reset: bool) -> FloatA
 
 
 def refuse_no_rows(X: object) -> None:
-    """Refuse what holds no rows: a dict, ragged lists, a query, mixed names of columns."""
+    """Raise InputError if X is no table: a dict, ragged lists, a query, mixed column names."""
     refuse_query(X)
     if isinstance(X, dict | set) and not hasattr(X, "tocsr"):  # some sparse matrices are dicts
         raise InputError(
@@ -154,7 +168,7 @@ def refuse_no_rows(X: object) -> None:
 
 
 def refuse_query(X: object) -> None:
-    """Refuse a query that was not run yet: a LazyFrame of polars or a relation of DuckDB."""
+    """Raise InputError for a query that was not run yet: a polars LazyFrame, a DuckDB relation."""
     package = type(X).__module__.partition(".")[0].lstrip("_")
     if package == "polars" and type(X).__name__ == "LazyFrame":
         raise InputError("X is a LazyFrame of polars, which has no rows yet; pass X.collect().")
@@ -166,7 +180,10 @@ def refuse_query(X: object) -> None:
 
 
 def refuse_dask(name: str, values: object) -> None:
-    """Refuse rows on a Dask cluster at validation, since all of them would be fetched."""
+    """Raise InputError for a Dask collection, since all of its rows would be fetched.
+
+    `name` is what the message calls the values, "X" or "y".
+    """
     if hasattr(values, "__dask_graph__"):
         raise InputError(
             f"{name} is a Dask {type(values).__name__}, whose rows may not fit in memory; use "
@@ -176,7 +193,7 @@ def refuse_dask(name: str, values: object) -> None:
 
 
 def as_targets(estimator: BaseEstimator, y: ArrayOrFrame, *, several: bool = False) -> FloatArray:
-    """Validated targets (n,), or (n, k) where there may be `several`; all finite."""
+    """Validated targets (n,), or (n, k) if `several` is True and y has k columns; all finite."""
     refuse_dask("y", y)
     if y is None:
         raise InputError(

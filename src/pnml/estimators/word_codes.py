@@ -19,14 +19,14 @@ _MOST_CATEGORIES = 255
 
 
 class WordCodes(TransformerMixin, BaseEstimator):
-    """Replaces words by codes, dates by days and truth values by 0 and 1; gaps become NaN.
+    """Transformer of tables: words become codes, dates days, truth values 0 and 1, gaps NaN.
 
     The codes are the places of the words among those of the training rows, in the order of the
     alphabet; a word unseen in training becomes NaN. Numbers stay as they are.
 
     Attributes
     ----------
-    encoder_ : what training rows had in each column
+    encoder_ : the kind of each column, and the words that training rows had in it
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
     Examples
@@ -43,7 +43,7 @@ class WordCodes(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayOrFrame) -> FloatArray:
-        """Rows as numbers (n, n_features)."""
+        """The rows of X as numbers, (n, n_features)."""
         check_is_fitted(self)
         check_table(self, X, reset=False)
         return _numbers(self.encoder_, X)
@@ -61,12 +61,12 @@ class WordCodes(TransformerMixin, BaseEstimator):
 
 
 def has_words(encoder: ColumnEncoder) -> bool:
-    """Whether some column holds something else than numbers and truth values."""
+    """Whether some column holds anything but numbers and truth values."""
     return not set(encoder.kinds) <= {"number", "truth"}
 
 
 def categories(encoder: ColumnEncoder) -> list[int]:
-    """Places of the columns of words that are few enough to be categories of a model."""
+    """Positions of the columns with few enough words to be categories of a boosted model."""
     return [
         place
         for place, kind in enumerate(encoder.kinds)

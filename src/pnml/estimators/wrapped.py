@@ -19,7 +19,10 @@ from pnml.learners.last_step import searched, unfrozen
 
 
 def check_table(estimator: BaseEstimator, X: ArrayOrFrame, *, reset: bool) -> None:
-    """Check the columns of a table that goes into a wrapped estimator as it is."""
+    """Raise InputError if X is no table of rows and columns, or has other columns than in fit.
+
+    With `reset` the estimator remembers the columns of X instead of comparing them.
+    """
     refuse_no_rows(X)
     flat = getattr(X, "ndim", 2) == 1
     if isinstance(X, list | tuple):
@@ -40,7 +43,7 @@ def check_table(estimator: BaseEstimator, X: ArrayOrFrame, *, reset: bool) -> No
 def fit_wrapped(
     estimator: BaseEstimator, X: ArrayOrFrame, y: npt.NDArray[Any], weights: FloatArray | None
 ) -> Any:
-    """Fit a wrapped estimator, with weights passed to the step that learns the labels."""
+    """The estimator, fitted to X and y; `weights` (n,) go to the last step of a Pipeline."""
     if weights is None:
         return estimator.fit(X, y)
     step, name = searched(estimator), "sample_weight"
@@ -57,7 +60,10 @@ def fit_wrapped(
 
 
 def feature_names(estimator: BaseEstimator, features: int, names_in: Any) -> npt.NDArray[Any]:
-    """Names (d,) of the features at the last step of a wrapped classifier."""
+    """Names (features,) of the columns that the last step of a fitted estimator sees.
+
+    `names_in` are the names of the columns of X, or None; x0, x1 … stand for unknown names.
+    """
     steps, names = unfrozen(estimator), names_in
     while isinstance(steps, Pipeline):
         if len(steps.steps) > 1:

@@ -121,7 +121,11 @@ def fit_opened(
     checkpoint: str | Path | None = None,
     progress: FileProgress = None,
 ) -> TableModel:
-    """Fit a table that is open already."""
+    """Fit a `TableModel` to a table that is open already, as `fit_table` does.
+
+    `request` says which column is the target and what the others are for; `learner` is the name of
+    a learner, or "auto". With `checkpoint`, a path, an interrupted fit to files can be resumed.
+    """
     # a pipe cannot be read again, and what is read from a database may have changed
     plan = Plan.of(None if table.is_temporary else checkpoint, resumable_pass.EVERY, None, progress)
     fitted = fit_mixed_table(table, request, learner, plan)

@@ -1,4 +1,4 @@
-"""Save and load models, those of tables as `TableModel`."""
+"""Save and load models; models of tables are wrapped as `TableModel`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind")
 
 
 class LoadedModel(Protocol):
-    """What a type checker knows of a model from a file, whose class only the file tells.
+    """Type of what `load` returns, for type checkers; the file decides on the real class.
 
     Estimators have these methods, and others that depend on the class.
     """
@@ -34,10 +34,10 @@ class LoadedModel(Protocol):
         """Regret of each row, in nats."""
 
     def trusted(self, X: ArrayOrFrame, level: float = ...) -> BoolArray:
-        """Whether each row is like the training rows."""
+        """Whether each row (n,) is like the training rows, at this level of trust."""
 
     def __getattr__(self, name: str) -> Any:
-        """The methods of the class in the file; pass `kind` to `load` to have their types."""
+        """Any other attribute, untyped; pass `kind` to `load` to have types."""
 
 
 @overload
@@ -116,7 +116,7 @@ def export_onnx(  # noqa: D103
 
 
 def as_users_have_it(model: Any) -> Any:
-    """The model as `pnml.load` gives it: one of a table as a `TableModel`, any other as it is."""
+    """The model as `pnml.load` gives it: a FittedTable becomes a TableModel, others stay."""
     if type(model).__module__ != "pnml.tables.fitted_table":  # which needs pyarrow
         return model
     from pnml.job.table_model import TableModel

@@ -1,4 +1,4 @@
-"""Arguments of Python in the words of the commands, and errors the other way round."""
+"""Translates error messages about command-line options into Python arguments; checks names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OPTION = re.compile(
 
 
 def python_words(sentence: str) -> str:
-    """A sentence about options of a command, about arguments of Python instead.
+    """A message with the options of commands replaced by the arguments of Python functions.
 
     >>> python_words("pass --drop 'age', or take --learner pnml and leave --log-target out.")
     "pass drop=['age'], or take learner='pnml' and leave log_target out."
@@ -46,7 +46,7 @@ def python_words(sentence: str) -> str:
 
 @contextmanager
 def in_python_words() -> Iterator[None]:
-    """Errors that are raised inside name arguments of Python and not options of a command."""
+    """Context in which an InputError names Python arguments instead of command-line options."""
     try:
         yield
     except InputError as error:
@@ -55,7 +55,9 @@ def in_python_words() -> Iterator[None]:
 
 
 def column_name(argument: str, value: Any) -> str:
-    """The name of a column; whole numbers name columns of pandas, too.
+    """A column name as a string, from a string or a whole number (as pandas columns may have).
+
+    Anything else raises an InputError, in which `argument` is the name of the user's argument.
 
     >>> column_name("target", 2)
     '2'
@@ -71,7 +73,9 @@ def column_name(argument: str, value: Any) -> str:
 
 
 def column_names(argument: str, value: Any) -> tuple[str, ...]:
-    """The names of some columns; one name alone is meant as that column.
+    """Column names as a tuple of strings, from one name or several.
+
+    Anything else raises an InputError, in which `argument` is the name of the user's argument.
 
     >>> column_names("drop", "age"), column_names("drop", ["age", "town"])
     (('age',), ('age', 'town'))

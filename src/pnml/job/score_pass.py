@@ -1,4 +1,4 @@
-"""One pass over a new table: each batch is scored, given on, and counted in the findings."""
+"""One pass over a new table: each batch of rows is scored, handed on, and summarised."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pnml.tables.encoder import Encoded
 from pnml.tables.fitted_table import FittedTable
 from pnml.tables.score_columns import check_names, with_scores
 
-# Makes the place that scored batches are given to; a table may be read twice, the second counts.
+# Opens a context whose value is called with each scored batch; opened anew if a table is reread.
 Sink = Callable[[], AbstractContextManager[Callable[[pa.RecordBatch], None]]]
 
 
 @dataclass
 class ScorePass:
-    """Scores a table batch by batch, with one model."""
+    """Scores a table batch by batch with one model; `run` reads the table and gives findings."""
 
     model: FittedTable
     coverage: float = 0.9
@@ -48,7 +48,13 @@ class ScorePass:
         options: ReadOptions | None = None,
         check: Callable[[TableSource], None] | None = None,
     ) -> Findings:
-        """Read the table once; the sink gets scored batches, and `check` the table before."""
+        """Score the table `new` in one pass, and return findings: counts, reasons, drift, groups.
+
+        `name` is the model's name in the title of the findings. `sink`, if given, opens a context
+        whose value is called with each scored batch; if the table must be read again, the sink is
+        opened again, and only the last pass counts. `check`, if given, gets the opened table before
+        it is read, and may raise.
+        """
         with open_table(new, options, spare=self._is_spare) as table:
             if check is not None:
                 check(table)
@@ -91,12 +97,12 @@ class ScorePass:
         )
 
     def _text_columns(self, table: TableSource) -> list[str]:
-        """Columns to read as words: those of the model, and those with codes or odd dates."""
+        """Columns to read as text: the model's words, and those that other types would change."""
         dates = self.model.date_columns if self.strict else ()  # an odd one is to be refused
         return [*self.model.text_columns, *(name for name in table.codes() if name not in dates)]
 
     def _refuse_bad_cells(self, batch: pa.RecordBatch, encoded: Encoded, table: str) -> None:
-        """Raise for the first cell that the reader has let through as text."""
+        """Raise InputError for the first cell that is not of its column's type."""
         if not encoded.bad_cells.any():
             return
         row, place = np.argwhere(encoded.bad_cells)[0].tolist()

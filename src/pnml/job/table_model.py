@@ -53,17 +53,17 @@ class TableModel:
 
     @property
     def estimator(self) -> Any:
-        """The fitted estimator inside, which takes encoded rows."""
+        """The fitted estimator inside; it takes encoded rows, not the table itself."""
         return self.fitted.estimator
 
     @property
     def learner(self) -> str:
-        """The name of the learner."""
+        """Name of the learner, such as "pnml"; with "auto", that of the one chosen."""
         return self.fitted.learner
 
     @property
     def target(self) -> str:
-        """The column that is predicted."""
+        """Name of the column that is predicted."""
         return self.fitted.target.name
 
     @property
@@ -73,7 +73,7 @@ class TableModel:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Labels of a classification; () in regression."""
+        """Class labels of a classification, in the order of probabilities; () in regression."""
         return self.fitted.classes
 
     @property
@@ -139,7 +139,10 @@ class TableModel:
         level: float = DEFAULT_LEVEL,
         options: ReadOptions | None = None,
     ) -> Findings:
-        """Findings about new rows, as a report shows them: counts, reasons, drift, groups."""
+        """Findings about new rows, as the report shows them: counts, reasons, drift, groups.
+
+        Arguments are those of `score`.
+        """
         job = ScorePass(self.fitted, coverage, level)
         with in_python_words():
             return job.run(new, "model", options=options)
@@ -153,9 +156,9 @@ class TableModel:
         level: float = DEFAULT_LEVEL,
         options: ReadOptions | None = None,
     ) -> Findings:
-        """Write one HTML page on which of the new rows not to trust, and why.
+        """Write an HTML page that says which of the new rows not to trust, and why.
 
-        Returns the findings that are on the page.
+        Arguments are those of `score`. Returns the findings that are on the page.
         """
         findings = self.findings(new, coverage=coverage, level=level, options=options)
         write_page(findings, path)
@@ -179,7 +182,7 @@ class TableModel:
 
 
 def write_page(findings: Findings, path: str | Path) -> None:
-    """Write the page of a report whole."""
+    """Write findings as an HTML page; the file is replaced only once the page is complete."""
     page = render(findings).encode()
     try:
         write_whole(Path(path), [page])

@@ -12,9 +12,9 @@ from pnml.learners.last_step import inside
 
 
 def categorical_columns(model: Any) -> tuple[int, ...]:
-    """Places of the columns that a fitted model takes for categories; none of a Pipeline's.
+    """Positions of the columns that a fitted model treats as categories; () if there are none.
 
-    LightGBM and CatBoost are asked without being imported.
+    A Pipeline gives (). LightGBM and CatBoost models are read without importing these packages.
 
     >>> model = HistGradientBoostingRegressor(categorical_features=[0], max_iter=1)
     >>> categorical_columns(model.fit(np.tile([[0.0], [1.0]], (30, 1)), [0.0, 1.0] * 30))

@@ -1,4 +1,4 @@
-"""Learners whose penalty and noise were chosen by leave-one-out."""
+"""Base class of learners that hold the choice of penalty and noise."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pnml.core.trust import Reference
 
 
 class Chosen:
-    """Base of learners whose penalty and noise were chosen by leave-one-out."""
+    """Base of learners whose penalty and noise are in `choice`, as given or by leave-one-out."""
 
     choice: Choice
 
     @property
     def loo(self) -> LeaveOneOut:
-        """Training rows, each judged by the others."""
+        """Leave-one-out results of the training rows, at the chosen penalty and noise."""
         return self.choice.loo
 
     @property
     def reference(self) -> Reference:
-        """Regrets of training rows, each left out."""
+        """Left-out regrets of the training rows, from which thresholds of trust are taken."""
         return self.choice.loo.reference

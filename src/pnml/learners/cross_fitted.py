@@ -1,4 +1,4 @@
-"""How a model does on training rows, each predicted by a fit without the row's fold."""
+"""Errors of a model on its training rows, each predicted by a fit without the row's fold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TABLES = 5  # parts of the rows, each scored by the table of the others
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """Cross-fitted errors and log-losses of the training rows."""
+    """Cross-validated errors and log-losses of training rows: each by a fit without its fold."""
 
     absolute_errors: Annotated[
         FloatArray, "n", NOT_NEGATIVE
@@ -33,22 +33,23 @@ class CrossFitted:
 
     @property
     def mean_error(self) -> float:
-        """Mean absolute error, or share of wrong classes."""
+        """Weighted mean absolute error; of a classifier, the share of wrong classes."""
         return float(np.average(self.absolute_errors, weights=self.weights))
 
     @property
     def mean_squared_error(self) -> float:
-        """Mean squared error; of classes the share of wrong ones too."""
+        """Weighted mean squared error; of a classifier, the share of wrong classes."""
         return float(np.average(self.absolute_errors**2, weights=self.weights))
 
 
 def value_log_losses(
     errors: FloatArray, expected: FloatArray, spread: float, weights: FloatArray
 ) -> FloatArray:
-    """Log-losses (n,) of labels by the distribution of (C3), its table made from other rows.
+    """Log-losses (n,), in nats, of rows with absolute errors `errors` (n,).
 
-    `expected` are the expected errors, `spread` is the standard deviation of the labels: as for
-    linear learners, noise of less than a thousandth of it does not count.
+    The distribution is that of (C3): scores |error| / expected error of other rows, times the row's
+    `expected` error. `spread` is the standard deviation of the labels; expected errors are taken to
+    be at least spread/1000, and losses at least log(spread/1000).
 
     >>> value_log_losses(np.zeros(50), np.zeros(50), 1.0, np.ones(50))[:2].round(2)
     array([-6.91, -6.91])

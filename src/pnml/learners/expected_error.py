@@ -1,4 +1,4 @@
-"""Expected absolute error of a row, calibrated on out-of-fold errors."""
+"""Expected absolute error of a row, calibrated on errors of rows the model has not seen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ _MOST_LEVERAGE = 10.0
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """Expected absolute error of a row, by its leaves and its leverage. Eq. (T21)."""
+    """Estimate of the absolute error of a regressor at each row; made by `of`, asked by `at`.
+
+    It is `factor` times the mean error of unseen rows in the row's leaves (`noise`), times
+    √(1 + leverage), with leverages capped at 10. The leaves are those of the model's own trees; for
+    a model without trees, those of a forest grown for this purpose. Eq. (T21).
+    """
 
     noise: LocalNoise
     factor: Annotated[
@@ -37,10 +42,11 @@ class ExpectedError:
         weights: FloatArray,
         leaves: int,
     ) -> tuple[ExpectedError, FloatArray]:
-        """From absolute errors (n,) of rows that the model has not seen, and their leverages.
+        """Calibrate on absolute errors (n,) of rows that the model has not seen; fills all fields.
 
-        Also gives what was to be expected of these rows (n,), each without its own error. `parts`
-        starts a pass over the leaves of the rows; there are two passes.
+        `parts` starts a pass over the leaves of these rows (`leaves` of them in all trees); it is
+        called twice. Second result: the expected error (n,) of each of these rows, computed without
+        its own error.
         """
         noise = LocalNoise.of(parts(), errors, weights, leaves)
         local = [noise.left_out(leaf, errors[part], weights[part]) for part, leaf in parts()]
@@ -52,23 +58,30 @@ class ExpectedError:
         return cls(noise, factor, table), expected
 
     def at(self, leaf: IntArray, leverage: FloatArray) -> FloatArray:
-        """Expected absolute error (n,) of new rows, in units of the target."""
+        """Expected absolute error (n,) of new rows, in units of the target.
+
+        `leaf` is (n, T), the leaf of each of T trees; `leverage` is (n,).
+        """
         return self.factor * self.noise.at(leaf) * _widening(leverage)
 
     def distribution(self, mean: FloatArray, expected: FloatArray, regret: FloatArray) -> Tabulated:
-        """Predictive distribution from the predictions and the left-out scores. Eq. (C3)."""
+        """Distribution of the label of each row, about the predictions `mean` (n,). Eq. (C3).
+
+        `expected` (n,) are the expected absolute errors. Errors, divided by these, are distributed
+        as `scores`.
+        """
         return Tabulated(mean, expected, regret, self.scores)
 
 
 def standardised(errors: FloatArray, expected: FloatArray) -> FloatArray:
-    """Errors (n,) in units of the expected ones; 0 where none is expected."""
+    """Absolute errors (n,) divided by the expected errors (n,); 0 where 0 is expected."""
     with np.errstate(invalid="ignore", divide="ignore"):
         scores: FloatArray = np.where(expected > 0, errors / expected, 0.0)
     return scores
 
 
 def _table(scores: FloatArray, weights: FloatArray) -> FloatArray:
-    """Sorted scores, each as probable as the others: quantiles of those with these weights.
+    """Sorted scores (n,) of equal weight that have the same quantiles as the weighted scores.
 
     >>> _table(np.array([3.0, 1.0]), np.array([1.0, 3.0])), _table(np.arange(2.0), np.ones(2))
     (array([1., 1.]), array([0., 1.]))

@@ -1,4 +1,4 @@
-"""The geometry of the features at the last step of a classifier."""
+"""Leverage of rows by their features at the last step of a classifier or linear model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from pnml.learners.finite import like_input
 
 @dataclass(frozen=True)
 class FeatureGeometry:
-    """Geometry of a classifier's features: leverage at one penalty, unit norm on request."""
+    """Leverage of new rows by their features (n, d), given the `spectrum` of the training features.
+
+    There is nothing to fit: `spectrum` is the decomposition of the training features, and `alpha`
+    the ridge penalty. With `normalize`, each new row of features is scaled to norm 1 first; those
+    of training must have been so, too. `relations` are linear relations between training features.
+    """
 
     spectrum: Spectrum
     alpha: float
@@ -26,35 +31,41 @@ class FeatureGeometry:
 
     @cached_property
     def completed(self) -> Spectrum:
-        """The spectrum with missing directions added, if a penalty makes that safe."""
+        """`spectrum` plus the directions in which no training row varies: same leverages, faster.
+
+        Unchanged without a penalty, or where adding them would lose accuracy.
+        """
         return self.spectrum.completed(self.alpha)
 
     def rows(self, features: FloatArray) -> FloatArray:
-        """Features (n, d) as the leverage uses them."""
+        """Features (n, d), scaled to norm 1 if `normalize` is set."""
         return to_unit_norm(features) if self.normalize else features
 
     def leverage(self, features: FloatArray) -> FloatArray:
-        """Leverage (n,) of features."""
+        """Leverage (n,) of rows with these features (n, d), ≥ 0."""
         leverage: FloatArray = self.spectrum.leverage(self.rows(features), self.alpha)
         return leverage
 
     def broken(self, features: FloatArray) -> FloatArray | None:
-        """Relations of the features that rows break, as `Relations.broken` has them."""
+        """Which rows break linear relations of the features: (n,), or None if none are known.
+
+        Values are those of `Relations.broken`: inf for a row that breaks none.
+        """
         return broken_by(self.relations, features)
 
     def left_out(self, features: FloatArray, weights: FloatArray) -> FloatArray:
-        """Leave-one-out leverage (n,) of each training row. Eq. (F6)."""
+        """Leverage (n,) that each training row would have if left out. Eq. (F6)."""
         return left_out_leverages(self.spectrum, self.rows(features), weights, self.alpha)
 
     def explain(self, features: FloatArray) -> FloatArray:
-        """Share of each feature in the leverage of rows, in their dtype."""
+        """Part (n, d) of each row's leverage that each feature causes, ≥ 0."""
         rows = self.rows(features)
         shares: FloatArray = like_input(attribution.explain(self.spectrum, rows, self.alpha), rows)
         return shares
 
 
 def to_unit_norm(rows: FloatArray) -> FloatArray:
-    """Feature rows scaled to norm 1 for their geometry; a row of zeros stays."""
+    """Rows (n, d), each divided by its Euclidean norm; a row of zeros stays."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: FloatArray = rows / np.where(norms > 0, norms, 1.0).astype(rows.dtype)
     return scaled

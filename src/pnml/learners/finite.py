@@ -1,4 +1,4 @@
-"""Checks of values: NaN, infinity and squares that overflow are refused."""
+"""Checks that raise for NaN, infinity, and numbers whose squares overflow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _LARGEST = 1e100
 
 
 def refuse_extreme(name: str, values: Any) -> None:
-    """Raise if values are finite, but their squares would overflow or all underflow."""
+    """Raise InputError if the largest absolute value is above 1e100 or, not 0, below 1e-100.
+
+    `name` is what the message calls the values, such as "X".
+    """
     largest = max(float(values.max()), -float(values.min()))
     if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
         raise InputError(
@@ -23,7 +26,11 @@ def refuse_extreme(name: str, values: Any) -> None:
 
 
 def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X") -> None:
-    """Raise if the input is not finite; skipped if the result computed from it is."""
+    """Raise InputError if X holds NaN or infinity; the message names the first cell.
+
+    If a `result` computed from X is passed and finite, X is not searched. `estimator` and `name`
+    are used in the message alone.
+    """
     with np.errstate(invalid="ignore", over="ignore"):
         if np.all(np.isfinite(X.sum() if result is None else result)):
             return
@@ -44,7 +51,7 @@ def refuse_nonfinite(estimator: Any, X: Any, result: Any = None, name: str = "X"
 
 
 def like_input(result: FloatArray, X: Any) -> FloatArray:
-    """Finite results in the dtype of the rows: float32 rows get float32 answers."""
+    """The result in the dtype of rows X: float32 rows get float32 results."""
     with np.errstate(over="ignore"):
         return result.astype(X.dtype, copy=False)
 

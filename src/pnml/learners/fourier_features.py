@@ -22,20 +22,26 @@ _MOST_ROWS = 2_000  # rows that choose the scale and the penalty
 
 @dataclass(frozen=True)
 class FourierFeatures:
-    """Cosines whose products approximate a Gaussian kernel of columns (n, p). Eq. (T22)."""
+    """Random cosines of columns; their inner products approximate a Gaussian kernel. Eq. (T22).
+
+    There are p columns and m cosines.
+    """
 
     frequencies: Annotated[FloatArray, "p m"]
     phases: Annotated[FloatArray, "m"]
 
     @classmethod
     def of(cls, columns: int, scale: float) -> Self:
-        """Frequencies drawn with a fixed seed for a kernel of this scale."""
+        """Frequencies and phases for a Gaussian kernel of length scale `scale`; fixed seed.
+
+        `columns` is the number p of columns.
+        """
         rng = np.random.default_rng(0)
         frequencies = rng.normal(size=(columns, _FEATURES)) / scale
         return cls(frequencies, rng.uniform(0, 2 * np.pi, _FEATURES))
 
     def __call__(self, Z: FloatArray) -> FloatArray:
-        """The columns themselves and their cosines: (n, p + m)."""
+        """Features (n, p + m) of rows Z (n, p): the p columns, then m cosines."""
         waves = np.cos(Z @ self.frequencies + self.phases)
         waves *= np.sqrt(2 / len(self.phases))
         return np.concatenate([Z, waves], axis=1)
@@ -44,7 +50,10 @@ class FourierFeatures:
 def choose_fourier(
     Z: FloatArray, Y: FloatArray, weights: FloatArray
 ) -> tuple[FourierFeatures, float]:
-    """Fourier features and penalty of smallest leave-one-out log-loss of targets Y (n, k)."""
+    """Fourier features and ridge penalty of smallest leave-one-out log-loss.
+
+    The loss is that of a ridge regression of targets Y (n, k) on the features of columns Z (n, p).
+    """
     rows = some_rows(len(Z), _MOST_ROWS)
     Z, Y, weights = Z[rows], Y[rows], weights[rows]
     best: tuple[float, FourierFeatures, float] | None = None
@@ -60,7 +69,11 @@ def choose_fourier(
 def choose_penalty(
     X: FloatArray, Y: FloatArray, weights: FloatArray, *, intercept: bool = True
 ) -> tuple[float, float]:
-    """Ridge penalty, of Fourier features or columns, by leave-one-out of targets Y (n, k)."""
+    """Ridge penalty of smallest leave-one-out log-loss, and that loss in nats.
+
+    The loss is that of a ridge regression of targets Y (n, k) on X (n, d), one penalty for all
+    targets.
+    """
     spectrum = Spectrum.of_factor(Factor.of(X, Y, weights), intercept=intercept, unit_columns=False)
     variance = np.average(
         (Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=0, weights=weights

@@ -30,7 +30,7 @@ _TAME = 100.0
 
 @dataclass(frozen=True)
 class KernelRidge(Chosen):
-    """Fitted kernel learner: least squares on the features of a kernel."""
+    """Fitted kernel ridge regression: pNML of least squares on the features of a kernel."""
 
     kernel: KernelFunction
     X: FloatArray  # (n, d)  training rows
@@ -43,39 +43,45 @@ class KernelRidge(Chosen):
     inputs: ClassVar[Inputs] = Inputs()  # a kernel may map an infinite value to a finite number
 
     def predictive(self, X: FloatArray) -> Normal:
-        """Distribution of the labels of rows."""
+        """Normal distribution of the label of each row."""
         mean, leverage = self._solved(X)
         std = np.sqrt(self.choice.noise_variance) * gaussian.spread(leverage)
         return Normal(mean, std, gaussian.regret(leverage))
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predicted labels of rows."""
+        """Predicted labels (n,) of rows: those of kernel ridge regression."""
         return self._solved(X)[0]
 
     def leverage(self, X: FloatArray) -> FloatArray:
-        """Leverage of rows. Eq. (R4)."""
+        """Leverage (n,) of rows, ≥ 0. Eq. (R4)."""
         return self._solved(X)[1]
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats."""
+        """Regret (n,) of rows, in nats: log(1 + leverage)."""
         regret: FloatArray = gaussian.regret(self.leverage(X))
         return regret
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, and the relations of columns that a row breaks."""
+        """Regret, and which rows break linear relations between columns (`Relations.broken`).
+
+        Pass the `regret` (n,) if it is already known.
+        """
         broken = broken_by(self.relations, X)
         return Evidence(self.regret(X) if regret is None else regret, broken=broken)
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Share of each feature in the leverage of rows. Eq. (A5).
+        """Part (n, d) of each row's leverage that each feature causes, ≥ 0. Eq. (A5).
 
-        The leverage without the intercept is shared in proportion to what the feature adds to it,
-        first alone and then after all others. An absent feature has its training mean.
+        The leverage without the intercept's part is split in proportion to what the feature adds to
+        it, first alone and then after all others. An absent feature has its training mean.
         """
         return self.explain_groups(X, [(j,) for j in range(self.X.shape[1])])
 
     def explain_groups(self, X: FloatArray, groups: Sequence[tuple[int, ...]]) -> FloatArray:
-        """Share of each group of features in the leverage, (n, groups). Eq. (A5)."""
+        """Part (n, groups) of the leverage that each group of features causes, ≥ 0. Eq. (A5).
+
+        A group is a tuple of feature positions, such as the one-hot columns of one category.
+        """
         rows, means = np.asarray(X, dtype=float), self.X.mean(axis=0)
         n, d = len(rows), len(groups)
         root = self._root if 2 * d * n >= len(self.X) else None
@@ -104,7 +110,7 @@ class KernelRidge(Chosen):
         return self.matrix.root(self.choice.alpha) if largest <= _TAME * self.choice.alpha else None
 
     def _leverage(self, X: FloatArray, root: FloatArray | None) -> FloatArray:
-        """Leverage of rows, by half as many operations where there is a root."""
+        """Leverage (n,) of rows; with `root`, by half as many operations."""
         if root is None:
             return self.leverage(X)
         parts = [
@@ -114,7 +120,7 @@ class KernelRidge(Chosen):
         return np.concatenate(parts)
 
     def _solved(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and leverage of rows."""
+        """Mean (n,) and leverage (n,) of rows."""
         mean, leverage = np.empty(len(X)), np.empty(len(X))
         alpha = self.choice.alpha
         for part, k, prior in self._blocks(X):
@@ -143,7 +149,10 @@ def solve_kernel(
     *,
     intercept: bool,
 ) -> KernelRidge:
-    """Fit the kernel learner; leave-one-out chooses alpha and noise_variance if None."""
+    """Fit kernel ridge regression to rows X (n, d) and targets y (n,).
+
+    Leave-one-out chooses `alpha`, the ridge penalty, and `noise_variance` where they are None.
+    """
     matrix = KernelMatrix.of(kernel(X, X), intercept=intercept)
     y_mean = float(y.mean()) if intercept else 0.0
     z = matrix.U.T @ (y - y_mean)

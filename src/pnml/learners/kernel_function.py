@@ -18,7 +18,7 @@ MOST_KERNELS = 200  # in one sum or product; each is computed, and printed, as o
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """Kernel function k(x, x') between rows."""
+    """Kernel function k(x, x') between rows, with the parameters of scikit-learn's kernels."""
 
     kernel: Any  # a name, a function of two rows, or a kernel of Gaussian processes
     gamma: float
@@ -45,7 +45,7 @@ class KernelFunction:
         return np.asarray(values, dtype=float)
 
     def diagonal(self, X: FloatArray) -> FloatArray:
-        """k(x, x) of each row."""
+        """k(x, x) of each row x of X, (n,)."""
         if isinstance(self.kernel, Kernel):
             return np.asarray(self.kernel.diag(X), dtype=float)
         if isinstance(self.kernel, str):
@@ -67,7 +67,9 @@ class KernelFunction:
 
 
 def refuse_endless(kernel: Any) -> None:
-    """Raise if a kernel has more than `MOST_KERNELS` parts; a shared part counts each time.
+    """Raise InputError if a kernel is a sum or product of more than `MOST_KERNELS` kernels.
+
+    A kernel that is used twice counts twice.
 
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> refuse_endless(RBF() + RBF())

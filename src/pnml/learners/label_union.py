@@ -25,7 +25,7 @@ LabelMember = OneStep | LogisticRefit | TreeMember
 
 
 class _Parts(NamedTuple):
-    """Results of the members for rows."""
+    """The union's distribution of rows, and the members' shares in it."""
 
     dist: Categorical
     shares: FloatArray  # (n, m)  probability of the labels that each member explains best
@@ -33,9 +33,10 @@ class _Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelUnion:
-    """Union of classifiers over labels: follows the member that explains a label best.
+    """Union of classifiers: each label gets the largest probability of any member, normalised.
 
-    It takes a list with the rows of each member.
+    X in its methods is a list with one entry per member: the rows as that member takes them. A
+    member explains a label best if it gives the label the largest probability.
     """
 
     members: tuple[LabelMember, ...]
@@ -47,12 +48,12 @@ class LabelUnion:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features that any member sees; columns of one name are one."""
+        """Names of the features of all members; features of the same name appear once."""
         return list(dict.fromkeys(name for names in self.names for name in names))
 
     @cached_property
     def loo(self) -> LabelsLeftOut:
-        """Leave-one-out of sampled training rows, by the union of the members."""
+        """Leave-one-out results of the sampled training rows (up to 200), by the union."""
         parts = [member.sample for member in self.members]
         log_q = np.stack([part.log_prob for part in parts])
         shares = universality.label_shares(log_q)
@@ -64,27 +65,33 @@ class LabelUnion:
 
     @property
     def reference(self) -> Reference:
-        """Regrets and leverages of training rows, each left out."""
+        """Left-out regrets and leverages of training rows, for the thresholds of trust."""
         return self.loo.reference
 
     def predictive(self, X: Sequence[Any]) -> Categorical:
-        """Probabilities and regrets of rows. Eq. (U6)."""
+        """Log-probabilities (n, classes) and regrets (n,) of rows. Eq. (U6)."""
         return self._parts(X).dist
 
     def regret(self, X: Sequence[Any]) -> FloatArray:
-        """Expected regret against the genie of the member that explains the label best.
+        """Regret (n,), in nats, expected against the genie of the member that is best for a label.
 
-        The mean of the members' regrets, each weighted by the probability of the labels that it
-        explains best, plus the log of the normaliser. Eqs. (U4) and (U7).
+        The mean of the members' regrets, each weighted by the probability of the labels that the
+        member explains best, plus the log of the normaliser. Eqs. (U4) and (U7).
         """
         return _like(self._parts(X).dist.regret, X)
 
     def leverage(self, X: Sequence[Any]) -> FloatArray:
-        """Mean of the members' leverages, by the labels that each explains best."""
+        """Mean (n,) of the members' leverages.
+
+        A member's weight is the probability of the labels that it explains best.
+        """
         return self._leverage(X, self._parts(X).shares)
 
     def evidence(self, X: Sequence[Any], regret: FloatArray | None = None) -> Evidence:
-        """The regret, the mean leverage, and what any member has never seen. Eq. (F8)."""
+        """Regret, mean leverage, and whether any member finds a gap or broken relation never seen.
+
+        `regret` is not used; it is computed again. Eq. (F8).
+        """
         dist, shares = self._parts(X)
         broken = least_of([m.broken(rows) for m, rows in zip(self.members, X, strict=True)])
         gaps = [
@@ -96,7 +103,11 @@ class LabelUnion:
         return Evidence(dist.regret, self._leverage(X, shares), unseen, broken=broken)
 
     def explain(self, X: Sequence[Any]) -> FloatArray:
-        """Mean of the members' explanations, by the labels that each explains best. Eq. (U7)."""
+        """Mean (n, features) of the members' explanations, in the order of `feature_names`.
+
+        Explanations are parts of leverage, ≥ 0. A member's weight is the probability of the labels
+        that it explains best. Eq. (U7).
+        """
         shares, all_names = self._parts(X).shares, self.feature_names
         total = np.zeros((len(shares), len(all_names)))
         for share, member, names, rows in zip(shares.T, self.members, self.names, X, strict=True):
@@ -124,13 +135,13 @@ def _union(log_q: FloatArray, regrets: FloatArray, shares: FloatArray) -> Catego
 
 
 def _mixed(shares: FloatArray, values: FloatArray) -> FloatArray:
-    """Mean of values (n, m), weighted by the shares; a member without a share is ignored."""
+    """Mean (n,) of values (n, m), weighted by shares (n, m); values of share 0 are ignored."""
     parts = np.multiply(shares, values, where=shares > 0, out=np.zeros_like(shares))
     mixed: FloatArray = parts.sum(axis=1)
     return mixed
 
 
 def _like(result: FloatArray, X: Sequence[Any]) -> FloatArray:
-    """Results in the dtype of the rows: float32 rows get float32 answers."""
+    """The result as float32 if the rows of all members are float32, else unchanged."""
     single = all(getattr(rows, "dtype", None) == np.float32 for rows in X)
     return result.astype(np.float32) if single else result

@@ -1,4 +1,4 @@
-"""ℓ1 luckiness: lasso fit, penalty and noise."""
+"""The lasso learner (ℓ1 luckiness): its fit, and the choice of its penalty and noise."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PATH_ROWS, _SUMMARY_ROWS = 40, 200
 
 @dataclass(frozen=True)
 class Lasso(Chosen):
-    """Fitted lasso learner: ℓ1 luckiness."""
+    """Fitted lasso learner: pNML with ℓ1 luckiness, a penalty on absolute slopes."""
 
     spectrum: Spectrum
     fit: L1Fit
@@ -50,43 +50,46 @@ class Lasso(Chosen):
         return self.fit.coef
 
     def predictive(self, X: FloatArray) -> PiecewiseLogQuadratic:
-        """Distribution of the labels of rows."""
+        """Predictive distribution of the label of each row."""
         rows = np.asarray(X, dtype=float)
         return self.fit.predictive(rows, self.choice.noise_variance)
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats; needs shorter walks than the full distribution."""
+        """Regret (n,) of rows, in nats; faster than the full predictive distribution."""
         rows = np.asarray(X, dtype=float)
         return self.fit.regret(rows, np.array([self.choice.noise_variance]))[:, 0]
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predicted labels of rows."""
+        """Mean (n,) of the predictive distribution of each row."""
         return self.predictive(X).mean
 
     def leverage(self, X: FloatArray) -> FloatArray:
-        """exp(regret) − 1 of rows."""
+        """exp(regret) − 1 (n,) of rows, which stands for their leverage."""
         return rises_with(self.regret(X))
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, and the relations of columns that a row breaks."""
+        """Regret, and which rows break linear relations between columns (`Relations.broken`).
+
+        Pass the `regret` (n,) if it is already known.
+        """
         broken = broken_by(self.relations, X)
         return Evidence(self.regret(X) if regret is None else regret, broken=broken)
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Share of each feature in exp(regret) − 1 of rows."""
+        """Part (n, d) of exp(regret) − 1 that each feature causes, ≥ 0."""
         return attribution.explain_regret(self.spectrum, X, self.regret(X))
 
 
 @dataclass(frozen=True)
 class _Centred:
-    """Training rows about their means, without an intercept about 0."""
+    """Training rows less their means; with no intercept, as they are."""
 
     X: FloatArray
     y: FloatArray
     intercept: bool
 
     def noises(self, coef: FloatArray) -> FloatArray:
-        """Noise variances to choose from at a fit."""
+        """Grid of noise variances to choose from, given the slopes of a fit."""
         variance = float(np.var(self.y))
         residual = float(np.mean((self.y - self.X @ coef) ** 2))
         reach = max(_RESIDUALS * residual, _LEAST_REACH * variance)
@@ -106,7 +109,11 @@ def solve_lasso(
     *,
     intercept: bool,
 ) -> Lasso:
-    """Fit the lasso learner; leave-one-out chooses alpha and noise_variance if None."""
+    """Fit the lasso learner to rows X (n, d) and targets y (n,); `factor` summarises both.
+
+    `alpha` is the penalty on absolute slopes. Leave-one-out chooses `alpha` and `noise_variance`
+    where they are None.
+    """
     if alpha == 0:
         raise InputError(
             'alpha is 0, but penalty="l1" weighs models by their norm and needs alpha > 0; '
@@ -153,7 +160,7 @@ def _choose(rows: _Centred, noise_variance: float | None, interpolates: bool) ->
 def _summarise(
     rows: _Centred, fit: L1Fit, alpha: float, noise_variance: float | None, path: Path | None
 ) -> Choice:
-    """Noise and leave-one-out at the penalty in use."""
+    """Noise variance and leave-one-out results at penalty `alpha`, as given or chosen."""
     if len(rows.X) < 2:
         nothing = np.zeros(0)
         loo = LeaveOneOut(nothing, nothing, nothing, nothing, nothing, path)

@@ -1,4 +1,4 @@
-"""Features, probabilities and penalty of the last step of a scikit-learn classifier."""
+"""The last step of a scikit-learn model: the rows that reach it, its probabilities, its penalty."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PER_FEATURE = ("coef_", "theta_", "feature_log_prob_")
 
 @dataclass(frozen=True)
 class LastStep:
-    """The last step of a fitted classifier, and the rows that reach it."""
+    """The last step of a fitted classifier or Pipeline, and n rows as they reach it."""
 
     classifier: Any
     given: Any  # the rows in the kind that the step was fitted to
@@ -34,7 +34,10 @@ class LastStep:
 
     @classmethod
     def of(cls, estimator: Any, given: Any, values: FloatArray | None = None) -> LastStep:
-        """Transform rows by all steps but the last; without such steps, `values` are the rows."""
+        """The last step of `estimator`, with rows `given` transformed by the steps before it.
+
+        `values` (n, d) are the transformed rows as numbers, if they are already known.
+        """
         step = unfrozen(estimator)
         steps = isinstance(step, Pipeline)
         while isinstance(step, Pipeline):
@@ -52,11 +55,14 @@ class LastStep:
 
     @staticmethod
     def inputs(estimator: Any) -> Inputs:
-        """Rows that a classifier takes: of a Pipeline, a table of anything."""
+        """What rows a classifier takes, as flags for the checks of the estimator around it.
+
+        A Pipeline takes any table; another classifier takes numbers, with or without column names.
+        """
         return Inputs(table=isinstance(unfrozen(estimator), Pipeline), names=True)
 
     def log_probabilities(self) -> FloatArray:
-        """Log-probabilities (n, C) of the classes, from logits if the model has them."""
+        """Log-probabilities (n, classes); from logits, with more digits, in logistic regression."""
         logits = self._logits()
         if logits is not None:
             log_prob: FloatArray = softmax.log_softmax(logits)
@@ -80,16 +86,17 @@ class LastStep:
         return np.column_stack([np.zeros(len(z)), z]) if z.ndim == 1 else z
 
     def ridge(self) -> float | None:
-        """The ℓ2 penalty of a logistic regression, in the units of ridge regression's."""
+        """ℓ2 penalty 1/C of a logistic regression, in ridge units; None for other classifiers."""
         return ridge_of(self.classifier)
 
     @property
     def is_rigid(self) -> bool:
-        """Whether the step has one number per class and feature, too few to recall single rows.
+        """Whether the step has so few parameters that it cannot memorise single training rows.
 
-        So have linear models (``coef_``) and naive Bayes (``theta_``, ``feature_log_prob_``), also
-        as the best of a search: their probabilities of training rows are like those of new rows.
-        Any other model may recall the rows that it was trained on.
+        True of models with one number per class and feature: linear models (``coef_``) and naive
+        Bayes (``theta_``, ``feature_log_prob_``), also as the best of a search. Their probabilities
+        of training rows are like those of new rows. Any other model may have memorised its training
+        rows.
         """
         model = self.classifier
         while hasattr(model, "best_estimator_"):
@@ -99,7 +106,10 @@ class LastStep:
 
 
 def ridge_of(model: Any) -> float | None:
-    """The ℓ2 penalty 1/C of a last step that is a logistic regression; None for others."""
+    """ℓ2 penalty 1/C of a logistic regression, 0 if it has no penalty.
+
+    None for other models and for an ℓ1 or elastic-net penalty.
+    """
     if type(model) is not LogisticRegression or model.penalty not in ("deprecated", "l2", None):
         return None
     if model.penalty is None:
@@ -108,7 +118,7 @@ def ridge_of(model: Any) -> float | None:
 
 
 def last_of(estimator: Any) -> Any:
-    """The last step of a Pipeline, fitted or not; another estimator is its own last step."""
+    """The last step of a Pipeline, fitted or not; any other estimator is returned itself."""
     step = unfrozen(estimator)
     while isinstance(step, Pipeline):
         step = unfrozen(step.steps[-1][1])
@@ -116,7 +126,7 @@ def last_of(estimator: Any) -> Any:
 
 
 def last_inside(model: Any) -> Any:
-    """The last step of a fitted model, where searches and transformed targets are looked into."""
+    """The last step of a fitted model, also inside a search or a TransformedTargetRegressor."""
     step = inside(model)
     while isinstance(step, Pipeline):
         step = inside(step.steps[-1][1])
@@ -124,14 +134,14 @@ def last_inside(model: Any) -> Any:
 
 
 def is_frozen(estimator: Any) -> bool:
-    """Whether an estimator, or the last step of a Pipeline, is never fitted again."""
+    """Whether an estimator, or the last step of a Pipeline, is frozen: never fitted again."""
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return isinstance(estimator, FrozenEstimator)
 
 
 def at_last_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Rows transformed for the last step of a fitted model, and that step."""
+    """Two results: rows X after all steps but the last of a fitted model, and the last step."""
     step = inside(model)
     while isinstance(step, Pipeline):
         if len(step.steps) > 1:
@@ -141,9 +151,9 @@ def at_last_step(model: Any, X: Any) -> tuple[Any, Any]:
 
 
 def log_probabilities(model: Any, X: Any) -> FloatArray:
-    """Log-probabilities (n, C) of rows by a fitted classifier or Pipeline, normalised.
+    """Log-probabilities (n, classes) of rows X by a fitted classifier or Pipeline, normalised.
 
-    −inf for a class of probability 0.
+    A class of probability 0 has −inf.
     """
     rows, step = at_last_step(model, X)
     log_p = LastStep(step, rows, np.empty((0, 0))).log_probabilities()
@@ -152,7 +162,7 @@ def log_probabilities(model: Any, X: Any) -> FloatArray:
 
 
 def _numbers(rows: Any) -> FloatArray:
-    """Features as a dense array, float64 or float32."""
+    """Rows as a dense array, float64 or float32."""
     dense = rows.toarray() if hasattr(rows, "toarray") else rows
     values: FloatArray = check_array(dense, dtype=[np.float64, np.float32], ensure_all_finite=False)
     return values
@@ -166,9 +176,10 @@ def unfrozen(estimator: Any) -> Any:
 
 
 def inside(model: Any) -> Any:
-    """The model that a fitted search or TransformedTargetRegressor ends in, or a frozen one.
+    """The fitted model inside a search, a TransformedTargetRegressor or a FrozenEstimator.
 
-    A CalibratedClassifierCV has several models inside, and is taken for a model of its own.
+    Any other model is returned itself, also a CalibratedClassifierCV, which has several models
+    inside.
 
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import GridSearchCV
@@ -188,7 +199,7 @@ def inside(model: Any) -> Any:
 
 
 def searched(model: Any) -> Any:
-    """The model that a search or TransformedTargetRegressor would fit, or the model itself."""
+    """The unfitted model inside a search or a TransformedTargetRegressor, else the model itself."""
     while True:
         if isinstance(model, BaseSearchCV):
             model = model.estimator
@@ -199,7 +210,7 @@ def searched(model: Any) -> Any:
 
 
 def targets_inside(model: Any, Y: FloatArray) -> FloatArray:
-    """Targets (n, k) as the last step of a fitted model sees them: transformed, if they are."""
+    """Targets Y (n, k) after the transformations of any TransformedTargetRegressor in the model."""
     while True:
         if isinstance(model, TransformedTargetRegressor):
             Y = np.asarray(model.transformer_.transform(Y), dtype=float).reshape(len(Y), -1)
@@ -215,7 +226,7 @@ def targets_inside(model: Any, Y: FloatArray) -> FloatArray:
 
 
 def refuse_without_probabilities(estimator: Any) -> None:
-    """Raise if the last step of an estimator has no class probabilities."""
+    """Raise InputError if an estimator has no ``predict_proba``."""
     if not hasattr(estimator, "predict_proba"):
         raise InputError(
             f"estimator is a {type(unfrozen(estimator)).__name__} without predict_proba, but pNML "

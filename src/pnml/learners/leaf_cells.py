@@ -1,7 +1,8 @@
-"""Tree ensembles: leaves cut to the cells of their training rows, and a linear part.
+"""Leverage for tree ensembles, from leaves cut to the cells of their training rows.
 
-The regret is that of all models made of the ensemble's frozen leaves, cut to cells, and of linear
-columns, under a ridge penalty. The prediction stays the ensemble's own.
+A leaf's cell is the box of values that its training rows have. The regret is that of all models
+made of the ensemble's leaves, cut to cells, plus a linear part in the columns, under a ridge
+penalty. The ensemble's own prediction is not changed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MOST_KEPT = 2**24  # leaves of training rows that are kept between two passes, 
 
 @dataclass(frozen=True)
 class CellRows:
-    """Rows for leaf cells: the leaf of each tree, columns and features."""
+    """Rows as `LeafCells` needs them: their leaves, their columns, and standardised features."""
 
     leaf: IntArray  # (n, T)  leaf of each tree, counted over all trees
     columns: Columns
@@ -45,20 +46,25 @@ class CellRows:
 
 @dataclass(frozen=True)
 class LeafCells:
-    """Trust map of leaf cells: the cells of all trees, and the geometry of some or all."""
+    """Leverages of rows by the leaves of a tree ensemble, cut to the cells of training rows.
+
+    A leaf's cell is the box of values that its training rows have. Cells are kept for all trees,
+    the matrix behind the leverage (`geometry`) for all or, in large ensembles, some. T is the
+    number of trees.
+    """
 
     leaves: ModelLeaves
     geometry: LeafGeometry  # of the trees `leaves.kept`
     cells: Cells
-    groups: tuple[tuple[int, ...], ...]  # features of each column
-    places: Annotated[IntArray, "c"]  # column of each of a row's cells, numbers before words
+    groups: tuple[tuple[int, ...], ...]  # positions in Z of the features of each column
+    places: Annotated[IntArray, "c"]  # input column of each number and word of a row, numbers first
 
     def read(self, X: Any, encoded: Encoded) -> CellRows:
-        """Leaves and columns of rows X, as the model takes them."""
+        """Leaves, columns and features of rows X, given as the model's ``predict`` takes them."""
         return CellRows(self.leaves.leaf(X), encoded.columns, encoded.Z)
 
     def leverage(self, rows: CellRows) -> FloatArray:
-        """Leverage κ (n,). Eq. (T15)."""
+        """Leverage κ (n,) of new rows, ≥ 0. Eq. (T15)."""
         kappa = np.empty(len(rows))
         for part in chunks(len(rows)):
             block = rows[part]
@@ -68,7 +74,10 @@ class LeafCells:
         return kappa
 
     def left_out(self, rows: CellRows, weights: FloatArray) -> FloatArray:
-        """Leave-one-out leverage (n,) of training rows, each without one copy. Eq. (T16)."""
+        """Leverage (n,) that each training row would have if it had been left out. Eq. (T16).
+
+        Of a row of weight 1 or more, one copy is left out; of a lighter row, all of it.
+        """
         kappa = np.empty(len(rows))
         for part in chunks(len(rows)):
             block = rows[part]
@@ -80,7 +89,11 @@ class LeafCells:
         return kappa
 
     def explain(self, rows: CellRows) -> FloatArray:
-        """Share (n, columns) of each column in the leverage; the rows sum to κ − 1/N. Eq. (T19)."""
+        """Part (n, columns) of the leverage κ that each input column causes, ≥ 0.
+
+        The parts of a row sum to κ − 1/N, where N is the total weight of the training rows.
+        Eq. (T19).
+        """
         out = np.empty((len(rows), len(self.groups)))
         for part in chunks(len(rows), _EXPLAINED_ROWS):
             block = rows[part]
@@ -90,12 +103,12 @@ class LeafCells:
         return out
 
     def regions(self, rows: CellRows) -> IntArray:
-        """Leaf (n, T) of each row in each tree."""
+        """Leaf (n, T) of each row in each of T trees, numbered over all trees."""
         return rows.leaf
 
     @property
     def region_count(self) -> int:
-        """Number of leaves of all trees."""
+        """Number of leaves in all trees together."""
         return int(self.leaves.ends[-1])
 
     def _outside(self, rows: CellRows) -> BoolArray:
@@ -121,9 +134,10 @@ class LeafCells:
 def count_cells(
     leaves: ModelLeaves, encoder: ColumnEncoder, X: Any, weights: FloatArray
 ) -> tuple[LeafCells, FloatArray]:
-    """Leaf cells of training rows of positive weight, and their left-out leverages (n,).
+    """The `LeafCells` of training rows X, and the left-out leverage (n,) of each of these rows.
 
-    Two passes over parts of the rows; the leaves of a long table are read again in the second.
+    All `weights` (n,) must be positive. Makes two passes over X in parts; for long tables the
+    leaves are computed in both passes, to save memory.
     """
     parts: Callable[[], Iterable[tuple[slice, CellRows]]] = partial(_parts, leaves, encoder, X)
     if len(weights) * len(leaves.ends) <= _MOST_KEPT:

@@ -1,4 +1,4 @@
-"""Least squares: ordinary, ridge and ℓ2 luckiness, from rows or from a statistic of them."""
+"""Least squares, ordinary, ridge or with ℓ2 luckiness, from rows in memory or streamed sums."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTHING = 1e-13
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows for leave-one-out of least squares: all of them, or the sample of a stream."""
+    """Rows used for leave-one-out: all training rows, or the sample kept of a stream."""
 
     X: FloatArray  # (n, d)
     y: FloatArray  # (n,)
@@ -41,14 +41,17 @@ class Rows:
 
     @classmethod
     def of_sample(cls, gram: Gram) -> Rows:
-        """The rows that a stream has kept."""
+        """The sample of training rows that a Gram (sums over a stream of rows) has kept."""
         rows = gram.sample.rows
         return cls(rows[:, :-2], rows[:, -2], rows[:, -1])
 
 
 @dataclass(frozen=True)
 class Method:
-    """Method of a least-squares learner: scores of folds, and distribution of new rows."""
+    """The kind of least-squares learner, as two functions: its leave-one-out, its prediction.
+
+    `ORDINARY` is pNML with an optional ridge penalty, `LUCKY` is pNML with ℓ2 luckiness.
+    """
 
     folds: FoldRule
     predictive: Callable[[Spectrum, FloatArray, float, float], Predictive]
@@ -60,7 +63,7 @@ LUCKY = Method(leave_one_out.LUCKINESS, luckiness.predictive)
 
 @dataclass(frozen=True)
 class LeastSquares(Chosen):
-    """Fitted least-squares learner: the geometry, and the penalty and noise chosen on it."""
+    """Fitted least-squares learner: the spectrum of the training rows, its penalty and noise."""
 
     method: Method
     spectrum: Spectrum
@@ -76,40 +79,53 @@ class LeastSquares(Chosen):
 
     @cached_property
     def geometry(self) -> Spectrum:
-        """The spectrum with missing directions added, if a penalty makes that safe."""
+        """`spectrum` plus the directions in which no training row varies: same leverages, faster.
+
+        Unchanged without a penalty, or where adding them would lose accuracy.
+        """
         return self.spectrum.completed(self.choice.alpha)
 
     def predictive(self, X: FloatArray) -> Predictive:
-        """Distribution of the labels of rows."""
+        """Predictive distribution of the label of each row."""
         return self.method.predictive(
             self.geometry, X, self.choice.alpha, self.choice.noise_variance
         )
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predicted labels of rows; those of pNML are the ridge fit."""
+        """Mean (n,) of the predictive distribution; for pNML it is the ridge prediction."""
         if self.method is ORDINARY:
             return self.spectrum.fitted(X, self.choice.alpha)
         return self.predictive(X).mean
 
     def leverage(self, X: FloatArray) -> FloatArray:
-        """How much each row would pull its own prediction. Eq. (S2)."""
+        """Leverage (n,): how strongly a row would pull a fit that includes it to the row's label.
+
+        At penalty 0 it is infinite outside the span of the training rows. Eq. (S2).
+        """
         leverage: FloatArray = self.geometry.leverage(X, self.choice.alpha)
         return leverage
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats; that of pNML is log(1 + leverage). Eq. (R1)."""
+        """Regret (n,) of rows, in nats; for pNML it is log(1 + leverage). Eq. (R1)."""
         if self.method is ORDINARY:
             regret: FloatArray = gaussian.regret(self.leverage(X))
             return regret
         return self.predictive(X).regret
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, infinite outside the training span at penalty 0, and broken relations."""
+        """Regret, and which rows break linear relations between columns (`Relations.broken`).
+
+        At penalty 0 the regret is infinite outside the span of the training rows. Pass the `regret`
+        (n,) if it is already known.
+        """
         broken = broken_by(self.relations, X)
         return Evidence(self.regret(X) if regret is None else regret, broken=broken)
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Share of each feature in the leverage of rows."""
+        """Part (n, d) of each row's leverage that each feature causes, ≥ 0.
+
+        The parts of a row sum to its leverage without that of the intercept.
+        """
         return attribution.explain(self.geometry, X, self.choice.alpha)
 
 
@@ -123,9 +139,11 @@ def solve(
     intercept: bool,
     later: bool = False,
 ) -> LeastSquares:
-    """Fit least squares; leave-one-out chooses alpha and noise_variance if they are None.
+    """Fit least squares from a `statistic` of all training rows: a QR factor, or streamed sums.
 
-    With `later` the rows are kept, and each is left out at the first use of `loo`.
+    `rows` are used for leave-one-out, which chooses `alpha` (the ridge penalty) and
+    `noise_variance` where they are None. With `later`, leave-one-out results are computed at the
+    first use of `loo`.
     """
     unit_columns = alpha == 0  # without a penalty the units of a column mean nothing
     if isinstance(statistic, Factor):

@@ -25,23 +25,24 @@ _MOST = 200  # rows left out of learners that are not Gaussian
 
 @dataclass(frozen=True)
 class BallFolds:
-    """Left-out distributions of the norm ball, each by the ball of the other rows."""
+    """Left-out predictive distributions of the norm-ball learner, one ball for each row."""
 
     folds: Folds
     noise_variance: float
 
     def rows(self, rows: IntArray) -> NormBallPredictive:
-        """The distribution of one of the rows."""
+        """Predictive distribution of one left-out row; `rows` holds its position alone."""
         fold = self.folds.folds[int(rows[0])]
         return NormBallPredictive(fold.ball, fold.a, fold.b, self.noise_variance)
 
 
 @singledispatch
 def left_out(learner: Any, X: FloatArray, y: FloatArray, rows: IntArray) -> Any:
-    """Distributions of training rows X (n, d), y (n,), each by the others, of some of the rows.
+    """Predictive distributions of some training rows, each predicted from all other rows.
 
-    A learner of Gaussian predictions has them in its `loo`. Of the result, ``rows([i])`` is the
-    distribution of the i-th of these rows.
+    X (n, d) and y (n,) are all training rows, `rows` are indices into them. Calling
+    ``.rows(np.array([i]))`` on the result gives the distribution of the i-th of these indices.
+    Gaussian learners read it from `loo`.
     """
     loo = learner.loo
     means = y - loo.residuals
@@ -69,5 +70,5 @@ def _(learner: NormBall, X: FloatArray, y: FloatArray, rows: IntArray) -> Any:
 
 
 def most_left_out(learner: Any) -> int:
-    """Training rows of which `left_out` is worth its time, where learners are not Gaussian."""
+    """Number of rows that `left_out` should be given for a learner, to bound its time."""
     return most_folds(learner.spectrum) if isinstance(learner, NormBall) else _MOST

@@ -20,7 +20,7 @@ from pnml.learners.last_step import ridge_of
 
 
 def is_linear(model: Any, features: int) -> bool:
-    """Whether a fitted model has one slope per feature (and target), as linear models do."""
+    """Whether a fitted model has ``coef_`` with one slope for each of `features` features."""
     slopes = getattr(model, "coef_", None)
     if slopes is None or hasattr(slopes, "tocsr"):
         return False
@@ -29,7 +29,10 @@ def is_linear(model: Any, features: int) -> bool:
 
 @singledispatch
 def penalty_of(model: Any) -> float | None:
-    """Penalty on the squared slopes of a fitted model; None where it has another penalty."""
+    """Ridge penalty of a fitted linear model, on its squared slopes; 0 if it has no penalty.
+
+    None if its penalty is of another kind, or the model is not known here.
+    """
     return None
 
 

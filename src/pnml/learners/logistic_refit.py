@@ -1,4 +1,4 @@
-"""Classifier whose genie retrains a logistic regression for every label of a row."""
+"""Classifier with an exact genie: the logistic regression is refitted for every label of a row."""
 
 from __future__ import annotations
 
@@ -30,28 +30,31 @@ from pnml.runtime.caller import stacklevel_of_caller
 class LogisticPNML(LabelsLeftOut):
     """Leave-one-out results of logistic refits. Eq. (H11).
 
-    The rows are all training rows, or 200 drawn at random if there are more. If a row counts
-    several times, one copy is left out. Arrays are (k,).
+    The k rows are all training rows, or 200 drawn at random if there are more. If a row counts
+    several times, one copy is left out. Arrays are (k,), and `log_prob` is (k, classes).
     """
 
     index: Annotated[npt.NDArray[np.int64], "n"]  # indices of the training rows
     log_prob: Annotated[FloatArray, "n c", NOT_NAN]  # pNML probabilities of all labels
     errors: Annotated[
         FloatArray, "n", NOT_NAN
-    ]  # largest errors of the regrets, as their certificates say
+    ]  # bounds or estimates of the errors of the regrets, nats
 
 
 @dataclass(frozen=True)
 class LogisticRefit(OnLastStep):
-    """Learner whose genie refits the logistic regression with row and label. Eq. (H8)."""
+    """Learner whose genie is the logistic regression refitted with row and label. Eq. (H8)."""
 
     model: LogisticModel
     leverages: Annotated[FloatArray, "s"]  # of the sampled rows, among the other rows
-    tol: float  # largest error of a regret
+    tol: float  # largest numerical error of a regret, nats
 
     @staticmethod
     def check(estimator: Any) -> None:
-        """Raise if the estimator minimises another objective. Eq. (H12)."""
+        """Raise InputError if an estimator ends in no LogisticRegression that can be refitted.
+
+        An ℓ1 penalty, liblinear and class weights make another objective than Eq. (H12).
+        """
         step = last_of(estimator)
         if type(step) is not LogisticRegression:
             raise InputError(
@@ -67,7 +70,7 @@ class LogisticRefit(OnLastStep):
 
     @classmethod
     def of(cls, training: Training) -> LogisticRefit:
-        """The refit learner of a logistic regression that was fitted to training rows."""
+        """The refit learner of a fitted logistic regression, from its training rows."""
         rows = sampled_rows(training.weights)
         leverages = training.geometry.left_out(training.step.values, training.weights)
         return cls(
@@ -80,23 +83,26 @@ class LogisticRefit(OnLastStep):
 
     @property
     def reference(self) -> Reference:
-        """Regrets and leverages of training rows, each left out."""
+        """Left-out regrets and leverages of training rows, for the thresholds of trust."""
         return self.loo.reference
 
     def predictive(self, X: Any) -> Categorical:
-        """Probabilities and regrets; they do not depend on the leverage."""
+        """pNML log-probabilities (n, classes) and regrets (n,) of rows, by a refit per label."""
         refits = self._refits(LastStep.of(self.classifier, X))
         return Categorical(softmax.log_softmax(refits.log_genie), refits.regret)
 
     def regret(self, X: Any) -> FloatArray:
-        """Regrets alone, at the same cost."""
+        """Regrets (n,) in nats, in the dtype of the rows; costs as much as `predictive`."""
         step = LastStep.of(self.classifier, X)
         rows = self.geometry.rows(step.values)
         regret: FloatArray = like_input(self._refits(step).regret, rows)
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret, computed by refits if not given, leverage and relations. Eqs. (F8), (X2)."""
+        """Regret, leverage and broken relations of rows, which decide whether they are trusted.
+
+        Pass the `regret` (n,) if it is known, to save the refits. Eqs. (F8), (X2).
+        """
         step = LastStep.of(self.classifier, X)
         regrets = self._refits(step).regret if regret is None else regret
         leverage, broken = self.geometry.leverage(step.values), self.geometry.broken(step.values)
@@ -104,7 +110,10 @@ class LogisticRefit(OnLastStep):
 
     @cached_property
     def loo(self) -> LogisticPNML:
-        """Leave-one-out results, computed on first use: a refit for every label of every row."""
+        """Leave-one-out results of up to 200 training rows, computed on first use.
+
+        Costs a refit for every label of every such row.
+        """
         training = self.model.objective.training
         rows = sampled_rows(training.weights)
         refits = refit_left_out(self.model, rows, tol=self.tol)
@@ -124,7 +133,7 @@ class LogisticRefit(OnLastStep):
 
     @property
     def sample(self) -> LeftOutSample:
-        """Leave-one-out of sampled training rows."""
+        """Leave-one-out results of the sampled training rows, for a union of classifiers."""
         return LeftOutSample(self.loo.log_prob, self.loo.regrets, self.loo.leverages)
 
     def _refits(self, step: LastStep) -> Refits:
@@ -134,7 +143,9 @@ class LogisticRefit(OnLastStep):
 
 
 def strength(model: LogisticRegression, n_classes: int) -> float:
-    """Penalty of the softmax form of a logistic regression to refit. Eq. (H12).
+    """ℓ2 penalty of the equivalent softmax model of a LogisticRegression. Eq. (H12).
+
+    1/C for three or more classes; 2/C for two, as the softmax model then has two rows of weights.
 
     >>> strength(LogisticRegression(C=0.5), 2), strength(LogisticRegression(C=0.5), 3)
     (4.0, 2.0)
@@ -144,7 +155,7 @@ def strength(model: LogisticRegression, n_classes: int) -> float:
 
 
 def _trained(training: Training) -> LogisticModel:
-    """The classifier in softmax form, refitted to full precision."""
+    """The logistic regression as a softmax model, fitted on to full precision."""
     model, values = training.step.classifier, np.asarray(training.step.values, dtype=float)
     _refuse_foreign(model, training)
     coef, bias = np.asarray(model.coef_, dtype=float), np.asarray(model.intercept_, dtype=float)
@@ -190,7 +201,7 @@ def _refuse_foreign(model: LogisticRegression, training: Training) -> None:
 
 
 def _refusals(model: LogisticRegression) -> list[tuple[str, str]]:
-    """Deviations of a logistic regression from Eq. (H12), and what to pass instead."""
+    """Settings that deviate from Eq. (H12), in words, each with the setting to pass instead."""
     weights = model.class_weight
     even = weights is None or (
         isinstance(weights, Mapping) and all(weight == 1 for weight in weights.values())

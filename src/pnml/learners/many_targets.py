@@ -24,9 +24,10 @@ from pnml.learners.protocol import Inputs
 
 @dataclass(frozen=True)
 class ManyTargets:
-    """Fitted least squares of k targets: a learner for each, on the same geometry. Eq. (R5).
+    """Fitted least squares of k targets: one learner per target, all with the same penalty.
 
-    The regret is in nats per target: the mean of the targets' own, which for pNML are all equal.
+    The regret of a row, in nats per target, is the mean over targets; for pNML all are equal.
+    Eq. (R5).
     """
 
     targets: tuple[LeastSquares, ...]
@@ -35,17 +36,17 @@ class ManyTargets:
 
     @property
     def first(self) -> LeastSquares:
-        """The learner of the first target, whose geometry is that of all."""
+        """The learner of the first target; leverages are the same for all targets."""
         return self.targets[0]
 
     @property
     def relations(self) -> Relations | None:
-        """Relations of the columns."""
+        """Linear relations between columns that all training rows keep; None if not known."""
         return self.first.relations
 
     @property
     def spectrum(self) -> Spectrum:
-        """The geometry of the training rows, with all targets."""
+        """Spectrum (singular directions) of the training rows, with all k targets."""
         spectra = [target.spectrum for target in self.targets]
         return replace(
             spectra[0],
@@ -65,7 +66,7 @@ class ManyTargets:
         return np.array([target.slopes for target in self.targets])
 
     def predictive(self, X: FloatArray) -> Normal:
-        """Distributions of the labels of rows: mean and std (n, k), regret (n,)."""
+        """Normal distributions of the k labels of rows: mean and std (n, k), regret (n,)."""
         if self.first.method is ORDINARY:
             leverage = self.leverage(X)  # once for all targets
             std = np.sqrt(self.noise_variances) * gaussian.spread(leverage)[:, None]
@@ -75,31 +76,38 @@ class ManyTargets:
         return Normal(mean, std, np.mean([part.regret for part in parts], axis=0))
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predicted labels (n, k) of rows."""
+        """Means (n, k) of the predictive distributions of rows."""
         return np.column_stack([target.mean(X) for target in self.targets])
 
     def leverage(self, X: FloatArray) -> FloatArray:
-        """Leverage of rows, which no target changes. Eq. (S2)."""
+        """Leverage (n,) of rows, the same for all targets. Eq. (S2)."""
         return self.first.leverage(X)
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows in nats per target. Eq. (R5)."""
+        """Regret (n,) of rows in nats per target: the mean over targets. Eq. (R5)."""
         if self.first.method is ORDINARY:
             return self.first.regret(X)
         regrets: FloatArray = np.mean([target.regret(X) for target in self.targets], axis=0)
         return regrets
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, infinite outside the training span at penalty 0, and broken relations."""
+        """Regret, and which rows break linear relations between columns (`Relations.broken`).
+
+        At penalty 0 the regret is infinite outside the span of the training rows. Pass the `regret`
+        (n,) if it is already known.
+        """
         return self.first.evidence(X, self.regret(X) if regret is None else regret)
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Share of each feature in the leverage of rows."""
+        """Part (n, d) of each row's leverage that each feature causes, ≥ 0."""
         return self.first.explain(X)
 
     @cached_property
     def loo(self) -> LeaveOneOut:
-        """Training rows, each judged by the others: residuals, sds (n, k), the rest per target."""
+        """Leave-one-out results of the training rows: residuals and sds are (n, k).
+
+        Regrets and log-losses are (n,), means over the k targets.
+        """
         parts = [target.choice.loo for target in self.targets]
         return LeaveOneOut(
             np.column_stack([part.residuals for part in parts]),
@@ -112,7 +120,7 @@ class ManyTargets:
 
     @property
     def reference(self) -> Reference:
-        """Regrets of training rows, each left out."""
+        """Left-out regrets of the training rows, from which thresholds of trust are taken."""
         return self.loo.reference
 
 
@@ -127,7 +135,11 @@ def solve_many(
     *,
     intercept: bool,
 ) -> ManyTargets:
-    """Fit least squares to targets Y (n, k); one penalty serves all of them. Eq. (R5)."""
+    """Fit least squares to targets Y (n, k), with one ridge penalty `alpha` for all. Eq. (R5).
+
+    `factor` summarises the weighted rows X (n, d) and Y. Leave-one-out chooses `alpha`, and one
+    `noise_variance` per target, where they are None.
+    """
     spectrum = Spectrum.of_factor(factor, intercept=intercept, unit_columns=alpha == 0)
     d, k = len(factor.x_mean), Y.shape[1]
     squares = np.sum(factor.R[:, d:] ** 2, axis=0)  # (k,)

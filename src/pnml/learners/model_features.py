@@ -1,6 +1,7 @@
-"""Models without trees: their columns or Fourier features of them, under a ridge penalty.
+"""Leverage for models without trees, from their columns or Fourier features of these.
 
-The regret is that of all linear functions of these features. The prediction stays the model's own.
+The regret is that of all linear functions of these features, under a ridge penalty. The model's own
+prediction is not changed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pnml.learners.leaf_maps import LeafMap, leaf_map_of
 from pnml.learners.linear_penalty import is_linear, penalty_of
 from pnml.learners.replaced_cells import cells_of, replace_cells
 
-# The partition in which errors are averaged: trees, rows of a leaf, rows that grow a tree.
+# The forest in whose leaves errors are averaged: trees, least rows of a leaf, most rows of a tree.
 _TREES = 30
 _LEAST_ROWS = 20
 _MOST_ROWS = 10_000
@@ -34,7 +35,7 @@ _MOST_ROWS = 10_000
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """Rows with the features of a model without trees: as they came, encoded, and (n, d)."""
+    """Rows in three forms: as given, encoded columns, and the features `values` (n, d)."""
 
     X: Any
     encoded: Encoded
@@ -42,13 +43,13 @@ class FeatureRows:
 
 
 class Features(Protocol):
-    """Protocol of model features: values of rows, and leverage shared among input columns."""
+    """Protocol: computes the features of rows, and splits leverage among the input columns."""
 
     def values(self, X: Any, encoded: Encoded) -> FloatArray:
-        """Features (n, d)."""
+        """Features (n, d) of rows X, of which `encoded` are the encoded columns."""
 
     def explain(self, geometry: FeatureGeometry, rows: FeatureRows) -> FloatArray:
-        """Share (n, columns) of each input column in the leverage."""
+        """Part (n, columns) of the leverage that each input column causes, ≥ 0."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,15 @@ class LinearColumns:
     typical: tuple[Any, ...] | None  # cells of a training row; None: features are the columns
 
     def values(self, X: Any, encoded: Encoded) -> FloatArray:
-        """Columns (n, d) after the steps before the last."""
+        """Columns (n, d) of rows X after all steps of a Pipeline but the last."""
         return numbers_at_last_step(self.model, X)
 
     def explain(self, geometry: FeatureGeometry, rows: FeatureRows) -> FloatArray:
-        """Drops in leverage, exact for columns, measured for those before a Pipeline's steps."""
+        """Part (n, columns) of the leverage that each input column causes, ≥ 0.
+
+        Exact if the features are the input columns. Before the steps of a Pipeline, it is measured:
+        how far the leverage falls when cells are replaced by those of a typical training row.
+        """
         if self.typical is None:
             return attribution.explain(geometry.completed, rows.values, geometry.alpha)
         typical, count = self.typical, len(self.typical)
@@ -85,14 +90,17 @@ class EncodedFourier:
     """Features of any other model: encoded columns and Fourier features of them."""
 
     fourier: FourierFeatures
-    groups: tuple[tuple[int, ...], ...]  # encoded features of each column
+    groups: tuple[tuple[int, ...], ...]  # positions of the encoded features of each column
 
     def values(self, X: Any, encoded: Encoded) -> FloatArray:
-        """Encoded columns and cosines (n, p + m)."""
+        """Features (n, p + m) of rows: p encoded columns, then m cosines."""
         return self.fourier(encoded.Z)
 
     def explain(self, geometry: FeatureGeometry, rows: FeatureRows) -> FloatArray:
-        """Drops in leverage when a column gets its training mean, 0, and when all others do."""
+        """Part (n, columns) of the leverage that each input column causes, ≥ 0.
+
+        Measured by setting a column, or all others, to the training mean, which is 0 once encoded.
+        """
         Z = rows.encoded.Z
         without, alone = (np.empty((len(Z), len(self.groups))) for _ in range(2))
         for j, group in enumerate(map(list, self.groups)):
@@ -107,43 +115,53 @@ class EncodedFourier:
 
 @dataclass(frozen=True)
 class ModelFeatures:
-    """Trust map of model features: what predictions are linear in, and its geometry."""
+    """Leverages of rows by the features of a model without trees; implements `TrustMap`."""
 
     features: Features
     geometry: FeatureGeometry
     partition: LeafMap | None  # of encoded columns; None: one region
 
     def read(self, X: Any, encoded: Encoded) -> FeatureRows:
-        """Rows X, as the model takes them, with their features."""
+        """Rows X, as the model's ``predict`` takes them, with their features."""
         return FeatureRows(X, encoded, self.features.values(X, encoded))
 
     def leverage(self, rows: FeatureRows) -> FloatArray:
-        """Leverage κ (n,). Eq. (S2)."""
+        """Leverage κ (n,) of new rows, ≥ 0. Eq. (S2)."""
         leverage: FloatArray = self.geometry.completed.leverage(rows.values, self.geometry.alpha)
         return leverage
 
     def explain(self, rows: FeatureRows) -> FloatArray:
-        """Share (n, columns) of each input column in the leverage. Eqs. (A4) and (A5)."""
+        """Part (n, columns) of the leverage of each row that each input column causes, ≥ 0.
+
+        `rows` is the result of `read`. The parts of a row sum to its leverage less the share of the
+        intercept; where it is infinite, the columns that make it so get inf and the others 0.
+        Eqs. (A4) and (A5).
+        """
         return self.features.explain(self.geometry, rows)
 
     def regions(self, rows: FeatureRows) -> IntArray:
-        """Leaf (n, T) of each row in trees grown for this; one region without them."""
+        """Region (n, T) of each row, in which expected errors are averaged.
+
+        Regions are the leaves of T trees grown for this purpose; 0 for all rows, T = 1, if there
+        are none.
+        """
         if self.partition is None:
             return np.zeros((len(rows.values), 1), dtype=np.int64)
         return self.partition.leaf(_within_float32(rows.encoded.Z))
 
     @property
     def region_count(self) -> int:
-        """Number of leaves of all those trees."""
+        """Number of leaves in all those trees together; 1 if there are no trees."""
         return 1 if self.partition is None else int(self.partition.ends[-1])
 
 
 def count_features(
     model: Any, encoder: ColumnEncoder, X: Any, Y: FloatArray, weights: FloatArray
 ) -> tuple[ModelFeatures, FloatArray]:
-    """Model features of training rows of positive weight, and left-out leverages (n,).
+    """The `ModelFeatures` of training rows X, and the left-out leverage (n,) of each of these rows.
 
-    Y (n, k) are the targets: numbers, or an indicator of each class.
+    Y (n, k) are the targets: numbers, or an indicator column for each class. All `weights` (n,)
+    must be positive.
     """
     rows, last = at_last_step(model, X)
     seen = targets_inside(model, Y)
@@ -171,7 +189,7 @@ def count_features(
 
 
 def numbers_at_last_step(model: Any, X: Any) -> FloatArray:
-    """Model features: the finite numbers (n, d) that the last step of a fitted model sees."""
+    """Numbers (n, d) that the last step of a fitted model sees; raises if any is not finite."""
     rows, last = at_last_step(model, X)
     dense = rows.toarray() if hasattr(rows, "toarray") else rows
     values: FloatArray = np.asarray(dense, dtype=np.float64)
@@ -189,7 +207,7 @@ def _changes_columns(model: Any) -> bool:
 
 
 def _partition(encoder: ColumnEncoder, X: Any, Y: FloatArray) -> LeafMap | None:
-    """Leaves of a small forest of one target, in which the size of errors is averaged."""
+    """Leaves of a small forest, to average errors in; None for several targets or few rows."""
     if Y.shape[1] > 1 or len(Y) < 2 * _LEAST_ROWS:
         return None
     forest = RandomForestRegressor(
@@ -204,7 +222,7 @@ def _partition(encoder: ColumnEncoder, X: Any, Y: FloatArray) -> LeafMap | None:
 
 
 def _within_float32(Z: FloatArray) -> FloatArray:
-    """Columns that trees of scikit-learn, which work in float32, can compare."""
+    """Values cut to ±1e30, which scikit-learn's trees can compare in float32."""
     return np.clip(Z, -1e30, 1e30)
 
 

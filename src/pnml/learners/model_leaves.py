@@ -1,4 +1,4 @@
-"""The merged leaves of a fitted model, after any steps before its trees."""
+"""Leaves of a fitted tree ensemble, alone or at the end of a Pipeline, with small ones merged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _MOST_LEAVES = 4_000
 
 @dataclass(frozen=True)
 class ModelLeaves:
-    """Merged leaves of a tree ensemble, or of the one at the end of a Pipeline."""
+    """Leaves of a tree ensemble, or of the one that ends a Pipeline, with small leaves merged.
+
+    T is the number of trees. Leaves are numbered over all trees.
+    """
 
     model: Any
     leaves: LeafMap
@@ -30,9 +33,9 @@ class ModelLeaves:
 
     @classmethod
     def of(cls, model: Any, X: Any, weights: FloatArray) -> ModelLeaves | None:
-        """Leaves of a fitted model, merged until each holds enough of the training rows X.
+        """The leaves of a fitted model, merged until each holds at least 20 of the training rows X.
 
-        None where the model has no trees.
+        Rows of weight 0 do not count. None if the model has no trees.
         """
         fine: LeafMap | None = None
         counts = np.zeros(0, dtype=np.int64)
@@ -51,16 +54,16 @@ class ModelLeaves:
 
     @property
     def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        """Leaf numbers (T + 1,): tree t has the leaves ``ends[t]`` to ``ends[t + 1] - 1``."""
         return self.leaves.ends
 
     @cached_property
     def kept_ends(self) -> IntArray:
-        """Ends of the leaves of the kept trees alone, numbered anew."""
+        """The same as `ends` for the trees in `kept` alone, whose leaves are numbered from 0."""
         ends = np.zeros(len(self.kept) + 1, dtype=np.int64)
         ends[1:] = np.cumsum(np.diff(self.ends)[self.kept])
         return ends
 
     def leaf(self, X: Any) -> IntArray:
-        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        """Leaf (n, T) of each row in each tree, numbered over all trees."""
         return self.leaves.leaf(at_last_step(self.model, X)[0])

@@ -30,7 +30,7 @@ _FOLD_OPERATIONS, _FEWEST_FOLDS, _MOST_FOLDS = 1e11, 16, 200
 
 @dataclass(frozen=True)
 class NormBall:
-    """Fitted norm-ball learner: the pNML of the linear models inside a ball."""
+    """Fitted norm-ball learner: pNML over all linear models whose slopes have a bounded norm."""
 
     spectrum: Spectrum
     ball: Ball
@@ -47,48 +47,58 @@ class NormBall:
 
     @property
     def is_min_norm(self) -> bool:
-        """Whether the radius is the norm of the least-norm fit, which every fold then has anew."""
+        """Whether the ball's radius is the norm of the least-norm fit to the training rows.
+
+        If so, leave-one-out takes another radius for each left-out row: that of the other rows'
+        fit.
+        """
         norm = float(np.linalg.norm(self.ball.t))
         return abs(self.ball.radius - norm) <= 8 * EPS * norm
 
     @property
     def slopes(self) -> FloatArray:
-        """Slopes (d,) of the fit inside the ball."""
+        """Slopes (d,) of the least-squares fit inside the ball."""
         slopes: FloatArray = self.spectrum.V @ self.ball.fit
         return slopes
 
     @property
     def intercept(self) -> float:
-        """Prediction of the fit at the origin."""
+        """Intercept of the fit inside the ball: its prediction at x = 0."""
         return float(self.spectrum.y_mean[0] - self.spectrum.center @ self.slopes)
 
     def predictive(self, X: FloatArray) -> NormBallPredictive:
-        """Distribution of the labels of rows."""
+        """Predictive distribution of the label of each row."""
         return NormBallPredictive(self.ball, *self._coordinates(X), self.noise_variance)
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predicted labels of rows, which are not the fit."""
+        """Mean (n,) of the predictive distribution; it differs from slopes·x + intercept."""
         return self.predictive(X).mean
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats."""
+        """Regret (n,) of rows, in nats."""
         return self.predictive(X).regret
 
     def regret_bound(self, X: FloatArray) -> FloatArray:
-        """Proven upper bound on the regret of rows."""
+        """Proven upper bound (n,) on the regret of rows, in nats."""
         return regret_bound(self.ball, *self._coordinates(X), self.noise_variance)
 
     def leverage(self, X: FloatArray) -> FloatArray:
-        """exp(regret) − 1 of rows."""
+        """exp(regret) − 1 (n,) of rows, which stands for their leverage."""
         return rises_with(self.regret(X))
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, and the relations of columns that a row breaks."""
+        """Regret, and which rows break linear relations between columns (`Relations.broken`).
+
+        Pass the `regret` (n,) if it is already known.
+        """
         broken = broken_by(self.relations, X)
         return Evidence(self.regret(X) if regret is None else regret, broken=broken)
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Share of each feature in exp(regret) − 1, by the ridge fit of the same regret."""
+        """Part (n, d) of exp(regret) − 1 that each feature causes, ≥ 0.
+
+        Computed for the ridge fit that gives the row the same regret.
+        """
         return attribution.explain_regret(self.spectrum, X, self.regret(X))
 
     def _coordinates(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -104,9 +114,10 @@ def solve_norm_ball(
     *,
     intercept: bool,
 ) -> NormBall:
-    """Fit the norm-ball learner; None for the radius is the norm of the least-norm fit.
+    """Fit the norm-ball learner to rows X (n, d) and targets y (n,).
 
-    Pooled leave-one-out log-loss chooses the noise if it is None.
+    `radius` None takes the norm of the least-norm fit. `noise_variance` None takes the value of
+    smallest mean leave-one-out log-loss.
     """
     factor = Factor.of(X, y)
     spectrum = Spectrum.of_factor(factor, intercept=intercept, unit_columns=False)
@@ -121,7 +132,7 @@ def solve_norm_ball(
 
 
 def most_folds(spectrum: Spectrum) -> int:
-    """Rows of which leave-one-out is worth its time."""
+    """How many training rows leave-one-out uses: 16 to 200, fewer if the rank is large."""
     rank = max(len(spectrum.h2), 1)
     return int(np.clip(_FOLD_OPERATIONS / (20 * rank**3), _FEWEST_FOLDS, _MOST_FOLDS))
 

@@ -1,4 +1,4 @@
-"""A classifier whose genie takes one step of the single-layer network."""
+"""A classifier with the one-step genie, which changes the weights of one class by one step."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _MOST_LEFT_OUT = 200
 
 @dataclass(frozen=True)
 class Training:
-    """Training rows for the one-step genie, at the last step of a fitted classifier."""
+    """Training rows as the last step of a classifier sees them, for one-step genie or refits."""
 
     classifier: Any  # the fitted classifier, or a Pipeline that ends in one
     geometry: FeatureGeometry
     step: LastStep
     labels: npt.NDArray[np.intp]  # (n,)  counted from 0
     weights: FloatArray  # (n,)
-    tol: float  # largest error of a regret, where it is found by iteration
+    tol: float  # largest numerical error of a regret found by iteration, nats
     # (n, C)  by classifiers fitted without the row; None: by the classifier itself
     log_prob: FloatArray | None = None
-    recalled: bool = False  # whether the classifier may recall the labels of these very rows
+    recalled: bool = False  # whether the classifier may have memorised these rows
 
 
 class LeftOutSample(NamedTuple):
-    """Leave-one-out results of the one-step genie for sampled rows."""
+    """Leave-one-out results of k sampled training rows, for a union of classifiers."""
 
     log_prob: FloatArray  # (k, C)
     regrets: FloatArray  # (k,)
@@ -47,51 +47,60 @@ class LeftOutSample(NamedTuple):
 
 @dataclass(frozen=True)
 class OnLastStep:
-    """Base of genies on the last step of a classifier, such as the one-step genie."""
+    """Base of learners around a fitted classifier, computed on the inputs of its last step.
+
+    The last step of a Pipeline is the classifier itself; other classifiers are their own last step.
+    """
 
     classifier: Any  # fitted
     geometry: FeatureGeometry
 
     @property
     def inputs(self) -> Inputs:
-        """Rows as the classifier takes them."""
+        """What rows the classifier takes, as flags for the checks of the estimator."""
         return LastStep.inputs(self.classifier)
 
     def leverage(self, X: Any) -> FloatArray:
-        """Leverage of rows as the last step sees them."""
+        """Leverage (n,) of rows X, computed on the features that the last step sees."""
         return self.geometry.leverage(LastStep.of(self.classifier, X).values)
 
     def broken(self, X: Any) -> FloatArray | None:
-        """Relations of features that rows break, as the last step sees them."""
+        """Which rows break linear relations of the last step's features: (n,), or None if unknown.
+
+        Values are those of `Relations.broken`: inf for a row that breaks none.
+        """
         return self.geometry.broken(LastStep.of(self.classifier, X).values)
 
     def explain(self, X: Any) -> FloatArray:
-        """Share of each feature that the last step sees in the leverage of rows."""
+        """Part (n, d) of the leverage that each feature of the last step causes, ≥ 0."""
         return self.geometry.explain(LastStep.of(self.classifier, X).values)
 
 
 @dataclass(frozen=True)
 class OneStep(OnLastStep):
-    """The genie takes one step of the single-layer network. Eq. (F2)."""
+    """Learner with the one-step genie: leverage and probabilities of a classifier give the regret.
+
+    The genie of a label takes one step of a single-layer network toward that label. Eq. (F2).
+    """
 
     loo: LabelsLeftOut
     log_prob: FloatArray  # (k, C)  of the sampled rows, each left out
 
     @staticmethod
     def check(estimator: Any) -> None:
-        """Raise if an unfitted estimator will have no probabilities."""
+        """Raise if an estimator, fitted or not, has no ``predict_proba``."""
         refuse_without_probabilities(estimator)
 
     @classmethod
     def of(cls, training: Training) -> OneStep:
-        """The learner of a fitted classifier."""
+        """The one-step learner of a fitted classifier, from its training rows."""
         log_p = training.log_prob
         if log_p is None:
             log_p = training.step.log_probabilities()
         rows = sampled_rows(training.weights)
         leverages = training.geometry.left_out(training.step.values, training.weights)
         loo = leave_labels_out(log_p, training.labels, leverages, training.weights)
-        if training.recalled:  # of regrets left out only a bound is known, which no regret passes
+        if training.recalled:  # left-out regrets are unknown: use an upper bound
             loo = replace(loo, regrets=np.full(len(leverages), np.log(log_p.shape[1])))
         return cls(
             training.classifier,
@@ -107,17 +116,17 @@ class OneStep(OnLastStep):
 
     @property
     def sample(self) -> LeftOutSample:
-        """Leave-one-out of sampled training rows. Eq. (F6)."""
+        """Leave-one-out results of the sampled training rows, for a union. Eq. (F6)."""
         rows = sampled_rows(self.loo.weights)
         return LeftOutSample(self.log_prob, self.loo.regrets[rows], self.loo.leverages[rows])
 
     def predictive(self, X: Any) -> Categorical:
-        """Probabilities and regrets. Eq. (F4)."""
+        """pNML log-probabilities (n, classes) and regrets (n,) of rows. Eq. (F4)."""
         step = LastStep.of(self.classifier, X)
         return softmax.predictive(step.log_probabilities(), self.geometry.leverage(step.values))
 
     def regret(self, X: Any) -> FloatArray:
-        """Regrets alone. Eq. (F3)."""
+        """Regrets (n,) of rows, in nats, in the dtype of the rows. Eq. (F3)."""
         step = LastStep.of(self.classifier, X)
         regret: FloatArray = like_input(
             self._evidence(step).regret, self.geometry.rows(step.values)
@@ -125,9 +134,10 @@ class OneStep(OnLastStep):
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """The regret, the leverage, as confident classifiers have no regret far out, and relations.
+        """Regret, leverage and broken relations of rows, which decide whether they are trusted.
 
-        Eqs. (F8) and (X2).
+        The leverage is needed because a confident classifier has a small regret even far from the
+        training rows. Pass the `regret` (n,) if it is already known. Eqs. (F8) and (X2).
         """
         step = LastStep.of(self.classifier, X)
         if regret is None:
@@ -142,7 +152,7 @@ class OneStep(OnLastStep):
 
 
 def sampled_rows(weights: FloatArray) -> npt.NDArray[np.int64]:
-    """Sampled rows for the one-step genie: at most 200 indices (k,), always the same ones."""
+    """Indices (k,) of up to 200 training rows of positive weight, drawn with a fixed seed."""
     rows = np.flatnonzero(weights > 0).astype(np.int64)
     if len(rows) <= _MOST_LEFT_OUT:
         return rows

@@ -1,4 +1,4 @@
-"""The contract of a fitted learner: a frozen value that answers for validated rows."""
+"""Protocols of fitted learners: immutable objects that score rows their estimator has checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pnml.core.trust import Evidence, Reference
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the protocol lets a learner require of its rows, which its estimator checks."""
+    """What rows a learner takes: its estimator reads these flags to know which checks to make."""
 
     # A NaN or infinity in a row always reaches its result: n results are looked at instead of
     # n·d inputs.
@@ -34,55 +34,61 @@ class Inputs:
 
 
 class Learner(Protocol):
-    """Protocol of every fitted learner: its methods, for validated rows X."""
+    """Protocol of every fitted learner: how it scores rows X that its estimator has checked.
+
+    Arrays are (n,) or (n, d): n rows, d features.
+    """
 
     @property
     def inputs(self) -> Inputs:
-        """Requirements on the rows."""
+        """What rows the learner takes, as flags for the checks of its estimator."""
 
     @property
     def loo(self) -> Any:
-        """Leave-one-out of the training rows, with ``log_loss`` and ``threshold``."""
+        """Leave-one-out results of the training rows, with ``log_loss`` and ``threshold``."""
 
     @property
     def reference(self) -> Reference:
-        """Regrets of training rows that those of new rows are compared with."""
+        """Left-out regrets of the training rows, from which thresholds of trust are taken."""
 
     def regret(self, X: Any) -> FloatArray:
         """Regret (n,) of rows, in nats, ≥ 0."""
 
     def leverage(self, X: Any) -> FloatArray:
-        """Leverage (n,) of rows, ≥ 0; exp(regret) − 1 where the learner has no other."""
+        """Leverage (n,) of rows, ≥ 0; exp(regret) − 1 if the learner has no leverage of its own."""
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """Inputs of the verdict on rows; pass `regret` if it is already known."""
+        """What decides whether rows are trusted: regret, and for some learners leverage and others.
+
+        Pass the `regret` (n,) of the rows if it is already known, to save computing it.
+        """
 
     def explain(self, X: Any) -> FloatArray:
-        """Share of each feature in the leverage of rows, ≥ 0."""
+        """Part (n, d) of each row's leverage that each feature causes, ≥ 0."""
 
 
 class Regression(Learner, Protocol):
     """Protocol of a fitted learner whose labels are numbers."""
 
     def predictive(self, X: FloatArray) -> Predictive:
-        """Distribution of the labels of rows."""
+        """Predictive distribution of the label of each row."""
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Mean of the distribution alone, which may be cheaper."""
+        """Mean (n,) of that distribution; may be cheaper than computing all of it."""
 
 
 class Classification(Learner, Protocol):
     """Protocol of a fitted learner whose labels are classes.
 
-    Its regrets and explanations have the dtype of the rows in its leverage.
+    Regrets and explanations have the dtype of the rows: float32 rows give float32 results.
     """
 
     def predictive(self, X: Any) -> Categorical:
-        """Probabilities of the classes of rows, and their regrets."""
+        """pNML log-probabilities (n, classes) of rows, and their regrets (n,)."""
 
 
 def rises_with(regret: FloatArray) -> FloatArray:
-    """Leverage exp(regret) − 1 that the protocol asks of a learner that is not linear."""
+    """Leverage exp(regret) − 1 (n,), for learners that have a regret but no leverage."""
     with np.errstate(over="ignore"):
         return np.expm1(regret)
 

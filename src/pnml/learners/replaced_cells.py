@@ -1,4 +1,4 @@
-"""Rows whose cells in some columns are replaced: arrays, and data frames of pandas and polars."""
+"""Copies of rows with some columns overwritten: arrays, and data frames of pandas and polars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def cells_of(X: Any, row: int) -> tuple[Any, ...]:
-    """The cells of one row, as Python objects.
+    """The cells of row number `row` of X, one per column, as Python objects.
 
     >>> cells_of(np.array([[1.0, 2.0]]), 0)
     (1.0, 2.0)
@@ -22,9 +22,9 @@ def cells_of(X: Any, row: int) -> tuple[Any, ...]:
 
 
 def replace_cells(X: Any, cells: Mapping[int, Any]) -> Any:
-    """The rows with these cells in the columns at these places.
+    """A copy of rows X with some columns overwritten: `cells` maps column positions to one value.
 
-    A column whose dtype cannot hold its cell, such as whole numbers and 1.5, gets another dtype.
+    A column whose dtype cannot hold the value, such as whole numbers and 1.5, gets another dtype.
 
     >>> replace_cells(np.array([[1, 2], [3, 4]]), {1: 9.5})
     array([[1. , 9.5],
@@ -47,7 +47,7 @@ def replace_cells(X: Any, cells: Mapping[int, Any]) -> Any:
 
 
 def _pandas_column(column: Any, cell: Any) -> Any:
-    """A column of one cell, with the dtype of the column where that can hold it."""
+    """A column filled with `cell`, of the same dtype if that dtype can hold the cell."""
     values = [cell] * len(column)
     try:
         made = type(column)(values, index=column.index, dtype=column.dtype)
@@ -58,7 +58,7 @@ def _pandas_column(column: Any, cell: Any) -> Any:
 
 
 def _polars_column(column: Any, cell: Any) -> Any:
-    """A column of one cell, with the dtype of the column where that can hold it."""
+    """A column filled with `cell`, of the same dtype if that dtype can hold the cell."""
     values = [cell] * len(column)
     try:
         return type(column)(column.name, values, dtype=column.dtype)

@@ -13,7 +13,7 @@ PART_ROWS = 32_768
 
 
 def row_parts(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Parts of a long table: slices over the rows of X, with those rows.
+    """Consecutive parts of X of at most 32,768 rows: pairs of a slice and the rows in it.
 
     >>> [(part.start, part.stop, rows) for part, rows in row_parts([[1], [2]])]
     [(0, 2, [[1], [2]])]

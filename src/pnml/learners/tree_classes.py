@@ -1,4 +1,4 @@
-"""Trees and forests whose leaves count classes."""
+"""Classification trees and forests: pNML from the counts of classes in their leaves."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pnml.learners.tree_rows import CountedTrees, RowsToCount
 
 @dataclass(frozen=True)
 class TreeClasses(CountedTrees[ClassLeaves]):
-    """Fitted tree learner of classes: frozen splits, and the rows of each class in leaves."""
+    """Fitted classification trees: frozen splits, and the rows of each class in every leaf."""
 
     loo: LabelsLeftOut
 
     def predictive(self, X: FloatArray) -> Categorical:
-        """Probabilities of the classes of rows, and their regrets. Eq. (T5)."""
+        """pNML log-probabilities (n, classes) and regrets (n,) of rows. Eq. (T5)."""
         parts = [
             self.leaves.predictive(self.partition.leaves(X[part]))
             for part in self.partition.blocks(len(X), self.leaves.classes)
@@ -36,16 +36,19 @@ class TreeClasses(CountedTrees[ClassLeaves]):
         )
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats."""
+        """Regret (n,) of rows, in nats, in the dtype of the rows."""
         regret: FloatArray = like_input(self._regret(X), X)
         return regret
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, and whether a value is missing that never was in training. Eq. (T12)."""
+        """Regret, gaps in features that had none in training, and broken relations of features.
+
+        Pass the `regret` (n,) if it is already known. Eq. (T12).
+        """
         return self.seen.evidence(X, self._regret(X) if regret is None else regret)
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Share of each feature in the leverage of rows. Eq. (T10)."""
+        """Part (n, d) of each row's leverage that each feature causes, ≥ 0. Eq. (T10)."""
         shares: FloatArray = like_input(forest.explain(self.partition, self.leaves, X), X)
         return shares
 
@@ -57,7 +60,10 @@ class TreeClasses(CountedTrees[ClassLeaves]):
 def count_classes(
     rows: RowsToCount, labels: npt.NDArray[np.intp], classes: int, prior: float
 ) -> TreeClasses:
-    """Fit a tree learner of classes: count labels (n,) in the leaves."""
+    """Fit a tree learner of classes: count the labels (n,), from 0 to classes − 1, in each leaf.
+
+    `prior` ≥ 0 favours leaves with even class frequencies.
+    """
     partition, X, weights = rows.partition, rows.X, rows.weights
     leaves = ClassLeaves.of(partition, X, labels, weights, classes, prior)
     loo = leave_labels_out(leaves, partition, X, labels, weights)

@@ -16,14 +16,17 @@ from pnml.learners.tree_classes import TreeClasses
 
 @dataclass(frozen=True)
 class TreeMember:
-    """Trees with the left-out probabilities of sampled training rows, for a union."""
+    """A tree learner of classes for a union, with left-out probabilities of sampled rows."""
 
     trees: TreeClasses
     log_prob: FloatArray  # (k, C)  of the sampled rows, each left out
 
     @classmethod
     def of(cls, trees: TreeClasses, X: FloatArray, labels: npt.NDArray[np.intp]) -> TreeMember:
-        """The member of trees that count all rows X (n, d) with labels (n,) from 0. Eq. (T8)."""
+        """The member for fitted trees, from all their training rows X (n, d) and labels (n,).
+
+        Labels count from 0. Eq. (T8).
+        """
         rows = sampled_rows(trees.loo.weights)
         leaf = trees.partition.leaves(X[rows])
         log_prob = trees.leaves.left_out_log_prob(leaf, labels[rows], trees.loo.weights[rows])
@@ -31,29 +34,32 @@ class TreeMember:
 
     @property
     def sample(self) -> LeftOutSample:
-        """Leave-one-out of sampled training rows. Eq. (T8)."""
+        """Leave-one-out results of the sampled training rows, for a union. Eq. (T8)."""
         loo = self.trees.loo
         rows = sampled_rows(loo.weights)
         return LeftOutSample(self.log_prob, loo.regrets[rows], loo.leverages[rows])
 
     def predictive(self, X: FloatArray) -> Categorical:
-        """Probabilities and regrets of rows. Eq. (T5)."""
+        """pNML log-probabilities (n, classes) and regrets (n,) of rows. Eq. (T5)."""
         return self.trees.predictive(X)
 
     def leverage(self, X: FloatArray) -> FloatArray:
-        """K − 1 of rows."""
+        """Leverage (n,) of rows: exp(regret) − 1."""
         return self.trees.leverage(X)
 
     def broken(self, X: FloatArray) -> FloatArray | None:
-        """Relations of features that rows break."""
+        """Which rows break linear relations of features: (n,), or None if no relations are known.
+
+        Values are those of `Relations.broken`: inf for a row that breaks none.
+        """
         broken: FloatArray | None = self.trees.evidence(X, np.zeros(len(X))).broken
         return broken
 
     def never_seen(self, X: FloatArray) -> BoolArray:
-        """Whether a value is missing that never was in training. Eq. (T12)."""
+        """Whether each row (n,) has a gap in a feature that had none in training. Eq. (T12)."""
         unseen: BoolArray = self.trees.evidence(X, np.zeros(len(X))).never_seen
         return unseen
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Share of each feature in the leverage of rows. Eq. (T10)."""
+        """Part (n, d) of each row's leverage that each feature causes, ≥ 0. Eq. (T10)."""
         return self.trees.explain(X)

@@ -1,4 +1,4 @@
-"""Training rows in the leaves of trees: those to count, and what is remembered of them."""
+"""Training rows in the leaves of trees: the rows to count, and what is kept of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _Leaves = TypeVar("_Leaves", bound=forest.Leaves)
 
 @dataclass(frozen=True)
 class SeenRows:
-    """What a tree learner remembers of rows: usual regrets, and where values were missing."""
+    """What a tree learner keeps of n training rows: usual regrets, gaps and linear relations.
+
+    A gap is a missing value.
+    """
 
     usual: FloatArray  # (n,)  regrets of training rows as new rows would have them. Eq. (T12)
     weights: FloatArray  # (n,)
@@ -32,7 +35,11 @@ class SeenRows:
     relations: Relations | None = None  # of features and gaps; None in a file of an older version
 
     def evidence(self, X: FloatArray, regret: FloatArray) -> Evidence:
-        """The regret, unseen gaps, and relations that a row breaks. Eqs. (T12) and (X2)."""
+        """What decides whether rows X are trusted, given their `regret` (n,).
+
+        Regret, gaps in features that had none in training, and broken relations of features.
+        Eqs. (T12) and (X2).
+        """
         unseen = np.any(np.isnan(X) & ~self.had_gaps, axis=1)
         if self.relations is None:
             return Evidence(regret, None, unseen)
@@ -42,7 +49,7 @@ class SeenRows:
 
 @dataclass(frozen=True)
 class CountedTrees(Generic[_Leaves]):
-    """Frozen splits, what their leaves hold, and what tree learners remember of the rows."""
+    """Base of fitted tree learners: frozen splits, contents of the leaves, and `SeenRows`."""
 
     partition: Partition
     leaves: _Leaves
@@ -50,22 +57,25 @@ class CountedTrees(Generic[_Leaves]):
 
     @property
     def inputs(self) -> Inputs:
-        """Rows that are compared with thresholds."""
+        """What rows the trees take: they are compared with thresholds; some trees take gaps."""
         return Inputs(compares=True, gaps=self.seen.takes_gaps)
 
     @property
     def reference(self) -> Reference:
-        """Regrets of training rows as new rows would have them; the leverage says the same."""
+        """Regrets of training rows, for the threshold of trust.
+
+        No leverages: for trees they order rows as the regrets do.
+        """
         return Reference(self.seen.usual, self.seen.weights)
 
     def leverage(self, X: FloatArray) -> FloatArray:
-        """K − 1 of rows. Eqs. (T5), (T7)."""
+        """Leverage (n,) of rows: exp(regret) − 1. Eqs. (T5), (T7)."""
         return forest.leverage(self.partition, self.leaves, X)
 
 
 @dataclass(frozen=True)
 class RowsToCount:
-    """Rows to count in the leaves of trees."""
+    """Training rows to be counted in the leaves of trees, with their weights."""
 
     partition: Partition
     X: FloatArray  # (n, d)
@@ -74,14 +84,18 @@ class RowsToCount:
     grown_on: bool  # whether the trees were grown on these rows
 
     def seen(self, leaves: forest.Leaves, loo: LeaveOneOut | LabelsLeftOut) -> SeenRows:
-        """What is remembered of them, each row left out for `loo`."""
+        """The `SeenRows` of these rows; `loo` are their leave-one-out results.
+
+        Usual regrets are the left-out ones, or, if the trees were grown on these rows, those
+        without leaving rows out.
+        """
         usual = loo.regrets
         if self.grown_on:
             usual = np.asarray(gaussian.regret(forest.leverage(self.partition, leaves, self.X)))
         return SeenRows(usual, loo.weights, self.takes_gaps, *self._gaps_and_relations())
 
     def _gaps_and_relations(self) -> tuple[BoolArray, Relations]:
-        """Features (d,) with gaps, and the relations of features and gaps."""
+        """Whether each feature (d,) has gaps, and the relations of features and gaps."""
         used = self.weights > 0
         X, weights = (self.X, self.weights) if used.all() else (self.X[used], self.weights[used])
         gap = np.isnan(X)
@@ -92,7 +106,7 @@ class RowsToCount:
 
 
 def _marked(X: FloatArray, had_gaps: BoolArray, means: FloatArray) -> FloatArray:
-    """Rows (n, d + g) whose gaps are means, with a mark of gaps for each feature that had them."""
+    """Rows with gaps filled by means, and a 0/1 column added for each feature that had gaps."""
     gap = np.isnan(X)
     if not gap.any() and not had_gaps.any():
         return X

@@ -19,13 +19,13 @@ from pnml.learners.tree_rows import CountedTrees, RowsToCount
 
 @dataclass(frozen=True)
 class TreeValues(CountedTrees[ValueLeaves]):
-    """Fitted tree learner of values: frozen splits, and the mean target in every leaf."""
+    """Fitted regression trees or forest: frozen splits, and the mean target in every leaf."""
 
     noise_variance: float
     loo: LeaveOneOut
 
     def predictive(self, X: FloatArray) -> Normal:
-        """Distribution of the labels of rows."""
+        """Normal distribution of the label of each row."""
         parts = [
             self.leaves.predictive(self.partition.leaves(X[part]), self.noise_variance)
             for part in self.partition.blocks(len(X))
@@ -37,27 +37,30 @@ class TreeValues(CountedTrees[ValueLeaves]):
         )
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predicted labels of rows."""
+        """Mean (n,) of the predictive distribution of each row."""
         return self.predictive(X).mean
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats."""
+        """Regret (n,) of rows, in nats."""
         regret: FloatArray = gaussian.regret(self.leverage(X))
         return regret
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, and whether a value is missing that never was in training. Eq. (T12)."""
+        """Regret, gaps in features that had none in training, and broken relations of features.
+
+        Pass the `regret` (n,) if it is already known. Eq. (T12).
+        """
         return self.seen.evidence(X, self.regret(X) if regret is None else regret)
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Share of each feature in the leverage of rows. Eq. (T10)."""
+        """Part (n, d) of each row's leverage that each feature causes, ≥ 0. Eq. (T10)."""
         return forest.explain(self.partition, self.leaves, X)
 
 
 def count_values(rows: RowsToCount, y: FloatArray, noise_variance: float | None) -> TreeValues:
-    """Fit a tree learner of values: average targets (n,) in the leaves.
+    """Fit a tree learner of values: average the targets y (n,) of rows in each leaf.
 
-    Pooled leave-one-out log-loss chooses the noise if it is None.
+    If `noise_variance` is None, it is the value of smallest mean leave-one-out log-loss.
     """
     partition, X, weights = rows.partition, rows.X, rows.weights
     leaves = ValueLeaves.of(partition, X, y, weights)
@@ -68,7 +71,7 @@ def count_values(rows: RowsToCount, y: FloatArray, noise_variance: float | None)
 
 
 def _choose_noise(folds: ValueFolds, y: FloatArray) -> float:
-    """The noise with the smallest pooled log-loss, at least a share of the spread. Eq. (T9)."""
+    """Noise variance of smallest leave-one-out log-loss, at least 1e-6 × var(y). Eq. (T9)."""
     noise = folds.noise_variance
     if np.isnan(noise):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The contract of a trust map: what a model's prediction is linear in, and its leverage."""
+"""Protocol of a trust map, which gives the leverage of rows for any fitted model."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from pnml.core.leaves.cells import IntArray
 
 
 class TrustMap(Protocol):
-    """Leverages of rows, by leaves, columns or Fourier features of a fitted model.
+    """Leverages of rows for a fitted model, by its leaves, its columns or Fourier features of them.
 
-    `rows` below are what `read` returns: the same rows in the form that this map works with.
+    `rows` below are the result of `read`: the rows as this map needs them, such as leaf numbers.
     """
 
     def read(self, X: Any, encoded: Encoded) -> Any:
-        """Rows X, as the model takes them, in the form of this map."""
+        """Rows X, as the model's ``predict`` takes them, converted for the methods below."""
 
     def leverage(self, rows: Any) -> FloatArray:
         """Leverage κ (n,) of new rows, ≥ 0."""
 
     def explain(self, rows: Any) -> FloatArray:
-        """Share (n, columns) of each input column in the leverage, ≥ 0."""
+        """Part (n, columns) of the leverage that each input column causes, ≥ 0."""
 
     def regions(self, rows: Any) -> IntArray:
-        """Region (n, T) of each row in each of T partitions; errors are averaged in regions."""
+        """Region (n, T) of each row in each of T partitions of the rows, such as leaves of T trees.
+
+        Expected errors are averages over the training rows of a region.
+        """
 
     @property
     def region_count(self) -> int:
-        """Number of regions of all partitions."""
+        """Number of regions in all partitions together."""

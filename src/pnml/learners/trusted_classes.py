@@ -1,4 +1,4 @@
-"""A trusted classifier as a value: its regret, verdicts and probability of being wrong."""
+"""A trusted classifier as one immutable object: regret, trust and probability of being wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from pnml.learners.wrong_probability import WrongProbability
 
 @dataclass(frozen=True)
 class TrustedClasses:
-    """A classifier, how unlike its training rows a row is, and how often it is wrong."""
+    """A fitted classifier with all that `TrustedClassifier` needs to score new rows.
+
+    `base` compares a row with the training rows; `wrong` gives the probability that the predicted
+    class is wrong, and is None if no unseen rows could calibrate it. C is the number of classes.
+    """
 
     base: TrustedModel
     regrets: Annotated[FloatArray, "n"]  # of left-out training rows; log C where not known
@@ -29,24 +33,34 @@ class TrustedClasses:
 
     @property
     def reference(self) -> Reference:
-        """Regrets, leverages and excesses of the training rows, each left out."""
+        """Left-out regrets, leverages and excesses of training rows, for the thresholds of trust.
+
+        Excess: distance beyond the training range of a column, in widths of that range.
+        """
         base = self.base
         return Reference(self.regrets, base.weights, base.leverages, base.excesses)
 
     def predictive(self, rows: ReadRows) -> Categorical:
-        """pNML probabilities and regret: the model's probabilities, flattened by the leverage."""
+        """pNML log-probabilities (n, C) and regrets (n,).
+
+        The higher a row's leverage, the more evenly the model's probabilities are spread.
+        """
         log_p = log_probabilities(self.base.model, rows.X)
         return softmax.predictive(log_p, self.base.leverage(rows))
 
     def regret(self, rows: ReadRows) -> FloatArray:
-        """Regret (n,) in nats, at most log((C + 1)/2). Eq. (F3)."""
+        """Regret (n,) of rows, in nats, at most log((C + 1)/2) for C classes. Eq. (F3)."""
         regret: FloatArray = softmax.regret(
             log_probabilities(self.base.model, rows.X), self.base.leverage(rows)
         )
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """Regret, leverage, excess, unseen values and broken relations; X may be read rows."""
+        """All that decides whether rows are trusted; X are raw rows, or the result of `base.read`.
+
+        Regret, leverage, excess beyond training ranges, values never seen, and broken relations of
+        columns. Pass the `regret` (n,) if it is already known.
+        """
         rows, base = self.base.read(X), self.base
         kappa = base.leverage(rows)
         if regret is None:

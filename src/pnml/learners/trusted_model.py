@@ -26,13 +26,13 @@ from pnml.learners.model_leaves import ModelLeaves
 from pnml.learners.row_parts import row_parts
 from pnml.learners.trust_map import TrustMap
 
-# Parts of tables whose leverages are remembered: two million rows in all.
+# Parts of tables whose leverages are cached: two million rows in all.
 _MOST_KNOWN = 64
 
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Rows as the model takes them, encoded, and in the form of the trust map."""
+    """Rows in three forms: X as the model's ``predict`` takes it, encoded, and `mapped`."""
 
     X: Any
     encoded: Encoded
@@ -40,20 +40,27 @@ class ReadRows:
 
     @cached_property
     def mapped(self) -> Any:
-        """The rows in the form of the trust map, read when they are first needed."""
+        """The rows as the methods of `trust_map` take them, such as leaf numbers or features.
+
+        Computed on first use.
+        """
         return self.trust_map.read(self.X, self.encoded)
 
 
 @dataclass(frozen=True)
 class TrustedModel:
-    """A fitted model, what its predictions are linear in, and its training rows left out."""
+    """A fitted model with all that is needed to compare new rows with its training rows.
+
+    `trust_map` gives leverages; `ranges` and `relations` say which values, and which linear
+    relations between columns, the training rows had.
+    """
 
     model: Any
     encoder: ColumnEncoder
     trust_map: TrustMap
     ranges: Ranges
     leverages: Annotated[FloatArray, "n"]  # of the training rows, each left out
-    excesses: Annotated[FloatArray, "n"]  # the same, beyond the ranges of the others
+    excesses: Annotated[FloatArray, "n"]  # their distances beyond the others' ranges, in widths
     weights: Annotated[FloatArray, "n"]
     relations: Relations | None = None  # of encoded columns; None in a file of an older version
     _known: dict[bytes, FloatArray] = field(default_factory=dict, compare=False, repr=False)
@@ -62,10 +69,11 @@ class TrustedModel:
     def of(
         cls, model: Any, encoder: ColumnEncoder, X: Any, Y: FloatArray, weights: FloatArray
     ) -> TrustedModel:
-        """From training rows X with targets Y (n, k); rows of weight 0 are left out.
+        """The trusted model of a fitted model, from training rows X and their targets Y (n, k).
 
-        Tree ensembles are read as leaves, linear models as columns, and any other model as Fourier
-        features of its encoded columns.
+        Rows of weight 0 are left out. Leverages come from the leaves of tree ensembles, from the
+        columns of linear models, and from Fourier features of the encoded columns of any other
+        model.
         """
         used = weights > 0
         if not used.all():
@@ -84,21 +92,27 @@ class TrustedModel:
         return cls(model, encoder, trust_map, ranges, left_out, beyond, weights, relations)
 
     def read(self, X: Any) -> ReadRows:
-        """Rows X encoded and mapped to leaves or features, once for all questions about them."""
+        """Rows X ready for the methods below, so that they are encoded only once.
+
+        Rows that have been read already are returned as they are.
+        """
         if isinstance(X, ReadRows):
             return X
         return ReadRows(X, self.encoder.encode(X), self.trust_map)
 
     def in_parts(self, X: Any) -> Iterator[ReadRows]:
-        """Rows X in parts of bounded size."""
+        """Rows X, read in consecutive parts of at most 32,768 rows."""
         return (self.read(part) for _, part in row_parts(X))
 
     def each(self, X: Any, ask: Callable[[ReadRows], Any]) -> Any:
-        """The answers to `ask` for all rows X, computed part by part."""
+        """Results (n, …) of the function `ask` for all rows X, which it gets part by part."""
         return np.concatenate([ask(rows) for rows in self.in_parts(X)])
 
     def leverage(self, rows: ReadRows) -> FloatArray:
-        """Leverage κ (n,); that of the last arrays is remembered by their contents."""
+        """Leverage κ (n,) of rows, ≥ 0.
+
+        Results for recent arrays of numbers are cached, by a hash of their contents.
+        """
         key = _fingerprint(rows.X)
         if key is None:
             return self.trust_map.leverage(rows.mapped)
@@ -111,14 +125,15 @@ class TrustedModel:
         return known
 
     def explain(self, rows: ReadRows) -> FloatArray:
-        """Share (n, columns) of each input column in the leverage; 0 where the model reads none.
+        """Part (n, columns) of the leverage that each input column causes, ≥ 0.
 
-        Where no column stands out, those that are read have equal shares.
+        Columns that the model does not read have 0. Where no column stands out, those that are read
+        have equal parts.
         """
         return self.shares(rows.mapped)
 
     def shares(self, mapped: Any) -> FloatArray:
-        """Share of each column, for rows in the form of the trust map."""
+        """The result of `explain` for rows in their form `ReadRows.mapped`."""
         shares = self.trust_map.explain(mapped)
         read = self.encoder.places
         if 0 < len(read) < shares.shape[1]:
@@ -128,20 +143,29 @@ class TrustedModel:
         return shares
 
     def excess(self, rows: ReadRows) -> FloatArray:
-        """Largest distance (n,) beyond the training range of a column. Eq. (T17)."""
+        """Distance (n,) of each row beyond the training ranges, the largest over its columns.
+
+        In widths of the column's range; 0 inside all ranges. Eq. (T17).
+        """
         return _largest(self.ranges.excess(rows.encoded.columns.numbers))
 
     def never_seen(self, rows: ReadRows) -> BoolArray:
-        """Whether each row (n,) has a value of a kind unseen in training."""
+        """Whether each row (n,) has a value of a kind its column never had, such as a new word."""
         seen: BoolArray = np.any(rows.encoded.never_seen, axis=1)
         return seen
 
     def broken(self, rows: ReadRows) -> FloatArray | None:
-        """Relations of encoded columns that each row (n,) breaks. Eq. (X2)."""
+        """Which rows break linear relations of encoded columns: (n,), or None if none are known.
+
+        Values are those of `Relations.broken`: inf for a row that breaks none. Eq. (X2).
+        """
         return broken_by(self.relations, rows.encoded.Z)
 
     def unrelated(self, rows: ReadRows, most: float) -> BoolArray:
-        """Columns (n, columns) in relations that a row breaks, as `Relations.columns` has them."""
+        """Whether each column (n, columns) is part of a linear relation that the row breaks.
+
+        Only relations count that at most the share `most` of training rows break, each left out.
+        """
         out = np.zeros((len(rows.encoded.Z), len(self.encoder.kinds)), dtype=bool)
         if self.relations is not None:
             features = self.relations.columns(rows.encoded.Z, most)
@@ -150,7 +174,7 @@ class TrustedModel:
         return out
 
     def outside(self, rows: ReadRows) -> BoolArray:
-        """Whether each column (n, columns) is outside its training range or of an unseen kind."""
+        """Whether each cell (n, columns) is outside its column's training range, or never seen."""
         beyond = self.ranges.excess(rows.encoded.columns.numbers) > 0
         out = rows.encoded.never_seen.copy()
         out[:, self.encoder.places[: beyond.shape[1]]] |= beyond
@@ -158,7 +182,7 @@ class TrustedModel:
 
 
 def _relations(encoder: ColumnEncoder, X: Any, weights: FloatArray) -> Relations:
-    """Relations of the encoded columns of training rows, counted in parts."""
+    """Linear relations between the encoded columns that the training rows keep."""
     factors = (
         Factor.of(encoder.encode(rows).Z, None, weights[part]) for part, rows in row_parts(X)
     )
@@ -168,9 +192,10 @@ def _relations(encoder: ColumnEncoder, X: Any, weights: FloatArray) -> Relations
 
 
 def _fingerprint(X: Any) -> bytes | None:
-    """A digest of the contents of an array of numbers; None for other rows.
+    """A hash of the contents of an array of numbers; None for rows of another kind.
 
-    It costs a hundredth of a leverage, so that ``trusted`` after ``regret`` is nearly free.
+    Computing it takes a hundredth of the time of a leverage, so ``trusted`` after ``regret`` is
+    nearly free.
     """
     if type(X) is not np.ndarray or X.dtype.kind not in "biuf":
         return None

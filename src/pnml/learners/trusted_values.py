@@ -1,4 +1,4 @@
-"""A trusted regressor as a value: its regret, verdicts, expected errors and distributions."""
+"""A trusted regressor as one immutable object: regret, trust, expected errors, distributions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from pnml.learners.trusted_model import ReadRows, TrustedModel
 
 @dataclass(frozen=True)
 class TrustedValues:
-    """A regressor, how unlike its training rows a row is, and the errors to expect there."""
+    """A fitted regressor with all that `TrustedRegressor` needs to score new rows.
+
+    `base` compares a row with the training rows.
+    """
 
     base: TrustedModel
     errors: ExpectedError | None  # None: no errors on rows that the model has not seen are known
@@ -31,28 +34,35 @@ class TrustedValues:
 
     @property
     def reference(self) -> Reference:
-        """Regrets and excesses of the training rows, each left out."""
+        """Left-out regrets and excesses of training rows, for the thresholds of trust.
+
+        Excess: distance beyond the training range of a column, in widths of that range.
+        """
         regrets: FloatArray = gaussian.regret(self.base.leverages)
         return Reference(regrets, self.base.weights, None, self.base.excesses)
 
     def regret(self, rows: ReadRows) -> FloatArray:
-        """Regret (n,) in nats, log(1 + κ). Eq. (T15)."""
+        """Regret (n,) of rows, in nats: log(1 + leverage κ). Eq. (T15)."""
         regret: FloatArray = gaussian.regret(self.base.leverage(rows))
         return regret
 
     def evidence(self, X: Any, regret: FloatArray | None = None) -> Evidence:
-        """Regret, excess, unseen values and broken relations of rows; X may be read rows."""
+        """All that decides whether rows are trusted; X are raw rows, or the result of `base.read`.
+
+        Regret, excess beyond training ranges, values never seen, and broken relations of columns.
+        Pass the `regret` (n,) if it is already known.
+        """
         rows, base = self.base.read(X), self.base
         regret = self.regret(rows) if regret is None else regret
         return Evidence(regret, None, base.never_seen(rows), base.excess(rows), base.broken(rows))
 
     def expected_error(self, errors: ExpectedError, rows: ReadRows) -> FloatArray:
-        """Absolute error (n,) to expect. Eq. (T21)."""
+        """Expected absolute error (n,) of rows, in units of the target. Eq. (T21)."""
         regions = self.base.trust_map.regions(rows.mapped)
         return errors.at(regions, self.base.leverage(rows))
 
     def predictive(self, errors: ExpectedError, rows: ReadRows) -> Tabulated:
-        """Distribution of the label of each row, about the model's own prediction."""
+        """Distribution of the label of each row, centred at the model's own prediction."""
         kappa = self.base.leverage(rows)
         expected = errors.at(self.base.trust_map.regions(rows.mapped), kappa)
         mean = np.asarray(self.base.model.predict(rows.X), dtype=float).ravel()
@@ -62,9 +72,10 @@ class TrustedValues:
 def expected_errors(
     base: TrustedModel, X: Any, leverages: FloatArray, errors: FloatArray, weights: FloatArray
 ) -> tuple[ExpectedError, FloatArray]:
-    """Expected errors from absolute errors (n,) on rows X that the model has not seen.
+    """Calibrated expected errors, from absolute errors (n,) on rows X the model has not seen.
 
-    Also gives what was to be expected of these rows (n,), each without its own error.
+    `leverages` and `weights` (n,) are those of the same rows. Second result: the expected error
+    (n,) of each of these rows, computed without its own error.
     """
 
     def parts() -> LeafParts:

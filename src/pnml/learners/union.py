@@ -26,7 +26,7 @@ Envelope = PiecewiseLogQuadratic | NumericalEnvelope
 
 @dataclass(frozen=True)
 class Union:
-    """Union of regression learners: follows the member that explains the label best."""
+    """Union of regression learners: its density is the largest of theirs, normalised."""
 
     members: tuple[Regression, ...]
     loo: LeaveOneOut
@@ -39,29 +39,36 @@ class Union:
         return self.loo.reference
 
     def predictive(self, X: FloatArray) -> Envelope:
-        """Distribution of the labels of rows: exact for Gaussian members. Eqs. (U1), (U8)."""
+        """Predictive distribution of rows; exact if all members are Gaussian. Eqs. (U1), (U8)."""
         return _envelope([member.predictive(X) for member in self.members])
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predicted labels of rows."""
+        """Mean (n,) of the predictive distribution of each row."""
         return self.predictive(X).mean
 
     def regret(self, X: FloatArray) -> FloatArray:
-        """Regret of rows, in nats."""
+        """Regret (n,) of rows, in nats."""
         return self.predictive(X).regret
 
     def leverage(self, X: FloatArray) -> FloatArray:
-        """exp(regret) − 1 of rows."""
+        """exp(regret) − 1 (n,) of rows, which stands for their leverage."""
         return rises_with(self.regret(X))
 
     def evidence(self, X: FloatArray, regret: FloatArray | None = None) -> Evidence:
-        """The regret, and the relations of columns that a row breaks for any member."""
+        """Regret, and which rows break linear relations between columns for any member.
+
+        Pass the `regret` (n,) if it is already known.
+        """
         regret = self.regret(X) if regret is None else regret
         parts = [member.evidence(X, regret).broken for member in self.members]
         return Evidence(regret, broken=least_of(parts))
 
     def explain(self, X: FloatArray) -> FloatArray:
-        """Mean of the members' explanations, by the labels that each explains best. Eq. (U5)."""
+        """Weighted mean (n, d) of the members' explanations: parts of leverage by feature.
+
+        A member's weight is the probability of the labels to which it gives the largest density.
+        Eq. (U5).
+        """
         weights = _shares([member.predictive(X) for member in self.members])
         total = np.zeros(X.shape)
         for weight, member in zip(weights.T, self.members, strict=True):
@@ -71,9 +78,9 @@ class Union:
 
 
 def unite(members: tuple[Regression, ...], X: FloatArray, y: FloatArray) -> Union:
-    """The union of learners fitted to rows X (n, d) with targets y (n,).
+    """The union of fitted learners, with leave-one-out on their training rows X (n, d), y (n,).
 
-    Members that are not all Gaussian leave out at most 200 rows.
+    If a member's predictive distribution is not Gaussian, at most 200 rows are left out.
     """
     gaussian = all(isinstance(member.predictive(X[:1]), Normal) for member in members)
     most = len(X) if gaussian else min(most_left_out(member) for member in members)

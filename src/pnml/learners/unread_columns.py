@@ -33,10 +33,11 @@ _COLUMN_BY_COLUMN = (
 
 
 def unread_columns(model: Any, columns: int) -> tuple[int, ...]:
-    """Places of the columns that the first steps of a fitted model drop; of other models, none.
+    """Positions of the columns that a fitted model drops before it reads them; () if none.
 
-    Steps that drop columns are a ColumnTransformer and scikit-learn's feature selection, also after
-    scalers, inside one another and in a FeatureUnion. All other steps may read every column.
+    `columns` is the number of columns of the table. Steps that drop columns are a ColumnTransformer
+    and scikit-learn's feature selection, also after scalers, inside one another and in a
+    FeatureUnion. All other steps may read every column.
 
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
@@ -49,7 +50,7 @@ def unread_columns(model: Any, columns: int) -> tuple[int, ...]:
 
 
 def _read(step: Any, columns: IntArray) -> IntArray:
-    """Columns that a fitted step reads, of those that reach it."""
+    """Those of the columns reaching a fitted step that the step reads."""
     step = inside(step)
     if isinstance(step, str):
         return columns[:0] if step == "drop" else columns
@@ -66,7 +67,7 @@ def _read(step: Any, columns: IntArray) -> IntArray:
 
 
 def _through(pipeline: Any, columns: IntArray) -> IntArray:
-    """What a Pipeline reads: what its first step reads that does more than scale or select."""
+    """Columns that a Pipeline reads: those its first step reads that is no scaler or selector."""
     for _, step in pipeline.steps:
         given = inside(step)
         if isinstance(given, str) or given is None:  # passed through

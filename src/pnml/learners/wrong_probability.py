@@ -19,7 +19,10 @@ _MOST_DOUBT = 100.0
 
 @dataclass(frozen=True)
 class WrongProbability:
-    """Probability of being wrong, from the largest probability by Platt's method. Eq. (T23)."""
+    """Probability that the predicted class is wrong, from the largest class probability.
+
+    Platt scaling: logistic function of offset + slope · log-odds of being wrong. Eq. (T23).
+    """
 
     offset: float
     slope: Annotated[
@@ -30,9 +33,10 @@ class WrongProbability:
     def of(
         cls, log_p: FloatArray, wrong: npt.NDArray[np.bool_], weights: FloatArray
     ) -> WrongProbability:
-        """Maximum likelihood from log-probabilities (n, C) of unseen rows and which are wrong.
+        """Fit offset and slope by maximum likelihood on rows that the model has not seen.
 
-        Platt's targets, a row away from 0 and 1, keep it finite where no row is wrong.
+        `log_p` (n, classes) are the model's log-probabilities, `wrong` (n,) says where its class is
+        wrong. Platt's targets, slightly inside 0 and 1, keep the fit finite where no row is wrong.
         """
         doubt = _doubt(log_p)
         total, bad = float(weights.sum()), float(weights @ wrong)
@@ -49,7 +53,7 @@ class WrongProbability:
         return cls(float(found.x[0]), float(found.x[1]))
 
     def at(self, log_p: FloatArray) -> FloatArray:
-        """Probability (n,) that the most probable class is wrong.
+        """Probability (n,) that the most probable class by `log_p` (n, classes) is wrong.
 
         >>> WrongProbability(0.0, 1.0).at(np.log([[0.9, 0.1]])).round(3)
         array([0.1])
@@ -59,7 +63,7 @@ class WrongProbability:
 
 
 def _doubt(log_p: FloatArray) -> FloatArray:
-    """Log-odds (n,) of all classes but the most probable one, without cancellation."""
+    """Log-odds (n,) that the most probable class is wrong, computed without cancellation."""
     best = log_p.argmax(axis=1)[:, None]
     others = log_p.copy()
     np.put_along_axis(others, best, -np.inf, axis=1)

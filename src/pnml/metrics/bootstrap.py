@@ -19,7 +19,7 @@ _BLOCK_NUMBERS = 2**16
 
 
 class Estimate(NamedTuple):
-    """A number with its confidence interval, such as a bootstrap interval.
+    """A number with the low and the high end of its confidence interval, as by bootstrap.
 
     >>> value, low, high = Estimate(0.93, 0.91, 0.95)
     >>> low < value < high
@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 def tail(confidence: float) -> float:
-    """Probability outside a bootstrap interval, on either side.
+    """Probability beyond each end of a bootstrap interval of this confidence.
 
     >>> round(tail(0.95), 3)
     0.025
@@ -41,7 +41,9 @@ def tail(confidence: float) -> float:
 
 
 def percentile_estimates(values: FloatArray, draws: FloatArray, outside: float) -> list[Estimate]:
-    """Bootstrap estimates of values (k,) with percentile intervals of their draws (r, k).
+    """Bootstrap estimates of k values, with percentile intervals of their r draws (r, k).
+
+    `outside` is the probability beyond each end of an interval.
 
     >>> percentile_estimates(np.array([0.5]), np.linspace(0, 1, 5)[:, None], outside=0.25)
     [Estimate(value=0.5, low=0.25, high=0.75)]
@@ -52,7 +54,7 @@ def percentile_estimates(values: FloatArray, draws: FloatArray, outside: float) 
 
 
 def draw_blocks(resamples: int, width: int) -> Iterator[int]:
-    """Sizes of blocks of bootstrap draws, `resamples` in all; a draw holds `width` numbers.
+    """Sizes of blocks of bootstrap draws, in sum `resamples`; a draw holds `width` numbers.
 
     >>> list(draw_blocks(5, 2**15))
     [2, 2, 1]
@@ -66,9 +68,10 @@ def draw_blocks(resamples: int, width: int) -> Iterator[int]:
 def redrawn_counts(
     place: npt.NDArray[np.intp], levels: int, times: int, rng: np.random.Generator
 ) -> FloatArray:
-    """How often each level comes up (times, levels) when a bootstrap draws rows again.
+    """Counts (times, levels): how many rows of each level every one of `times` bootstraps draws.
 
-    `place` gives the level of each row; rows with a place from `levels` on count nowhere.
+    `place` (n,) is the level of each row, such as its rank among distinct scores, from 0 to
+    `levels` − 1; rows with a larger number are drawn but not counted.
     """
     n = len(place)
     draws = (rng.integers(n, size=n, dtype=np.int32) for _ in range(times))

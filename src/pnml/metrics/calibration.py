@@ -20,7 +20,7 @@ _SLACK = 1e-2
 
 
 class ReliabilityCurve(NamedTuple):
-    """Calibration curve: accuracy and confidence in bins of rows, least confident first, (k,).
+    """Calibration curve: confidence and accuracy (k,) in k bins of rows, least confident first.
 
     >>> curve = reliability_curve([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1], bins=3)
     >>> curve.rows.tolist(), round(curve.error, 3)
@@ -29,11 +29,11 @@ class ReliabilityCurve(NamedTuple):
 
     confidence: FloatArray  # mean probability of the class named
     accuracy: FloatArray  # share of rows where that class is right
-    rows: npt.NDArray[np.intp]  # how many
+    rows: npt.NDArray[np.intp]  # number of rows in each bin
 
     @property
     def error(self) -> float:
-        """Mean distance of confidence and accuracy over the rows. Eq. (O15)."""
+        """Expected calibration error: mean |accuracy − confidence| over the rows. Eq. (O15)."""
         return float(self.rows @ np.abs(self.accuracy - self.confidence) / self.rows.sum())
 
 
@@ -47,7 +47,7 @@ class Calibration:
 
     nll: float  # mean log-loss in nats
     brier: float  # mean squared distance to the label's 1, summed over classes
-    ece: float
+    ece: float  # expected calibration error
     bins: int  # number of bins of the calibration error
     accuracy: float
 
@@ -77,7 +77,7 @@ def calibration(
 def expected_calibration_error(
     probs: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15, binning: str = "mass"
 ) -> float:
-    """Calibration error: mean distance of confidence and accuracy, by bin. Eq. (O15).
+    """Calibration error: mean |accuracy − confidence| of bins of rows. Eq. (O15).
 
     It depends on the number of bins: report both. Arguments as in `reliability_curve`.
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def numbers(values: npt.ArrayLike, name: str) -> FloatArray:
-    """Values for a metric, checked: one number a row, infinite ones among them, no NaN."""
+    """Values (n,) for a metric, as floats that may be infinite; raises InputError for NaN.
+
+    `name` is what the message calls them.
+    """
     v = np.asarray(values, dtype=np.float64)
     if v.ndim != 1 or not v.size:
         raise InputError(f"{name} has shape {v.shape}, not (n,) with n > 0: pass one value a row.")
@@ -28,7 +31,10 @@ def numbers(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def finite(values: npt.ArrayLike, name: str) -> FloatArray:
-    """Values for a metric, checked: one finite number a row."""
+    """Values (n,) for a metric, as floats; raises InputError for NaN and infinite values.
+
+    `name` is what the message calls them.
+    """
     v = numbers(values, name)
     if np.isinf(v).any():
         raise InputError(
@@ -38,7 +44,7 @@ def finite(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
-    """Check that two columns for a metric have the same length."""
+    """Raise InputError if arrays a and b for a metric, named in the message, differ in length."""
     if a.size != b.size:
         raise InputError(
             f"{a_name} has {a.size} rows but {b_name} has {b.size}: pass both for the same rows."
@@ -46,7 +52,7 @@ def same_length(a: FloatArray, a_name: str, b: FloatArray, b_name: str) -> None:
 
 
 def weighted_mean(values: FloatArray, sample_weight: npt.ArrayLike | None) -> float:
-    """Mean of a metric over rows, each with its weight."""
+    """Mean of values (n,) over rows, with weights (n,) of 0 or more, or None for equal ones."""
     if sample_weight is None:
         return float(np.mean(values))
     weights = finite(sample_weight, "sample_weight")
@@ -61,14 +67,14 @@ def weighted_mean(values: FloatArray, sample_weight: npt.ArrayLike | None) -> fl
 
 
 def share(value: float, name: str) -> float:
-    """An argument of a metric, checked to be a share above 0 and below 1."""
+    """The value of the argument `name`; raises InputError unless it is above 0 and below 1."""
     if not 0.0 < value < 1.0:
         raise InputError(f"{name} is {value}, which is no share: pass a number in (0, 1).")
     return float(value)
 
 
 def whole(value: int, name: str, least: int) -> int:
-    """An argument of a metric, checked to be a whole number of at least `least`."""
+    """The value of the argument `name`; raises InputError unless it is whole and ≥ `least`."""
     if not is_whole(value, least):
         raise InputError(f"{name} is {value!r}: pass a whole number of at least {least}.")
     return int(value)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def tnr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: float = 0.95) -> float:
-    """True negative rate: outliers detected while ``tpr`` of ordinary rows pass. Eq. (M2).
+    """True negative rate: share of outliers rejected while ``tpr`` of ordinary rows pass. Eq. (M2).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def tnr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: floa
 
 
 def fpr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: float = 0.95) -> float:
-    """False positive rate: outliers that pass while ``tpr`` of ordinary rows pass. Eq. (M2).
+    """False positive rate: share of outliers that pass where ``tpr`` of ordinary rows do. Eq. (M2).
 
     Known as FPR95 at the default ``tpr``. Arguments as in `tnr_at_tpr`.
 
@@ -53,7 +53,7 @@ def fpr_at_tpr(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike, *, tpr: floa
 
 
 def detection_accuracy(scores_in: npt.ArrayLike, scores_out: npt.ArrayLike) -> float:
-    """Detection accuracy at the best threshold if both kinds were equally common. Eq. (M3).
+    """Detection accuracy at the best threshold if both kinds of rows were equally common. Eq. (M3).
 
     At least 0.5, which rejecting every row already gives. Arguments as in `tnr_at_tpr`.
 
@@ -96,8 +96,9 @@ def detection_metrics(
     """Detection metrics with intervals: AUROC, AUPR, FPR95, TNR at TPR 95 %, accuracy.
 
     The interval of the AUROC is DeLong's on the logit scale, Eq. (O11); the others are percentiles
-    of rows drawn again with replacement, each kind as often as it occurs, Eq. (O13). Where the
-    scores make no mistake, rows drawn again make none either and the interval has no width.
+    of bootstrap draws: in-distribution and out-of-distribution rows are drawn again with
+    replacement, as many of each as there are, Eq. (O13). Where the scores make no mistake, rows
+    drawn again make none either and the interval has no width.
 
     Parameters
     ----------

@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 
 class OSCRCurve(NamedTuple):
-    """Open-set curve: correct classification against false positive rate, by threshold.
+    """Open-set curve: correct classification and false positive rate at k thresholds, each (k,).
 
     >>> curve = oscr_curve([3.0, 2.0], [True, False], [1.0])
     >>> curve.fpr.tolist(), curve.ccr.tolist()
     ([0.0, 0.0, 0.0, 1.0], [0.0, 0.5, 0.5, 0.5])
     """
 
-    fpr: FloatArray
-    ccr: FloatArray
+    fpr: FloatArray  # share of unknown rows that are let in
+    ccr: FloatArray  # share of known rows that are let in and classified correctly
     thresholds: FloatArray  # falling; the first, +inf, rejects every row
 
 
 def oscr_curve(
     scores_known: npt.ArrayLike, correct_known: npt.ArrayLike, scores_unknown: npt.ArrayLike
 ) -> OSCRCurve:
-    """Open-set curve: correct classification rate at each rate of unknown rows. Eq. (M4).
+    """Open-set curve: correct classification rate by rate of unknown rows let in. Eq. (M4).
 
     The curve runs from (0, 0) to (1, closed-set accuracy).
 
@@ -71,7 +71,7 @@ def oscr_curve(
 def oscr_area(
     scores_known: npt.ArrayLike, correct_known: npt.ArrayLike, scores_unknown: npt.ArrayLike
 ) -> float:
-    """Open-set area: chance that a known row is right and outscores an unknown. Eq. (M6).
+    """Open-set area: chance that a known row is right and outscores an unknown one. Eq. (M6).
 
     This is the area under `oscr_curve`, whose arguments it takes; a tie counts one half. It is at
     most the closed-set accuracy, and the AUROC where every known row is classified correctly.
@@ -94,14 +94,14 @@ def ccr_at_fpr(
     *,
     fpr: npt.ArrayLike = (0.1, 0.2, 0.6, 0.8, 1.0),
 ) -> FloatArray:
-    """Open-set accuracy: share of known rows let in and right, by unknowns let in. Eq. (M5).
+    """Share of known rows let in and classified right, for each rate in `fpr`. Eq. (M5).
 
     Parameters
     ----------
     scores_known, correct_known, scores_unknown
         As in `oscr_curve`: a high score means known.
     fpr : array-like of float in [0, 1]
-        Largest shares of unknown rows to let in, one result each; nothing is interpolated.
+        Largest shares of unknown rows to let in, one result for each; nothing is interpolated.
 
     Examples
     --------
@@ -153,8 +153,8 @@ class OpenSetMetrics:
     """
 
     area: Estimate  # under the curve
-    fpr: tuple[float, ...]
-    ccr: tuple[Estimate, ...]  # at each of those rates
+    fpr: tuple[float, ...]  # false positive rates
+    ccr: tuple[Estimate, ...]  # correct classification rate at each of those
     curve: OSCRCurve = field(repr=False, compare=False)
 
 
@@ -170,9 +170,10 @@ def open_set_metrics(
 ) -> OpenSetMetrics:
     """Open-set metrics: area under the OSCR curve and CCR at several FPR, with intervals.
 
-    The intervals are percentiles of rows drawn again with replacement, each kind as often as it
-    occurs, Eq. (O13). The same seed draws the same rows, so scores of the same rows can be
-    compared draw by draw.
+    CCR is the correct classification rate, FPR the false positive rate. The intervals are
+    percentiles of bootstrap draws: known and unknown rows are drawn again with replacement, as many
+    of each as there are, Eq. (O13). The same seed draws the same rows, so scores of the same rows
+    can be compared draw by draw.
 
     Parameters
     ----------

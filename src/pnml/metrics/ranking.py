@@ -15,10 +15,10 @@ from pnml.metrics.checks import numbers
 
 @dataclass(frozen=True)
 class Ranking:
-    """Ranking of two sets of scores: how many rows of each have every score, highest first.
+    """Ranking of two sets of scores: how many rows of each set have each of k distinct scores.
 
-    Each row of the arrays is one count of the same scores: of the rows as they are, or of rows
-    drawn again with replacement. The totals are those of the first count.
+    Columns are the k scores, highest first. Each of the r rows of the arrays is one count: of the
+    rows as they are (r = 1), or of one bootstrap draw of them. The totals are those of the first.
 
     >>> ranking = Ranking.of([4.0, 3.0, 2.0, 1.0], [2.5, 1.0, 0.5, 0.0])
     >>> ranking.area().tolist()
@@ -26,11 +26,11 @@ class Ranking:
     """
 
     ins: FloatArray  # (r, k)  counts of in-distribution rows
-    outs: FloatArray  # (r, k)
+    outs: FloatArray  # (r, k)  counts of out-of-distribution rows
 
     @classmethod
     def of(cls, scores_in: npt.ArrayLike, scores_out: npt.ArrayLike) -> Ranking:
-        """Rank scores (n,) and (m,); high means in-distribution."""
+        """The Ranking, with r = 1, of scores (n,) and (m,); high means in-distribution."""
         s_in = numbers(scores_in, "scores_in")
         s_out = numbers(scores_out, "scores_out")
         levels, place = np.unique(np.concatenate([s_in, s_out]), return_inverse=True)
@@ -41,16 +41,16 @@ class Ranking:
 
     @property
     def totals(self) -> tuple[int, int]:
-        """Numbers n, m of rows of either kind."""
+        """Numbers of in-distribution and of out-of-distribution rows."""
         return int(self.ins[0].sum()), int(self.outs[0].sum())
 
     @cached_property
     def passed(self) -> tuple[FloatArray, FloatArray]:
-        """Numbers (r, k) of rows of either kind that reach each score."""
+        """Numbers of in- and of out-of-distribution rows that reach each score, each (r, k)."""
         return np.cumsum(self.ins, axis=1), np.cumsum(self.outs, axis=1)
 
     def redrawn(self, times: int, rng: np.random.Generator) -> Ranking:
-        """Counts of `times` bootstrap draws, each with as many rows of either kind."""
+        """The Ranking of `times` bootstrap draws, each with as many rows of either set."""
         return Ranking(_redraw(self.ins[0], times, rng), _redraw(self.outs[0], times, rng))
 
     def area(self) -> FloatArray:
@@ -71,7 +71,7 @@ class Ranking:
         )
 
     def false_positives(self, tpr: float) -> FloatArray:
-        """Share (r,) of outliers that pass where `tpr` of the ordinary rows must. Eq. (M2)."""
+        """Share (r,) of outliers that pass where `tpr` of the ordinary rows pass. Eq. (M2)."""
         n, m = self.totals
         # The smallest count with count / n >= tpr; the product alone may round to either side.
         count = int(np.floor(tpr * n))

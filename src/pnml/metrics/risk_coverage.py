@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class RiskCoverageCurve(NamedTuple):
-    """Risk–coverage curve: mean loss of rows answered, by share answered and threshold.
+    """Risk–coverage curve: share of rows answered and their mean loss at k thresholds, each (k,).
 
     >>> risk_coverage_curve([0.0, 1.0], [0.9, 0.2]).thresholds.tolist()
     [0.9, 0.2]
     """
 
-    coverage: FloatArray
-    risk: FloatArray
+    coverage: FloatArray  # share of rows answered
+    risk: FloatArray  # their mean loss
     thresholds: FloatArray  # falling; the last answers every row
 
 
@@ -50,7 +50,7 @@ def risk_coverage_curve(loss: npt.ArrayLike, confidence: npt.ArrayLike) -> RiskC
 
 
 def aurc(loss: npt.ArrayLike, confidence: npt.ArrayLike) -> float:
-    """Area under the risk–coverage curve: mean risk over all numbers of rows. Eq. (M8).
+    """Area under the risk–coverage curve: mean risk over all numbers of rows answered. Eq. (M8).
 
     Rows that tie in confidence are answered in random order, and the expectation is returned: a
     constant confidence gives the mean loss. Arguments as in `risk_coverage_curve`.

@@ -23,8 +23,9 @@ Score = Callable[[Any, Any, Any, Any], float]
 class Scorer(BaseEstimator):
     """A scorer: call it with an estimator, rows and their labels; greater is better.
 
-    `log_loss_scorer`, `interval_scorer` and `aurc_scorer` make one. With metadata routing,
-    ``set_score_request(sample_weight=True)`` passes the weights of rows on to it.
+    `log_loss_scorer`, `interval_scorer` and `aurc_scorer` make one. It returns the negative of
+    ``loss(estimator, X, y, sample_weight)``; `needs` is the method that the estimator must have.
+    With metadata routing, ``set_score_request(sample_weight=True)`` passes weights on to it.
 
     Examples
     --------
@@ -42,11 +43,11 @@ class Scorer(BaseEstimator):
         self.needs = needs
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The score of a fitted estimator on rows."""
+        """The score of a fitted estimator on rows X with labels y; greater is better."""
         return self.score(estimator, X, y, sample_weight)
 
     def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The score of a fitted estimator on rows, as in a call."""
+        """The same as a call: the score of a fitted estimator on rows X with labels y."""
         if not hasattr(estimator, self.needs):
             raise InputError(
                 f"The scorer asks a model for {self.needs}, which {type(estimator).__name__} does "

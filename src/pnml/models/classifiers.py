@@ -40,7 +40,7 @@ def _objective(training: TrainingRows, weight: Annotated[FloatArray, "c q"]) -> 
 
 @dataclass(frozen=True)
 class StoredOneStep:
-    """What a file holds of a OneStep beside its geometry and classifier."""
+    """Fields of a OneStep learner in a file; its geometry and classifier are stored apart."""
 
     loo: LabelsLeftOut
     log_prob: Annotated[FloatArray, "s c", NOT_NAN]
@@ -48,7 +48,7 @@ class StoredOneStep:
 
 @dataclass(frozen=True)
 class StoredRefit:
-    """What a file holds of a LogisticRefit beside its geometry and classifier."""
+    """Fields of a LogisticRefit learner in a file; its geometry and classifier are stored apart."""
 
     model: LogisticModel
     leverages: Annotated[FloatArray, "s", MAY_BE_INFINITE]
@@ -58,7 +58,7 @@ class StoredRefit:
 
 @singledispatch
 def _genie(learner: Any) -> StoredOneStep | StoredRefit:
-    """The part of a classifier's value that a file calls its genie."""
+    """The fields of a classifier's learner that a file stores under the name ``_genie``."""
     raise TypeError(f"no file holds a {type(learner).__name__}")
 
 
@@ -74,7 +74,7 @@ def _(learner: LogisticRefit) -> StoredRefit:
 
 @singledispatch
 def _learner(genie: Any, classifier: Any, geometry: FeatureGeometry) -> OneStep | LogisticRefit:
-    """The value that a stored genie is part of."""
+    """The learner of a PNMLClassifier, made from its stored genie, classifier and geometry."""
     raise TypeError(f"no classifier holds a {type(genie).__name__}")
 
 

@@ -26,8 +26,8 @@ from pnml.models.schema import (
     Texts,
 )
 
-# Attributes that fitted estimators may lack: rows without names, streams from the first row on.
-# Files of older versions lack the relations of columns. Groups are those of conformal estimators.
+# Attributes that a fitted estimator may lack: names of columns, the sample of rows (a stream has it
+# in its Gram), groups of conformal estimators. Older files also lack the relations of columns.
 _SOMETIMES = frozenset(
     {
         "feature_names_in_",
@@ -40,69 +40,69 @@ _SOMETIMES = frozenset(
 )
 
 ANYTHING = Anything()
-# What scikit-learn itself keeps of the columns of rows.
+# Attributes in which scikit-learn keeps the number and the names of columns.
 COLUMNS = frozenset({"n_features_in_", "feature_names_in_"})
 OUTPUT = "_sklearn_output_config"  # what scikit-learn's set_output keeps, fitted or not
 
 
 def no_check(values: Mapping[str, Any]) -> None:
-    """The check of a codec that accepts all values, compared already."""
+    """Accept any field values: the default `Codec.check`, for fields that cannot clash."""
 
 
 def no_objection(model: Any) -> None:
-    """The check of a codec that accepts an object as it is."""
+    """Accept any object: the default of `Codec.savable` and `Codec.made`."""
 
 
 def as_stored(made: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The conversion of a codec whose state has the names of the attributes."""
+    """Stored fields as attributes, unchanged: the default `Codec.restored`."""
     return state
 
 
 @dataclass(frozen=True)
 class Codec:
-    """Codec: one class that a model file may hold, field by field."""
+    """Codec: how objects of one class are written to a model file and read back, by field."""
 
     cls: type
     params: Mapping[str, Spec]  # arguments of the constructor
     state: Mapping[str, Spec] = field(default_factory=dict)  # attributes that fitting adds
     sums: Sums = ()  # sizes that must be equal where both are known
-    build: Callable[..., Any] | None = None  # in place of the constructor
+    build: Callable[..., Any] | None = None  # makes the object in place of the constructor
     check: Callable[[Mapping[str, Any]], None] = no_check  # raises where fields clash
-    stored_as: str = ""  # name in the file, where it is not that of the class
+    stored_as: str = ""  # name in the file; empty: that of the class
     state_of: Callable[[Any], Mapping[str, Any]] = vars  # fitted state of an object, as in a file
-    restored: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] = as_stored  # and back
-    attributes: frozenset[str] | None = None  # those of a fitted object; None: the state's
+    restored: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] = as_stored  # → attributes
+    attributes: frozenset[str] | None = None  # of a fitted object; None: those in `state`
     savable: Callable[[Any], None] = no_objection  # raises where an object cannot be saved
     made: Callable[[Any], None] = no_objection  # raises where arguments from a file are wrong
     fitted: Callable[[Any], bool] | None = None  # None: whether n_features_in_ is there
     params_of: Callable[[Any], Mapping[str, Any]] | None = None  # None: attributes of their names
-    apart: bool = False  # whether its sizes are not those of the object that it is part of
+    apart: bool = False  # whether axes of the same letter may differ from those of the owner
 
     @property
     def name(self) -> str:
-        """The name that stands in the file."""
+        """Name of the class in the file."""
         return self.stored_as or self.cls.__name__
 
     @property
     def expected(self) -> set[str]:
-        """Attributes that an object to be saved may have."""
+        """Names of the attributes that an object to be saved may have; others are refused."""
         fitted = set(self.state) if self.attributes is None else self.attributes | COLUMNS
         return set(self.params) | fitted
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """Constructor parameters without a default."""
+        """Names of the constructor parameters without a default."""
         given = inspect.signature(self.build or self.cls).parameters.values()
         return frozenset(p.name for p in given if p.default is inspect.Parameter.empty)
 
     @property
     def needs(self) -> set[str]:
-        """Attributes that every fitted object has."""
+        """Names of the attributes that every fitted object has."""
         return set(self.state) - _SOMETIMES
 
     @property
     def text(self) -> str:
-        """The params in words, as the documentation of the format lists them."""
+        """The constructor parameters in words, as the page ``docs/model-file.md`` lists them."""
         return ", ".join(self._param_text(name, spec) for name, spec in self.params.items())
 
     def _param_text(self, name: str, spec: Spec) -> str:
@@ -112,7 +112,7 @@ class Codec:
         return f"`{name}` ({'; '.join(words)})" if words else f"`{name}`"
 
     def make(self, params: dict[str, Any]) -> Any:
-        """The object, before fitted attributes are set."""
+        """A new object from constructor arguments `params`; fitted attributes are set later."""
         new = (self.build or self.cls)(**params)
         self.made(new)
         return new
@@ -125,10 +125,11 @@ def value(
     stored_as: str = "",
     **special: Spec,
 ) -> Codec:
-    """Codec of a frozen value, derived from the type hints of its fields.
+    """Codec of a frozen dataclass `cls`, with a spec for each field derived from its type hint.
 
-    Where a function builds the value, its arguments are the fields. `special` gives the specs of
-    fields whose hint does not say enough.
+    Where a function `build` makes the object, its arguments are the fields. `check` raises where
+    fields clash, `stored_as` is the name in the file, and `special` gives the specs of fields whose
+    hint does not say enough.
     """
     hints = field_hints(build or cls)
     specs = {name: special.get(name) or spec_of(hint) for name, hint in hints.items()}
@@ -136,13 +137,13 @@ def value(
 
 
 def unfitted(cls: type) -> Codec:
-    """Codec of an object of scikit-learn that is stored by its constructor arguments alone."""
+    """Codec of a scikit-learn class that is stored by its constructor arguments, without a fit."""
     return Codec(cls, dict.fromkeys(inspect.signature(cls).parameters, ANYTHING))
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """Between the attributes of a fitted estimator and its state in a file of format 1."""
+    """Conversion between the attributes of a fitted estimator and the fields that a file holds."""
 
     attributes: frozenset[str]  # that the estimator has once it is fitted
     store: Callable[[Any], dict[str, Any]]  # estimator → state
@@ -167,9 +168,12 @@ def estimator(
     convert: Conversion | None = None,
     params: Mapping[str, Spec] | None = None,
 ) -> Codec:
-    """Codec of an estimator: its parameters, these attributes and scikit-learn's own.
+    """Codec of an estimator: its constructor parameters and its fitted attributes `state`.
 
-    `params` gives the kinds of parameters that `_PARAMETERS` does not; others may be anything.
+    The column attributes of scikit-learn, such as ``n_features_in_``, are added to `state`. `check`
+    raises where fields clash. `convert` is for a class whose fitted attributes differ from the
+    fields in the file. `params` gives specs of parameters that `_PARAMETERS` does not have; others
+    may be anything.
     """
     known = _PARAMETERS if cls.__module__.startswith("pnml.") else {}
     kinds = {**known, **(params or {})}
@@ -195,9 +199,10 @@ def estimator(
 
 
 def derived(cls: type) -> list[Codec]:
-    """Codecs of an estimator whose fitted state is one frozen value, and of all it is made of.
+    """Codecs of an estimator class and of all dataclasses that its fitted state is made of.
 
-    The class declares the value, ``learner_: Mean``; the fields of the value declare the rest.
+    The type hint of the attribute ``learner_`` names the dataclass of the state, as in ``learner_:
+    Mean``; the hints of its fields name the other dataclasses.
     """
     parts: list[Codec] = []
     pending = _dataclasses_in(get_type_hints(cls)["learner_"])
@@ -219,18 +224,22 @@ def _dataclasses_in(hint: Any) -> list[type]:
 
 
 def array(*axes: str, dtype: type[np.generic] = np.float64, holds: Condition = FINITE) -> Array:
-    """An array with these axes, whose numbers are finite unless another condition is given."""
+    """Spec of an array with these axes; its numbers are finite unless `holds` says otherwise."""
     return Array(axes, dtype, holds)
 
 
 def numbers(*axes: str, holds: Condition = ANY_NUMBER) -> tuple[Array, ...]:
-    """Arrays of numbers in any of the dtypes that scikit-learn leaves, which may be NaN."""
+    """Specs of arrays with these axes, one for each of four dtypes; numbers may be NaN by default.
+
+    The dtypes are those that scikit-learn leaves in fitted attributes: float64, float32, int64,
+    int32.
+    """
     dtypes = (np.float64, np.float32, np.int64, np.int32)
     return tuple(Array(axes, dtype, holds) for dtype in dtypes)
 
 
 def number(holds: Condition = FINITE) -> Number:
-    """A number, which is finite unless another condition is given."""
+    """Spec of one float, which is finite unless `holds` says otherwise."""
     return Number((float, np.float64), holds)
 
 

@@ -1,4 +1,4 @@
-"""Codecs of what training rows had in each column, and of words as codes."""
+"""Codecs of ColumnEncoder, which knows the training columns, and of the transformer WordCodes."""
 
 from __future__ import annotations
 

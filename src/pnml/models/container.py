@@ -34,7 +34,11 @@ _FOREIGN = (
 
 
 def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> list[memoryview]:
-    """Pack a container: the bytes of a file, in pieces, with a checksum between two of them."""
+    """The bytes of a model file in three pieces: before the checksum, the checksum, and after it.
+
+    `described` is the JSON document for the header and `tensors` the arrays by name. Raises
+    InputError where the header would be too long.
+    """
     mark = secrets.token_hex(_DIGITS // 2)  # found again in the header, then overwritten
     document = described | {"format": FORMAT, "pnml": __version__, "sha256": mark}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -56,11 +60,11 @@ def pack(described: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> lis
 def unpack(
     path: Path, max_bytes: int | None = None
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Unpack a container: document and arrays of a file; raises on a wrong checksum.
+    """The JSON document (a dict) and the arrays by name of a file; raises on a wrong checksum.
 
-    A file of more than `max_bytes`, 8 GiB where that is None, is refused unread. Sizes are compared
-    with that of the file first, then the checksum is computed in blocks; only then is memory taken
-    for the arrays.
+    A file longer than `max_bytes` (8 GiB where that is None) is refused unread. Memory for the
+    arrays is taken only after their sizes agree with the size of the file, and after the checksum,
+    which is computed block by block.
     """
     _library()
     if not stat.S_ISREG(path.stat().st_mode):
@@ -122,7 +126,7 @@ def _is_bloated(header: bytes) -> bool:
 
 
 def _document(header: bytes) -> tuple[dict[str, Any], Places]:
-    """The JSON document and the entries of the arrays; raises where the format is too new."""
+    """The JSON document and the header entries of the arrays; raises if the format is too new."""
     try:
         parsed = _parsed(header.decode())
     except UnicodeDecodeError as error:

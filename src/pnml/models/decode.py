@@ -1,4 +1,4 @@
-"""Decode a description and arrays into a model of the registered classes."""
+"""Decode a JSON description and arrays into a model of the registered classes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ MOST_EXPANDED = 2_000_000
 
 
 def decode(described: Mapping[str, Any], tensors: Tensors, given: Any = None) -> Any:
-    """Decode a description: the model; raises InputError where it is wrong in any way.
+    """The model that a file's description and arrays make; raises InputError if they are wrong.
 
-    `given` is the fitted model of which the file holds a fingerprint only.
+    `described` and `tensors` are as `encode` returns them. `given` is the fitted model that the
+    user passes to `load` if the file holds only its fingerprint, else None.
     """
     objects, layouts = described.get("objects"), described.get("layouts")
     if type(objects) is not list or type(layouts) is not dict:
@@ -44,14 +45,14 @@ def decode(described: Mapping[str, Any], tensors: Tensors, given: Any = None) ->
 
 
 class _Reader:
-    """The objects made so far; a new object can only refer to these."""
+    """Makes the objects of a file in order; an object can only refer to objects before it."""
 
     def __init__(self, tensors: Tensors, layouts: dict[str, Any], given: Any) -> None:
         self.arrays: Tensors = {}
         self._tensors, self._layouts, self._given = tensors, layouts, given
         self._objects: list[Any] = []
-        self._expanded: list[int] = []  # objects in each one if none were shared
-        self._parts = 0  # the same, of the one under way
+        self._expanded: list[int] = []  # objects inside each, shared ones counted every time
+        self._parts = 0  # the same for the object being made
         self._sizes: dict[int, Sizes] = {}  # id of an object → the sizes it shares
 
     def add(self, item: Any) -> None:
@@ -95,7 +96,7 @@ class _Reader:
         return values
 
     def _agreed(self, codec: Codec, values: dict[str, Any]) -> Sizes:
-        """Sizes on which the fields and their parts agree."""
+        """Axis lengths by letter of all fields of an object; raises where two fields disagree."""
         specs = {**codec.params, **codec.state}
         lengths, sizes = [], Sizes()
         for name, value in values.items():
@@ -222,7 +223,7 @@ def _shown(content: Any) -> str:
 
 
 def needs_model(described: Mapping[str, Any]) -> bool:
-    """Whether decoding needs a fitted model, of which there is a fingerprint only."""
+    """Whether a file holds only a fingerprint of a model, so that `load` needs the model itself."""
     objects = described.get("objects")
     items = objects if type(objects) is list else []
     name = CODEC_OF[Fingerprint].name

@@ -1,4 +1,4 @@
-"""Encode a fitted model as arrays and a description that JSON can hold."""
+"""Encode a fitted model as a JSON description and arrays."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _MOST_CHARACTERS = 2**24
 
 
 def fits_texts(width: int, count: int) -> bool:
-    """Whether an array of `count` texts, `width` characters wide, is small enough to encode."""
+    """Whether `count` texts of at most `width` characters are few enough for a file to hold."""
     return width * count <= _MOST_CHARACTERS
 
 
 def is_fitted(model: Any) -> bool:
-    """Whether the model to encode is fitted; table models always are."""
+    """Whether a model is fitted and can be saved; a table model always is."""
     codec = CODEC_OF[type(model)]
     if codec.fitted is not None:
         return codec.fitted(model)
@@ -57,7 +57,11 @@ def is_fitted(model: Any) -> bool:
 
 
 def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
-    """Encode a fitted model: description and arrays; shared objects are stored once."""
+    """A fitted model as a JSON-ready description (a dict) and arrays by name; see `decode`.
+
+    An object that appears in several places is stored once. Raises InputError for a model that a
+    file cannot hold.
+    """
     add_registered()
     if type(model) not in MODEL_CLASSES:
         _refuse_namesake(model)
@@ -91,7 +95,7 @@ def encode(model: Any) -> tuple[dict[str, Any], Tensors]:
 
 
 def _refuse_namesake(model: Any) -> None:
-    """Raise for a class of scikit-learn of which this library has its own."""
+    """Raise for a scikit-learn class whose name is also that of a class of this library."""
     name = type(model).__name__
     if name in MODEL_NAMES and type(model).__module__.startswith("sklearn."):
         raise InputError(
@@ -101,15 +105,15 @@ def _refuse_namesake(model: Any) -> None:
 
 
 class _Writer:
-    """Collects objects; each comes after the objects that it is made of."""
+    """Collects the objects and arrays of a file; each object comes after those it is made of."""
 
     def __init__(self) -> None:
         self.objects: list[dict[str, Any]] = []
         self.layouts: dict[str, dict[str, list[int]]] = {}
         self.tensors: Tensors = {}
-        self.left_out: list[str] = []  # what to tell of models that are stored by fingerprint
-        self._seen: dict[int, tuple[Any, dict[str, Any]]] = {}  # the value stays, so its id does
-        self._fingerprints: dict[int, Fingerprint] = {}  # id of a model that is left out → its own
+        self.left_out: list[str] = []  # warnings about models stored by fingerprint
+        self._seen: dict[int, tuple[Any, dict[str, Any]]] = {}  # by id; keeps the value alive
+        self._fingerprints: dict[int, Fingerprint] = {}  # id of a left-out model → its fingerprint
 
     def value(self, value: Any, name: str) -> Any:
         """The description of a value; `name` is the field that holds it."""
@@ -168,7 +172,7 @@ class _Writer:
         return reference
 
     def _wrapped(self, wrapped: WrappedModel, name: str) -> dict[str, Any]:
-        """The model, or its fingerprint where a file cannot hold the model."""
+        """The model of another library, or its fingerprint if a file cannot hold the model."""
         model = wrapped.model
         try:
             return self._whole(model, name)
@@ -179,7 +183,7 @@ class _Writer:
             return self._seen[id(model)][1]
 
     def _whole(self, value: Any, name: str) -> dict[str, Any]:
-        """The reference to an object; where it is refused, nothing of it stays behind."""
+        """The reference to an object; if the object is refused, its parts are removed again."""
         objects, layouts, tensors = len(self.objects), dict(self.layouts), dict(self.tensors)
         seen = dict(self._seen)
         try:
@@ -190,14 +194,14 @@ class _Writer:
             raise
 
     def _unfitted(self, held: UnfittedModel, name: str) -> Any:
-        """The model without its fit, or how to get it from the fitted one."""
+        """The unfitted model, or if a file cannot hold it, a clone of the fitted model."""
         try:
             return self._whole(held.estimator, name)
         except InputError:
             return self._reference(held.otherwise, name)
 
     def _rows(self, rows: RowsOf, name: str) -> Any:
-        """The training rows in the fingerprint of a model; null for one that is in the file."""
+        """The probe rows in a model's fingerprint; None if the model itself is in the file."""
         fingerprint = self._fingerprints.get(id(rows.model))
         return None if fingerprint is None else self.value(fingerprint.rows, name)
 
@@ -266,7 +270,7 @@ _WRITERS: dict[type, Callable[[_Writer, Any, str], Any]] = {
 
 
 def _stored_form(value: Any) -> Any:
-    """What stands in the file for a model of another library; None where it is none."""
+    """The value that a file holds for a model of another library; None for any other object."""
     try:
         return stored_form(value)
     except InputError as error:

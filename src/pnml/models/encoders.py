@@ -1,4 +1,4 @@
-"""Codecs of scikit-learn's encoders of categories."""
+"""Codecs of scikit-learn's OneHotEncoder and OrdinalEncoder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _state(model: Any) -> dict[str, Any]:
 
 
 def _grouped(made: Any, state: Mapping[str, Any], missing: dict[int, int]) -> dict[str, Any]:
-    """Attributes that both encoders have; sets them too, since scikit-learn's methods read them."""
+    """Set the attributes that both encoders have, for scikit-learn's own methods; returns {}."""
     categories, rare = state["categories_"], state["_infrequent_indices"]
     if np.dtype(made.dtype).kind not in "fiub":
         raise InputError("an encoder makes columns of no numbers")
@@ -64,7 +64,7 @@ def _grouped(made: Any, state: Mapping[str, Any], missing: dict[int, int]) -> di
 
 
 def _places(count: int, rare: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
-    """Column of each category, with one column for all rare ones behind the others."""
+    """Output column of each category; all rare categories share one column after the others."""
     if rare is None:
         return None
     frequent = np.setdiff1d(np.arange(count), rare)

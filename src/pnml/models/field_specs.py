@@ -1,4 +1,4 @@
-"""Specs of the fields of a value, derived from its type hints."""
+"""Specs (allowed values) of the fields of a dataclass, derived from its type hints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def field_hints(source: Callable[..., Any]) -> dict[str, Any]:
 
 
 def spec_of(hint: Any) -> Spec:
-    """Spec of a field by its type hint: the values that it takes in a file.
+    """Spec that a type hint declares: which values the field may hold in a file.
 
     >>> from pnml.core.arrays import FloatArray
     >>> spec_of(Annotated[FloatArray, "d k"] | None).text
@@ -52,7 +52,7 @@ def spec_of(hint: Any) -> Spec:
 
 
 def sums_of(hints: dict[str, Any]) -> Sums:
-    """Sizes in the hints of fields that are sums of other sizes, as in ``"w=d+k+1"``."""
+    """Sums of axis lengths that type hints declare: ``"w=d+k+1"`` becomes ``("w", "d+k+1")``."""
     annotated = [get_args(hint) for hint in hints.values() if get_origin(hint) is Annotated]
     notes = [note for _, *rest in annotated for note in rest if isinstance(note, str)]
     return tuple((left, right) for left, mark, right in (n.partition("=") for n in notes) if mark)

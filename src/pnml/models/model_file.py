@@ -26,7 +26,7 @@ from pnml.runtime.checks import check_count
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a fitted model to a file, without pickle; `load` makes the same model of it.
+    """Save a fitted model to a file, without pickle; `load` returns an equal model.
 
     The file appears whole or not at all. It holds numbers and names, no code; its layout is
     described in ``docs/model-file.md``.
@@ -106,7 +106,7 @@ def load(
 
 
 def read(path: str | os.PathLike[str], max_bytes: int | None = None) -> ModelFile:
-    """Read a model file with a correct checksum; no model is made yet."""
+    """The content of a model file, after its checksum was verified; no model is built yet."""
     path = check_path(path)
     if max_bytes is not None:
         check_count("max_bytes", max_bytes)
@@ -122,7 +122,7 @@ def read(path: str | os.PathLike[str], max_bytes: int | None = None) -> ModelFil
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model file that was read: its document and its arrays."""
+    """The content of a model file: its JSON document, as a dict, and its arrays by name."""
 
     path: Path
     document: dict[str, Any]
@@ -130,13 +130,13 @@ class ModelFile:
 
     @property
     def written_by(self) -> dict[str, Any]:
-        """Format, version of the library and checksum that the file gives."""
+        """Dict of ``format`` (a number), ``version`` (of the pnml that wrote it) and ``sha256``."""
         given = self.document
         return {"format": given["format"], "version": given["pnml"], "sha256": given["sha256"]}
 
     @property
     def last_layer(self) -> StoredLayer | None:
-        """The stored last layer of a network; None where the file holds another model."""
+        """The stored last layer of a network, or None if the file holds another kind of model."""
         if KEY not in self.document:
             return None
         try:
@@ -145,9 +145,11 @@ class ModelFile:
             raise self._unreadable(error) from error
 
     def model(self, network: Any = None, layer: Any = None) -> Any:
-        """The model; a last layer is put around the network given, or around its own head.
+        """The model in the file; the arguments are ``model`` and ``layer`` of `load`.
 
-        `network` may also be the fitted model of which the file holds a fingerprint.
+        A stored last layer is put around `network`, or around its own linear head where the file
+        has one. For other models, `network` is the fitted model of which the file holds only a
+        fingerprint.
         """
         stored = self.last_layer
         if stored is not None:
@@ -165,7 +167,7 @@ class ModelFile:
         return model
 
     def _refuse_spare(self, model: Any, network: Any, layer: Any) -> None:
-        """Raise where a network or a layer was passed for nothing."""
+        """Raise if the user passed a network or a layer that the file does not need."""
         around = needs_model(self.document)
         if layer is None and (network is None or around):
             return

@@ -16,7 +16,9 @@ from pnml.nn.head import linear_module
 
 
 def to_stored(module: LastLayerPNML) -> StoredLayer:
-    """The stored form of a fitted module: no weights, unless the network is a linear layer.
+    """What a file holds of a fitted LastLayerPNML: settings and statistic, but not the network.
+
+    The weights are stored only where the whole network is one linear layer.
 
     >>> m = LastLayerPNML.from_embeddings(torch.eye(3), None, torch.eye(3).repeat(9, 1))
     >>> again = from_stored(to_stored(m))
@@ -45,7 +47,11 @@ def to_stored(module: LastLayerPNML) -> StoredLayer:
 
 
 def from_stored(stored: StoredLayer, model: Any = None, layer: Any = None) -> LastLayerPNML:
-    """The module, around a network given as for LastLayerPNML, or around its own head."""
+    """A LastLayerPNML from a file, around the network `model` or its own stored linear layer.
+
+    `model` and `layer` are as for LastLayerPNML. Raises InputError where neither is given and the
+    file holds no linear layer.
+    """
     if model is None and layer is None:
         model = _head(stored)
     module = LastLayerPNML(model, layer, **stored.settings)

@@ -1,4 +1,4 @@
-"""Codecs of Pipelines, of columns that go different ways, and of transformed targets."""
+"""Codecs of Pipeline, ColumnTransformer and TransformedTargetRegressor."""
 
 from __future__ import annotations
 
@@ -43,40 +43,40 @@ _NONE, _TEXT, _BOOL = OneOf((NoneType,)), OneOf((str,)), OneOf((bool,))
 
 
 class Step(Sizeless):
-    """Spec of a Pipeline's step: a transformer, or a word that stands for one."""
+    """Spec: a step of a Pipeline, a transformer or one of the words "passthrough" and "drop"."""
 
     @property
     def text(self) -> str:
-        """The kind of object."""
+        """The word "step", which describes the field in ``docs/model-file.md``."""
         return "step"
 
     def accepts(self, value: Any) -> bool:
-        """Whether the class of a step is listed."""
+        """Whether a value is a transformer of a listed class, or "passthrough" or "drop"."""
         return type(value) in STEPS or (type(value) is str and value in SKIPPED)
 
 
 class LastStep(Sizeless):
-    """Spec of a Pipeline's last step: a transformer or an estimator."""
+    """Spec: the last step of a Pipeline, a transformer, an estimator or None."""
 
     @property
     def text(self) -> str:
-        """The kind of object."""
+        """The words "step or estimator", which describe the field in ``docs/model-file.md``."""
         return "step or estimator"
 
     def accepts(self, value: Any) -> bool:
-        """Whether a step can be asked for a prediction or for rows."""
+        """Whether a value is None, a step, or an object with a method ``predict``."""
         return value is None or Step().accepts(value) or hasattr(value, "predict")
 
 
 def last_of(model: Any) -> Any:
-    """The estimator at the end of Pipelines inside each other; another object itself."""
+    """The last step of a Pipeline, also of a nested one; any other object is returned itself."""
     while type(model) in _PIPELINES and model.steps:
         model = model.steps[-1][1]
     return model
 
 
 def refuse_other_steps(model: Any) -> None:
-    """Raise where a Pipeline to be saved has a step that a file cannot hold."""
+    """Raise InputError if a Pipeline caches its steps or has a step that a file cannot hold."""
     if model.memory is not None:
         raise InputError(
             "This Pipeline caches its steps in memory, which a model file cannot hold; call "

@@ -54,7 +54,7 @@ def _check_robust(values: Mapping[str, Any]) -> None:
 
 
 def _refuse_lacking(values: Mapping[str, Any], kept: Mapping[str, str]) -> None:
-    """Raise where a fitted scaler lacks what one of its parameters asks for."""
+    """Raise where a fitted scaler lacks an attribute that one of its parameters requires."""
     for asked, name in kept.items():
         if name in values and values.get(asked, True) and values[name] is None:
             raise InputError(f"a step lacks the {name} that {asked} asks for")

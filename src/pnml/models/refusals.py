@@ -1,4 +1,4 @@
-"""The refusal of a sound file that needs something more than itself, and the warning before."""
+"""The error and the warning about a model file that needs something beside itself to be loaded."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pnml.errors import InputError
 
 
 class UnmetNeedError(InputError):
-    """Refusal of a sound file that needs a library or a model that is not there."""
+    """Error: an undamaged model file needs a library or a fitted model that is not there."""
 
 
 class LeftOutModelWarning(UserWarning):
-    """A file was written without the model inside, which must be passed to load it."""
+    """Warning: a file was written without the model inside, which must be passed to `load`."""

@@ -1,4 +1,4 @@
-"""Registry of the codecs: a model file holds objects of these classes and no others."""
+"""Registry of the codecs: a model file can hold objects of these classes and no others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CODECS: dict[str, Codec] = {
 
 
 def refuse_without_pyarrow(described: Mapping[str, Any]) -> None:
-    """Refuse a registered table model where pyarrow is not installed."""
+    """Raise InputError if a file's JSON document has a table model and pyarrow is not installed."""
     objects = described.get("objects")
     for item in objects if isinstance(objects, list) else ():
         name = item.get("class") if isinstance(item, dict) else None
@@ -67,7 +67,7 @@ MODEL_NAMES = (*(CODEC_OF[cls].name for cls in MODEL_CLASSES), "LastLayerPNML")
 
 
 def add_registered() -> None:
-    """Give every registered learner a codec: derived from its value, where there is none here."""
+    """Add a codec for each learner of `pnml.estimators.registry` that has none here yet."""
     for entry in every_learner().values():
         cls = entry.estimator_class
         if cls not in CODEC_OF:

@@ -1,4 +1,4 @@
-"""Codecs of regressors: between their values and the state of files of format 1."""
+"""Codecs of regressors, which convert their fitted values to and from the fields of a file."""
 
 from __future__ import annotations
 

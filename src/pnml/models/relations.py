@@ -1,4 +1,4 @@
-"""Codecs of the relations of columns, which files of older versions lack."""
+"""Codecs of Relations, the linear relations between columns; older files have none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RELATIONS = OneOf((Relations, NoneType))
 
 
 def check_relations(values: Mapping[str, Any]) -> None:
-    """Raise where relations are not those of their own columns."""
+    """Raise InputError where the fields of a Relations do not belong to its own columns."""
     places, width = values["places"], len(values["center"])
     if not np.all((places >= 0) & (places < width)):
         raise InputError("the relations of a model are not those of its columns")
@@ -30,9 +30,10 @@ def check_relations(values: Mapping[str, Any]) -> None:
 
 
 def relations_in(state: Mapping[str, Any], width: int | None = None) -> Relations | None:
-    """The relations in the state of an estimator; raises where they have other columns.
+    """The stored linear relations between columns, or None in a file of an older version.
 
-    None where the file is of an older version, whose verdicts stay as they were.
+    `state` are the stored fields of an estimator. Raises InputError where the relations are not of
+    `width` columns, by default ``n_features_in_``.
     """
     relations: Relations | None = state.get("_relations")
     expected = state["n_features_in_"] if width is None else width
@@ -42,7 +43,7 @@ def relations_in(state: Mapping[str, Any], width: int | None = None) -> Relation
 
 
 def check_own(values: Mapping[str, Any]) -> None:
-    """Raise where the relations of a least-squares fit have other columns than its spectrum."""
+    """Raise InputError if the relations of a least-squares fit have other columns than the fit."""
     relations = values.get("relations")
     if relations is not None and len(relations.center) != len(values["spectrum"].center):
         raise InputError("the relations of a model are not those of its columns")

@@ -1,4 +1,4 @@
-"""Cells of one row in a file: numbers and texts as they are, times and gaps of pandas by name."""
+"""Cells of one table row in a file: numbers and texts as they are, dates and times as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GENERIC = (np.bool_, np.integer, np.floating, np.str_)
 
 @dataclass(frozen=True)
 class TimeCell:
-    """A time, a duration, or a gap of pandas."""
+    """A date, a time, a duration or a missing value of pandas, as a file holds it."""
 
     kind: str  # the class, one of those below
     text: str
@@ -54,7 +54,7 @@ _TIMES: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
 
 
 def stored_cells(cells: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The cells as a file holds them; raises InputError for those that it cannot hold.
+    """The cells of a row as a file holds them; raises InputError for a type that it cannot hold.
 
     >>> stored_cells((1.5, "a", date(2020, 1, 2)))
     (1.5, 'a', TimeCell(kind='date', text='2020-01-02'))
@@ -75,7 +75,10 @@ def _stored(cell: Any) -> Any:
 
 
 def loaded_cells(cells: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The cells again; raises InputError where a file holds others."""
+    """The cells of a row from those in a file, the inverse of `stored_cells`.
+
+    Raises InputError for a cell that `stored_cells` would not write.
+    """
     return tuple(map(_loaded, cells))
 
 

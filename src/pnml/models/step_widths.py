@@ -1,4 +1,4 @@
-"""Numbers of columns that steps take and give, so that a file's steps fit together."""
+"""Numbers of columns that Pipeline steps take and return, so that stored steps fit together."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SKIPPED = ("passthrough", "drop")  # words in the place of a step
 
 
 def is_fitted_step(step: Any) -> bool:
-    """Whether a step has been fitted and so has a width; words never have."""
+    """Whether a step is fitted; False for the words "passthrough" and "drop"."""
     return not isinstance(step, str) and looks_fitted(step)
 
 
 def width_in(step: Any) -> int | None:
-    """Number of columns that a fitted step or estimator takes; None where it does not say."""
+    """Number of columns that a fitted step or estimator takes, or None if it does not say."""
     if isinstance(step, Pipeline):
         for _, first in step.steps:
             if first is not None and not isinstance(first, str):
@@ -36,7 +36,7 @@ def width_in(step: Any) -> int | None:
 
 
 def width_out(step: Any) -> int:
-    """Number of columns that a fitted transformer gives."""
+    """Number of columns that a fitted transformer returns."""
     if isinstance(step, Pipeline):
         for _, last in reversed(step.steps):
             if last is not None and not isinstance(last, str):
@@ -47,7 +47,7 @@ def width_out(step: Any) -> int:
 
 
 def check_chain(steps: list[Any]) -> None:
-    """Raise where a step was not fitted to the columns that the one before it gives."""
+    """Raise InputError where a step was fitted to other columns than the step before it returns."""
     width = None
     real = [step for step in steps if step is not None and not isinstance(step, str)]
     for i, step in enumerate(real):
@@ -61,7 +61,10 @@ def check_chain(steps: list[Any]) -> None:
 
 
 def resolved(columns: Any, width: int, names: Any) -> list[int] | None:
-    """Places of the columns that a ColumnTransformer was asked for; None where there are none such.
+    """Positions of the columns that a part of a ColumnTransformer takes, or None if one is unknown.
+
+    `columns` is what the user gave: names, positions, truth values or a slice. `width` is the
+    number of columns in all and `names` are their names, or None.
 
     >>> resolved(["b", "a"], 3, np.array(["a", "b", "c"], dtype=object))
     [1, 0]

@@ -1,4 +1,4 @@
-"""Codecs of scikit-learn's transformers: what a step of a Pipeline may be made of."""
+"""Codecs of scikit-learn's transformers, and specs of the parameters that they may have."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Restore = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Plain(Sizeless):
-    """Spec of a step's parameters: numbers, texts, arrays, lists, tuples and dicts of them."""
+    """Spec: a parameter that is a number, text, array, slice, or a list, tuple or dict of them."""
 
     @property
     def text(self) -> str:
-        """The kind of values."""
+        """The words "plain values", which describe the field in ``docs/model-file.md``."""
         return "plain values"
 
     def accepts(self, value: Any) -> bool:
-        """Whether nothing in it is an object of another class."""
+        """Whether a value, and everything inside it, is of one of these types."""
         if type(value) in (list, tuple):
             return all(map(self.accepts, value))
         if type(value) is dict:
@@ -42,54 +42,59 @@ class Plain(Sizeless):
 
 
 class Dtypes(Plain):
-    """Spec of a step's parameters: dtypes, and lists of them."""
+    """Spec: a parameter that is a dtype, or a plain value such as the name of a dtype."""
 
     @property
     def text(self) -> str:
-        """The kind of values."""
+        """The word "dtypes", which describes the field in ``docs/model-file.md``."""
         return "dtypes"
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value is a listed dtype, or plain."""
+        """Whether a value is a dtype that a file can name, or plain as in `Plain.accepts`.
+
+        These dtypes are the classes in `DTYPES_BY_NAME`, such as float and np.float32, but not
+        objects such as np.dtype("float32"). Plain are None, bools, numbers, text, arrays, slices,
+        and lists, tuples and dicts of them.
+        """
         return super().accepts(value) or any(value is dtype for dtype in DTYPES_BY_NAME.values())
 
 
 def plain_params(cls: type) -> dict[str, Spec]:
-    """Specs of the parameters of a class of scikit-learn that takes plain values and dtypes."""
+    """Spec of each constructor parameter of a scikit-learn class: plain values or dtypes."""
     names = inspect.signature(cls).parameters
     return {name: Dtypes() if name.startswith("dtype") else Plain() for name in names}
 
 
 class Jobs(Sizeless):
-    """Spec of a step's parameter: how many processes transform columns at once."""
+    """Spec: the parameter ``n_jobs``, None or a number of processes up to 64 in size."""
 
     @property
     def text(self) -> str:
-        """The range."""
+        """The allowed range in words, for ``docs/model-file.md``."""
         return f"null, or from -{_MOST_JOBS} to {_MOST_JOBS}"
 
     def accepts(self, value: Any) -> bool:
-        """Whether no file could ask for more processes than machines have."""
+        """Whether a value is None or a whole number from -64 to 64, not 0."""
         return value is None or (type(value) is int and 0 < abs(value) <= _MOST_JOBS)
 
 
 class OutputContainer(Sizeless):
-    """Spec of a step's state: what ``set_output`` has asked for."""
+    """Spec: the attribute in which scikit-learn keeps what ``set_output`` was asked for."""
 
     @property
     def text(self) -> str:
-        """The choices."""
+        """The possible words, "default or pandas or polars"."""
         return " or ".join(_CONTAINERS)
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value names a container for ``transform``."""
+        """Whether a value is a dict ``{"transform": word}`` with one of the possible words."""
         right = type(value) is dict and set(value) == {"transform"}
         return right and type(value["transform"]) is str and value["transform"] in _CONTAINERS
 
 
 @dataclass(frozen=True)
 class _Conversion:
-    """Between the attributes of a fitted transformer and its state in a file."""
+    """Conversion between the attributes of a fitted transformer and its fields in a file."""
 
     state: tuple[str, ...]
     store: Store | None
@@ -121,10 +126,12 @@ def transformer(
     savable: Callable[[Any], None] = no_objection,
     **special: Spec,
 ) -> Codec:
-    """Codec of a transformer of scikit-learn, with plain or `special` parameters.
+    """Codec of a scikit-learn transformer: its parameters and its fitted attributes `state`.
 
-    `attributes` are those of a fitted one that `state` does not name; `store` and `restore` convert
-    between the two where they differ.
+    Parameters are plain values unless `special` gives their spec. `attributes` names fitted
+    attributes that `state` lacks; `store` and `restore` convert between attributes and stored
+    fields where these differ. `check` raises where fields clash, `savable` where an object cannot
+    be saved.
     """
     params = plain_params(cls)
     params |= {name: spec for name, spec in special.items() if name in params}
@@ -148,12 +155,12 @@ def transformer(
 
 
 def checked_params(made: Any) -> None:
-    """Raise where scikit-learn would refuse a parameter of a step in ``fit``."""
+    """Raise where scikit-learn's ``fit`` would refuse a parameter of this transformer."""
     made._validate_params()
 
 
 def refuse_infinite(values: Mapping[str, Any], *names: str, gaps: bool = False) -> None:
-    """Raise where an array of a step holds infinite numbers, or NaN without leave."""
+    """Raise InputError if one of the named arrays holds infinity, or NaN unless `gaps` is true."""
     for name in names:
         array = values.get(name)
         if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
@@ -163,7 +170,7 @@ def refuse_infinite(values: Mapping[str, Any], *names: str, gaps: bool = False) 
 
 
 def refuse_zero(values: Mapping[str, Any], name: str) -> None:
-    """Raise where the scales of a step hold 0 or less."""
+    """Raise InputError if the named array of scales holds a number that is not above 0."""
     array = values.get(name)
     if isinstance(array, np.ndarray) and np.any(array <= 0):
         raise InputError(f"{name} of a step holds scales that are not above 0")

@@ -1,4 +1,4 @@
-"""Arrays of a container: where its header says that they are, checked before any is read."""
+"""Arrays of a model file: their places in the header, checked before any array is read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ Places = dict[str, Any]  # name of an array → its entry in the header
 
 
 def places_of(entries: Places, size: int) -> Places:
-    """Entries of the arrays in the order of the file; raises where they do not fill `size` bytes.
+    """Header entries (dtype, shape, offsets) of the arrays, sorted by their place in the file.
+
+    Raises InputError where the arrays do not exactly fill the `size` bytes after the header, or are
+    larger than the memory of this machine.
 
     >>> places_of({"x": {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}}, 16).keys()
     dict_keys(['x'])
@@ -52,7 +55,10 @@ def places_of(entries: Places, size: int) -> Places:
 
 
 def read_arrays(file: BinaryIO, places: Places) -> dict[str, npt.NDArray[Any]]:
-    """The arrays, read one after the other from where the file stands."""
+    """Arrays by name, read one after the other from the current position of the file.
+
+    `places` are the header entries as `places_of` returns them.
+    """
     arrays = {}
     for name, entry in places.items():
         array = np.empty(entry["shape"], np.dtype(_DTYPES[entry["dtype"]]))
@@ -70,7 +76,7 @@ def _whole(numbers: Any) -> bool:
 
 
 def _end(entry: dict[str, Any], start: int) -> int:
-    """Where an array ends; raises where it does not follow at `start` and fill its place."""
+    """Offset where an array ends; raises unless it begins at `start` and fills its place."""
     offsets = entry["data_offsets"]
     item = np.dtype(_DTYPES[entry["dtype"]]).itemsize
     # a zero among huge lengths is no array that numpy makes

@@ -1,4 +1,4 @@
-"""The stored last layer of a network, checked; reading it does not need PyTorch."""
+"""What a file holds of a LastLayerPNML, checked; reading it does not need PyTorch."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class StoredLayer:
     settings: dict[str, Any]  # the arguments of LastLayerPNML
     task: str  # never "auto"
     outputs: int
-    scale: float | None  # in use; None for the network's own probabilities
+    scale: float | None  # as given or chosen from rows; None: features as they are
     statistic: Arrays
     head: Arrays  # weight and perhaps bias; empty if the network is not in the file
     head_dtype: str | None = None
 
     @classmethod
     def of(cls, document: Mapping[str, Any], tensors: Arrays) -> StoredLayer:
-        """The stored layer of a document and its arrays; raises where they do not fit together."""
+        """The stored layer in a file's JSON document and arrays; raises if these clash."""
         fields = document.get(KEY)
         if type(fields) is not dict or set(fields) != PARTS:
             raise InputError(f"its entry {KEY!r} does not have the keys {', '.join(sorted(PARTS))}")
@@ -76,7 +76,7 @@ class StoredLayer:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The document in the header of the file."""
+        """The JSON document for the header of the file, with one entry ``last_layer``."""
         fields = {
             "settings": self.settings,
             "task": self.task,
@@ -88,7 +88,7 @@ class StoredLayer:
 
     @property
     def tensors(self) -> Arrays:
-        """The arrays of the file."""
+        """The arrays of the file by name: ``statistic.…`` and ``head.…``."""
         parts = {"statistic": self.statistic, "head": self.head}
         return {
             f"{part}.{name}": array
@@ -98,32 +98,32 @@ class StoredLayer:
 
     @property
     def rows(self) -> int:
-        """Number of training rows."""
+        """Number of training rows that the statistic was computed from."""
         return int(self.statistic["counts"][0])
 
     @property
     def normalized(self) -> bool:
-        """Whether features were scaled to unit norm."""
+        """Whether features are scaled to unit norm before the leverage is computed."""
         return bool(self.statistic["counts"][1])
 
     @property
     def bias(self) -> bool:
-        """Whether the rows have a column of ones after the features."""
+        """Whether a column of ones is added after the features."""
         return bool(self.statistic["counts"][2])
 
     @property
     def regions(self) -> int:
-        """Number of regions that have rows; 0 where rows have none."""
+        """Number of regions (predicted labels) with training rows; 0 where regions are not used."""
         return len(self.statistic["region_ids"]) if "region_ids" in self.statistic else 0
 
     @property
     def features(self) -> int:
-        """Number of inputs of the last layer."""
+        """Number of features, which are the inputs of the last layer."""
         return _features(self.statistic)
 
     @property
     def sampled(self) -> int:
-        """Number of training rows kept for the thresholds."""
+        """Number of training rows kept as a sample, from which the thresholds of trust come."""
         return len(self.statistic["sample_keys"])
 
 
@@ -136,7 +136,7 @@ def _named(tensors: Arrays, prefix: str) -> Arrays:
 
 
 def _checked_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a document; those of version 0.1 do not name regions, and have none."""
+    """The arguments of LastLayerPNML in a document; files of version 0.1 lack some of them."""
     settings, outputs, scale = fields["settings"], fields["outputs"], fields["scale"]
     if type(settings) is not dict or set(settings) | set(_ADDED) != SETTINGS:
         raise InputError(f"its settings are not {', '.join(sorted(SETTINGS))}")
@@ -190,7 +190,7 @@ def _check_regions(statistic: Arrays, outputs: int) -> None:
 
 
 def _features(statistic: Arrays) -> int:
-    """Columns of the rows less the bias and the norm."""
+    """Number of features: the width of the statistic less the columns for bias and norm."""
     counts = statistic["counts"].tolist()
     return len(statistic["xx"]) - int(counts[2]) - int(len(counts) > 3 and counts[1])
 

@@ -1,4 +1,4 @@
-"""Records in a container beside models: values of a dataclass, checked by its type hints."""
+"""Dataclasses stored in a model file's format, such as checkpoints, checked by their type hints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _SHARED = frozenset("dkrw")
 
 
 def read_record(cls: type[T], described: Any, arrays: Mapping[str, Any]) -> T:
-    """The record of a class from a JSON value and arrays; raises InputError where it is none.
+    """An object of dataclass `cls` from a JSON object and arrays by name, with all fields checked.
+
+    Raises InputError where a field is missing, unknown or of a kind that its type hint does not
+    allow.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -34,7 +37,7 @@ def read_record(cls: type[T], described: Any, arrays: Mapping[str, Any]) -> T:
 
 
 def checked(value: T) -> T:
-    """The value itself, once its fields are what its type hints say and agree in their sizes."""
+    """The dataclass object itself; raises InputError if fields defy their hints or sizes clash."""
     _sizes(value)
     return value
 

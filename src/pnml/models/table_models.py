@@ -29,7 +29,7 @@ from pnml.tables.word_times import MOST
 
 
 def _check_range(values: Mapping[str, Any]) -> None:
-    """Both ends of a range are there, in order, or neither."""
+    """Raise unless both ends of a range are given, in order, or neither."""
     low, high = values.get("low"), values.get("high")
     if low is None and high is None:
         return
@@ -47,7 +47,7 @@ def _check_hashed(values: Mapping[str, Any]) -> None:
 
 
 def _check_times(values: Mapping[str, Any], times: Any) -> None:
-    """How often each word was seen is a number from 1 to 3."""
+    """Raise unless each word has a number from 1 to 3 that says how often it was seen."""
     count = len(values["levels"] if "levels" in values else values["known"])
     if times is not None and (len(times) != count or not np.all(np.isin(times, (1, 2, MOST)))):
         raise InputError(

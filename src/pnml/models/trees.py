@@ -38,7 +38,7 @@ from pnml.models.schema import Number, OneOf, Spec
 
 
 def _check_partition(values: Mapping[str, Any]) -> None:
-    """Rows must end at a leaf: every node comes after the one above it, and is one there is."""
+    """Raise unless every split leads to later nodes that exist, so that each row ends at a leaf."""
     m, inner = len(values["feature"]), values["feature"] >= 0
     for name in ("left", "right"):
         below = values[name]

@@ -1,4 +1,4 @@
-"""Codecs of what the predictions of a trusted model are linear in: its leaves, or its features."""
+"""Codecs of trust maps: the leaves or features of a model from which the leverage is computed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pnml.models.step_widths import is_fitted_step
 
 @dataclass(frozen=True)
 class StoredLeaves:
-    """What a file holds of leaves cut to cells; the model itself says which leaf a row is in."""
+    """Fields of a trust map of tree leaves in a file; the model itself finds the leaf of a row."""
 
     group: Annotated[IntArray, "f"]  # the merged leaf that each leaf of the model is part of
     nodes: Annotated[IntArray, "D"]  # the node that stands for each merged leaf
@@ -49,7 +49,7 @@ class StoredLeaves:
 
 @dataclass(frozen=True)
 class StoredFeatures:
-    """What a file holds of features that predictions are linear in."""
+    """Fields of a trust map of features in a file, for a model without trees."""
 
     spectrum: Spectrum
     alpha: Annotated[float, NOT_NEGATIVE]
@@ -62,7 +62,11 @@ TrustMap = LeafCells | ModelFeatures
 
 
 def stored_map(trust_map: TrustMap) -> StoredLeaves | StoredFeatures:
-    """What a file holds of a trust map beside its model and its columns."""
+    """The fields of a trust map that a file holds; model and column encoder are stored apart.
+
+    A trust map gives the leverage of rows: it is made of the leaves of a tree ensemble, or of the
+    features of another model.
+    """
     if isinstance(trust_map, LeafCells):
         return _stored_leaves(trust_map)
     features, geometry = trust_map.features, trust_map.geometry
@@ -97,7 +101,11 @@ def _stored_leaves(trust_map: LeafCells) -> StoredLeaves:
 def loaded_map(
     held: StoredLeaves | StoredFeatures, model: Any, encoder: ColumnEncoder
 ) -> LeafCells | ModelFeatures:
-    """The trust map of a model; raises InputError where it is not one of this model."""
+    """The trust map (leaves or features, for the leverage of rows) made from its stored fields.
+
+    `model` is the fitted model inside and `encoder` encodes its columns. Raises InputError where
+    the fields do not belong to this model and these columns.
+    """
     if isinstance(held, StoredLeaves):
         return _leaf_cells(held, model, encoder)
     return _model_features(held, model, encoder)
@@ -127,7 +135,7 @@ def _leaf_cells(held: StoredLeaves, model: Any, encoder: ColumnEncoder) -> LeafC
 
 
 def _merged(fine: LeafMap, held: StoredLeaves) -> MergedLeaves:
-    """The leaves of a model in groups; raises where a group is not one of leaves of one tree."""
+    """The leaves of a model, merged in groups; raises unless each group is a node of one tree."""
     branches, nodes, group = fine.branches, held.nodes, held.group
     ascending = np.all(np.diff(nodes) > 0) and len(nodes) > 0
     if not ascending or nodes[0] < 0 or nodes[-1] >= len(branches.above):
@@ -148,7 +156,7 @@ def _triangle(square: FloatArray) -> FloatArray:
 
 
 def _square(triangle: FloatArray, size: int) -> FloatArray:
-    """The symmetric matrix of a lower triangle, columns first as LAPACK has left it."""
+    """The symmetric matrix (size, size) of a lower triangle, in Fortran order as LAPACK has it."""
     square = np.empty((size, size), order="F")
     start = 0
     for j in range(size):
@@ -208,7 +216,7 @@ def _check_fourier(values: Mapping[str, Any]) -> None:
 
 
 def _check_extremes(lowest: FloatArray, highest: FloatArray) -> None:
-    """Raise where the two smallest and the two largest numbers (…, 2, q) are not those."""
+    """Raise unless two smallest and two largest numbers (…, 2, q) are in order."""
     if lowest.shape[-2] != 2:
         raise InputError("its ranges are not of two values at each end")
     (first, second), (last, before) = (np.moveaxis(ends, -2, 0) for ends in (lowest, highest))

@@ -45,20 +45,20 @@ from pnml.models.wrapped.probe_rows import ProbeRows, rows_again
 
 
 class Model(Sizeless):
-    """A fitted model of any library."""
+    """Spec: a fitted model of any library, which has a ``predict``."""
 
     @property
     def text(self) -> str:
-        """The kind of object."""
+        """The word "model", which describes the field in ``docs/model-file.md``."""
         return "model"
 
     def accepts(self, value: Any) -> bool:
-        """Whether a model can be asked for a prediction."""
+        """Whether a value has a method ``predict`` and is no class."""
         return hasattr(value, "predict") and not isinstance(value, type)
 
 
 def _params(model: Any) -> dict[str, Any]:
-    """The model inside as a parameter: the fitted one itself, or without its fit."""
+    """The constructor argument ``estimator`` for the file: the fitted or the unfitted model."""
     given, fitted = model.estimator, vars(model).get("estimator_")
     if given is None or fitted is None:
         return {}
@@ -97,7 +97,7 @@ def _classes_state(model: TrustedClassifier) -> dict[str, Any]:
 
 
 def _base(state: Mapping[str, Any]) -> tuple[dict[str, Any], TrustedModel]:
-    """Attributes of a trusted estimator, and the value in it; raises where its parts clash."""
+    """Fitted attributes of a trusted estimator and its TrustedModel; raises if parts clash."""
     model, encoder, rows = state["estimator_"], state["_encoder"], state["_probe"]
     _check_columns(state)
     try:
@@ -127,7 +127,7 @@ def _check_columns(state: Mapping[str, Any]) -> None:
 
 
 def _check_model(model: Any, columns: int) -> None:
-    """Raise where a model was not fitted, or to other columns."""
+    """Raise where a model is not fitted, or was fitted to another number of columns."""
     last = last_inside(model)
     try:
         if hasattr(last, "fit"):

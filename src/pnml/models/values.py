@@ -1,4 +1,4 @@
-"""Codecs of the values that regressors are made of."""
+"""Codecs of the frozen values that regressors are made of, such as Gram and Spectrum."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 
 def contents(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Contents of an ONNX file: inputs and outputs by name, with type and shape in words.
+    """Inputs and outputs of an ONNX file: two dicts from name to type and shape in words.
 
     >>> import tempfile
     >>> from pnml import PNMLRegressor, export_onnx

@@ -1,4 +1,4 @@
-"""Converters for steps of scikit-learn that skl2onnx converts in float32 only, or inexactly."""
+"""Own converters for scikit-learn steps that skl2onnx converts inexactly or in float32 only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from onnx import numpy_helper
 
 
 class _Step:
-    """The nodes of one step of a pipeline."""
+    """Adds the ONNX nodes of one scikit-learn step to skl2onnx's container."""
 
     def __init__(self, scope: Any, operator: Any, container: Any) -> None:
         self.scope, self.container = scope, container
@@ -55,7 +55,10 @@ class _Step:
 
 
 def impute(scope: Any, operator: Any, container: Any) -> None:
-    """Convert an imputer for skl2onnx: fill missing numbers, and add indicator columns."""
+    """Add the ONNX nodes of a SimpleImputer: fill missing numbers, and add indicator columns.
+
+    The signature is that of skl2onnx's converters, which calls this function.
+    """
     model = operator.raw_operator
     if isinstance(operator.inputs[0].type, StringTensorType):
         convert_sklearn_imputer(scope, operator, container)
@@ -89,7 +92,10 @@ def _impute_shape(operator: Any) -> None:
 
 
 def one_hot(scope: Any, operator: Any, container: Any) -> None:
-    """Convert a one-hot encoder for skl2onnx; numbers are compared, so 1.5 does not match 1."""
+    """Add the ONNX nodes of a OneHotEncoder; numbers are compared exactly, so 1.5 does not match 1.
+
+    The signature is that of skl2onnx's converters, which calls this function.
+    """
     if not _of_numbers(operator):
         convert_sklearn_one_hot_encoder(scope, operator, container)
         return

@@ -73,7 +73,7 @@ def export_onnx(
 
 
 def _built(model: Any, dtype: str, example: Any) -> bytes:
-    """The bytes of the file. The converter of each kind of model is imported on demand."""
+    """The bytes of the ONNX file; the converter for the kind of model is imported on demand."""
     proto: Any
     if _is(model, "pnml.nn.last_layer", "LastLayerPNML"):
         from pnml.onnx.networks import network_graph

@@ -1,4 +1,4 @@
-"""Builder of an ONNX graph: nodes, constants, absorbed graphs, and the final model."""
+"""Builder of an ONNX graph: inputs, constants, nodes, copies of other graphs, and the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Dimensions = list[int | str | None]
 
 
 class Graph:
-    """An ONNX graph: nodes in the order in which they run. Equal nodes are stored once."""
+    """Builder of an ONNX graph: nodes in the order in which they run, equal nodes stored once."""
 
     def __init__(self) -> None:
         self._nodes: list[onnx.NodeProto] = []
@@ -35,12 +35,12 @@ class Graph:
         self.bounded = False  # whether all numbers are finite where those of the inputs are
 
     def input(self, name: str, element: int, shape: Dimensions) -> str:
-        """Declare an input."""
+        """Declare an input of an ONNX element type and shape; returns its name."""
         self._inputs.append(helper.make_tensor_value_info(name, element, shape))
         return name
 
     def constant(self, value: npt.ArrayLike) -> str:
-        """The name of a constant; equal constants are stored once."""
+        """The name of a constant with this value; equal constants are stored once."""
         array = np.ascontiguousarray(value).reshape(np.shape(value))  # 0-d stays 0-d
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
@@ -50,7 +50,7 @@ class Graph:
         return self._known[key]
 
     def add(self, operation: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """The output of a node."""
+        """The name of the output of a node with this operator, inputs (names) and attributes."""
         key = (operation, inputs, repr(sorted(attributes.items())))
         if key not in self._known:
             name = f"pnml_{len(self._nodes)}"
@@ -62,7 +62,11 @@ class Graph:
         return self._known[key]
 
     def absorb(self, model: onnx.ModelProto, prefix: str, fed: Mapping[str, str]) -> list[str]:
-        """Copy the nodes of another graph, with inputs fed by name; return its outputs."""
+        """Copy the nodes of another ONNX model into this graph; returns the names of its outputs.
+
+        `fed` maps each input of that model to the value here that takes its place; all other names
+        get `prefix`.
+        """
         known = dict(fed)
 
         def renamed(name: str) -> str:
@@ -94,7 +98,11 @@ class Graph:
     def model(
         self, outputs: Mapping[str, tuple[str, int, Dimensions]], about: Mapping[str, str]
     ) -> onnx.ModelProto:
-        """A checked model with these outputs, each a value, its element type and its shape."""
+        """The finished ONNX model, checked, without nodes that no output needs.
+
+        `outputs` maps each name to a value of the graph, its ONNX element type and its shape;
+        `about` is the metadata of the file.
+        """
         clashes = sorted({value.name for value in self._inputs} & set(outputs))
         if clashes:
             raise InputError(
@@ -173,9 +181,9 @@ class Graph:
 
 
 def _kept_apart(nodes: list[onnx.NodeProto], numbers: set[str]) -> list[onnx.NodeProto]:
-    """The nodes, with an identity node between factors and matrix products.
+    """The nodes, with a Max node of one input, which changes nothing, between factor and product.
 
-    onnxruntime would fuse the two, and round the factor to float32.
+    onnxruntime would fuse a factor with a matrix product, and round the factor to float32.
     """
     scaled = {n.output[0] for n in nodes if n.op_type in ("Mul", "Div") and numbers & {*n.input}}
     products = {n.output[0] for n in nodes if n.op_type == "MatMul"}
@@ -193,5 +201,5 @@ def _kept_apart(nodes: list[onnx.NodeProto], numbers: set[str]) -> list[onnx.Nod
 
 
 def element_of(dtype: str) -> int:
-    """The element type of an ONNX graph for a float dtype."""
+    """The ONNX element type (an int) of "float32" or "float64"."""
     return int({"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}[dtype])

@@ -1,4 +1,4 @@
-"""Outputs of each learner as a graph of traced rows."""
+"""ONNX outputs of each kind of learner, computed from traced rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KNOWN = (
 
 
 def learner_in(model: Any) -> Any:
-    """The learner of a fitted estimator to export; raises without ONNX graph or fit."""
+    """The ``learner_`` of an estimator; raises if it is not fitted or cannot be exported."""
     if not hasattr(model, "learner_"):
         if hasattr(type(model), "reference_") and not hasattr(model, "estimator_"):
             check_is_fitted(model)
@@ -40,7 +40,7 @@ def learner_in(model: Any) -> Any:
 
 @singledispatch
 def refuse(learner: Any, name: str) -> None:
-    """Raise if a fitted learner is not registered for ONNX, so that it has no graph."""
+    """Raise InputError if a learner cannot be exported; `name` is its estimator's class."""
     raise InputError(f"A {name} cannot be exported to ONNX; {_KNOWN}.")
 
 
@@ -78,13 +78,16 @@ def _trusted(learner: Any, name: str) -> None:
 
 @singledispatch
 def outputs(learner: Any, X: Traced, log_p: Traced | None) -> Outputs:
-    """ONNX outputs of a learner on traced rows X; `log_p` comes from the wrapped classifier."""
+    """Outputs of the graph by name, for traced rows X (n, d).
+
+    `log_p` (n, C) are the log-probabilities of the wrapped classifier, or None for a regressor.
+    """
     raise TypeError(f"no graph is known of a {type(learner).__name__}")
 
 
 @outputs.register
 def regression(learner: LeastSquares, X: Traced, log_p: Traced | None = None) -> Outputs:
-    """ONNX outputs of a regression learner: prediction, standard deviation and regret."""
+    """Outputs for a regressor: traced ``prediction``, ``std`` and ``regret`` (nats), each (n,)."""
     geometry, choice = learner.geometry, learner.choice
     X.graph.bounded = choice.alpha > 0  # else rows may leave the span
     if learner.method is LUCKY:
@@ -99,7 +102,7 @@ def regression(learner: LeastSquares, X: Traced, log_p: Traced | None = None) ->
 
 @outputs.register
 def classification(learner: OneStep, X: Traced, log_p: Traced | None = None) -> Outputs:
-    """ONNX outputs of a classification learner: log-probabilities and regret."""
+    """Outputs for a classifier: traced ``log_prob`` (n, C) and ``regret`` (n,) in nats."""
     geometry = learner.geometry
     X.graph.bounded = geometry.alpha > 0
     if geometry.normalize:
@@ -110,7 +113,7 @@ def classification(learner: OneStep, X: Traced, log_p: Traced | None = None) -> 
 
 
 def lucky_terms(learner: LeastSquares, X: Traced) -> RidgeTerms:
-    """The terms of the luckiness learner as ONNX values. Eq. (L1)."""
+    """Traced terms (n,) of each row that define the luckiness prediction and regret. Eq. (L1)."""
     geometry, alpha = learner.geometry, learner.choice.alpha
     h2 = geometry.h2
     a, outside = geometry.coordinates(X)
@@ -144,6 +147,6 @@ def _lucky(terms: RidgeTerms, noise_variance: float) -> Outputs:
 
 
 def _fit(learner: LeastSquares, X: Traced) -> Any:
-    """The ridge fit to rows. Eq. (S4)."""
+    """Traced ridge predictions (n,) of rows. Eq. (S4)."""
     spectrum = learner.spectrum
     return (X - spectrum.center) @ learner.slopes + float(spectrum.y_mean[0])

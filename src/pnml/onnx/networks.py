@@ -1,4 +1,4 @@
-"""ONNX graphs of networks with pNML: the network by torch.onnx, the regret by our own nodes."""
+"""ONNX graphs of networks with pNML: torch.onnx exports the network, our own nodes the regret."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOGITS = Task("logits", lambda logits, leverage: logits, None)
 
 
 class _Traceable(nn.Module):
-    """Own logits, the logits for the regret, and the leverage of an input."""
+    """Module for torch.onnx: logits, logits for the regret, and leverage of a batch of inputs."""
 
     def __init__(self, module: LastLayerPNML) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class _Traceable(nn.Module):
         self._scale: Any = None if scale is None else torch.tensor(scale, dtype=torch.float64)
 
     def forward(self, given: Any) -> tuple[Tensor, ...]:
-        """The values that the regret is computed from, in float64."""
+        """Logits, logits for the regret, and leverage of a batch, all in float64."""
         features, logits = self._run(given)
         shape = features.shape[:-1]
         flat, own = features.flatten(0, -2), logits.flatten(0, -2)
@@ -48,7 +48,10 @@ class _Traceable(nn.Module):
 
 
 def network_graph(module: LastLayerPNML, dtype: str, example: Any) -> onnx.ModelProto:
-    """The ONNX graph of a fitted network; `example` is a batch as its forward takes it."""
+    """The ONNX model of a fitted LastLayerPNML and its network.
+
+    `dtype` is that of the outputs; `example` is a batch as the network's forward takes it.
+    """
     proto = _exported(module, _batch(module, example))
     graph, fed = Graph(), {}
     for value in proto.graph.input:
@@ -104,7 +107,7 @@ def _several(value: Any) -> Any:
 
 
 def _exported(module: LastLayerPNML, batch: Any) -> onnx.ModelProto:
-    """The graph from inputs to logits and leverage."""
+    """The ONNX graph, by torch.onnx, from inputs to the outputs of `_Traceable`."""
     keyed = isinstance(batch, Mapping)
     names = list(batch) if keyed else ["input"]
     with torch.no_grad():

@@ -31,7 +31,7 @@ _LARGE = 1e16
 
 
 def _is(value: Any, number: float) -> bool:
-    """Whether a value is this number everywhere."""
+    """Whether a value is one and the same given number everywhere."""
     if isinstance(value, Traced):
         return value.filled == number
     return np.ndim(value) == 0 and float(value) == number
@@ -120,7 +120,7 @@ def _isinf(a: Any) -> Any:
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """ONNX operation: elementwise choice between a and b."""
+    """Traced array with the elements of `a` where the condition is true, else of `b`."""
     if condition is False:
         return b
     return add_node("Where", broadcast(condition, a, b), condition, a, b)
@@ -164,14 +164,14 @@ def _stack(values: list[Traced], axis: int) -> Traced:
 
 
 def _full_like(a: Traced, number: float) -> Traced:
-    """An array filled with one number, which operations may use as a scalar."""
+    """A traced array like `a`, filled with one number, which nodes may use as a scalar."""
     size = a.graph.add("Shape", a.name)
     name = a.graph.add("Expand", a.graph.constant(np.float64(number)), size)
     return Traced(a.graph, name, a.shape, FLOAT64, float(number))
 
 
 def _nothing(graph: Graph, shape: tuple[int, ...]) -> Traced:
-    """Zeros, used as the scalar 0."""
+    """A traced array of zeros, stored as the scalar 0."""
     return Traced(graph, graph.constant(np.float64(0.0)), shape, FLOAT64, 0.0)
 
 
@@ -180,24 +180,24 @@ def _numbers(values: npt.ArrayLike, **_: Any) -> npt.NDArray[np.float64]:
 
 
 def log_softmax(logits: Traced) -> Traced:
-    """ONNX operation LogSoftmax: log-probabilities of the classes on the last axis."""
+    """Traced log-probabilities of classes from logits, over the last axis."""
     return add_node("LogSoftmax", logits.shape, logits, axis=-1)
 
 
 def concatenate(values: list[Traced]) -> Traced:
-    """ONNX operation: columns (n, k) of all values, side by side."""
+    """Traced array (n, k) of the columns of all arrays, side by side."""
     width = sum(value.shape[1] for value in values)
     return add_node("Concat", (values[0].shape[0], width), *values, axis=1)
 
 
 def columns(a: Traced, places: list[int]) -> Traced:
-    """ONNX operation: columns (n, k) of a value at the given places, in that order."""
+    """Traced array (n, k) of the k columns of `a` at the given positions, in that order."""
     at = a.graph.constant(np.array(places))
     return add_node("Gather", (a.shape[0], len(places)), a, at, axis=1)
 
 
 def number(truth: Traced) -> Traced:
-    """ONNX operation: 1 for true and 0 for false."""
+    """Traced array with 1.0 for true and 0.0 for false."""
     return add_node("Cast", truth.shape, truth, to=TensorProto.DOUBLE)
 
 

@@ -18,7 +18,10 @@ from pnml.onnx.traced import as_output
 
 
 def pipeline_graph(model: Any, dtype: str, example: Any) -> onnx.ModelProto:
-    """The ONNX graph of an estimator of this library, or of a Pipeline that ends in one."""
+    """The ONNX model of an estimator of this library, or of a Pipeline that ends in one.
+
+    `dtype` is that of inputs and outputs, and `example` some rows, or None; see `export_onnx`.
+    """
     before, estimator = _split(model)
     learner = learners.learner_in(estimator)
     graph = Graph()
@@ -35,7 +38,7 @@ def pipeline_graph(model: Any, dtype: str, example: Any) -> onnx.ModelProto:
 def finished(
     graph: Graph, outputs: learners.Outputs, dtype: str, about: dict[str, str]
 ) -> onnx.ModelProto:
-    """The ONNX model of a pipeline with its outputs in their dtype."""
+    """The ONNX model of a graph: its outputs, cast to `dtype`, and `about`, its metadata."""
     ends = {}
     for name, value in outputs.items():
         shape: Dimensions = [ROWS if size < 0 else size for size in value.shape]
@@ -44,12 +47,12 @@ def finished(
 
 
 def classes_json(classes: Any) -> str:
-    """Classes of a pipeline as JSON, for the metadata of an ONNX file."""
+    """Class labels as a JSON list, for the metadata of an ONNX file."""
     return json.dumps(np.asarray(classes).tolist(), ensure_ascii=False)
 
 
 def _split(model: Any) -> tuple[list[Any], Any]:
-    """The steps before the last one, nested Pipelines flattened, and the last one."""
+    """All steps before the last one, with nested Pipelines flattened, and the last step."""
     steps: list[Any] = []
     last = unfrozen(model)
     while isinstance(last, Pipeline):
@@ -60,7 +63,7 @@ def _split(model: Any) -> tuple[list[Any], Any]:
 
 
 def _flat(steps: list[Any]) -> list[Any]:
-    """Steps without passthrough, nested Pipelines flattened."""
+    """Steps with nested Pipelines flattened and without "passthrough"."""
     flat: list[Any] = []
     for step in map(unfrozen, steps):
         inner = [part for _, part in step.steps] if isinstance(step, Pipeline) else []

@@ -1,4 +1,4 @@
-"""Graphs of the steps before the learner, by skl2onnx, and of the wrapped classifier."""
+"""ONNX graphs of the Pipeline steps before the learner, by skl2onnx, and of its classifier."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXAMPLE = "pass example=, some rows of the DataFrame that it takes"
 
 @dataclass(frozen=True)
 class Column:
-    """An input of the steps before the learner: a DataFrame's column, or all of an array."""
+    """An input of the ONNX graph: one column of a DataFrame, or all columns of an array."""
 
     name: str
     width: int
@@ -36,7 +36,11 @@ class Column:
 def rows_after(
     graph: Graph, model: Any, steps: list[Any], width: int, dtype: str, example: Any
 ) -> Traced:
-    """Rows (n, width) after all steps before the learner; declares the graph's inputs."""
+    """Traced rows (n, width) after the Pipeline's steps; declares the inputs of the graph.
+
+    `model` is the whole Pipeline or estimator, `steps` the fitted steps before the learner, `dtype`
+    that of numeric inputs, and `example` some rows for the model, or None.
+    """
     columns = _columns(model, steps, example)
     fed = {}
     for column in columns:
@@ -56,7 +60,10 @@ def rows_after(
 
 
 def log_probabilities(classifier: Any, X: Traced) -> Traced:
-    """Log-probabilities of the classifier after all steps; logistic ones exactly."""
+    """Traced log-probabilities (n, C) of a fitted classifier with C classes, for traced rows X.
+
+    Raises InputError for a classifier other than a multinomial LogisticRegression.
+    """
     if _has_logits(classifier, X.shape[-1]):
         z = X @ classifier.coef_.T + classifier.intercept_
         return log_softmax(z * np.array([0.0, 1.0]) if z.shape[-1] == 1 else z)
@@ -75,13 +82,13 @@ def _has_logits(classifier: Any, width: int) -> bool:
 
 
 def _numbers(graph: Graph, name: str, output: Any, shape: tuple[int, ...]) -> Traced:
-    """An output of skl2onnx, brought to float64."""
+    """An output of skl2onnx as a traced array in float64."""
     exact = output.type.tensor_type.elem_type == TensorProto.DOUBLE
     return as_traced(graph, name, "float64" if exact else "float32", shape)
 
 
 def _columns(model: Any, steps: list[Any], example: Any) -> list[Column]:
-    """The inputs of a graph."""
+    """The inputs that the graph of a model needs."""
     names = getattr(model, "feature_names_in_", None)
     by_name = names is not None and any(isinstance(s, ColumnTransformer) for s in _within(steps))
     if steps and hasattr(example, "columns"):
@@ -132,7 +139,7 @@ def _within(steps: list[Any]) -> Iterator[Any]:
 
 
 def _at_best(model: Any, columns: list[Column], dtype: str) -> tuple[onnx.ModelProto, str]:
-    """A graph in float64 if all steps support it, else in the requested dtype."""
+    """The ONNX model of the steps, and its dtype: float64 if all steps support it, else `dtype`."""
     try:
         return _converted(model, columns, "float64"), "float64"
     except InputError:

@@ -1,4 +1,4 @@
-"""Models of tables as graphs: one input for each column, numbers or text."""
+"""Models of tables (``pnml fit``) as ONNX graphs, with one input for each column."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ _EQUAL = 1e-6  # numbers in units of their spread that float32 cannot tell apart
 
 
 def table_graph(model: FittedTable, dtype: str) -> onnx.ModelProto:
-    """The ONNX graph of a model of a table, made by `pnml fit`.
+    """The ONNX model of a table model made by `pnml fit`, with one input for each column.
 
-    A missing number is NaN and a missing word is the empty text; dates are days since 1970.
+    `dtype` is that of numeric inputs and of outputs. A missing number is NaN and a missing word is
+    the empty text; dates are days since 1970, always in float64.
     """
     if model.target.log:
         raise InputError(
@@ -72,7 +73,7 @@ def _refuse_hashed(encoder: Encoder) -> None:
 
 
 def _encoded(graph: Graph, encoder: Encoder, dtype: str) -> Traced:
-    """Rows (n, width) as the encoder makes them; columns that never change are no inputs."""
+    """Encoded rows (n, width) in the graph; every column that varies becomes an input."""
     places: list[int] = []
     parts, missing, strange = [], [], []
     varies = [not isinstance(column, ConstantColumn) for column in encoder.columns]
@@ -102,7 +103,7 @@ def _encoded(graph: Graph, encoder: Encoder, dtype: str) -> Traced:
 
 
 def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Traced, Traced]:
-    """A column in units of its spread, which cells are missing, and which are infinite."""
+    """A numeric column in units of its spread, which cells are missing, and which never seen."""
     dtype = "float64" if column.is_date else dtype  # float32 resolves dates to minutes only
     x = as_traced(graph, graph.input(column.name, element_of(dtype), [ROWS, 1]), dtype, (-1, 1))
     z = (x - column.fill) / column.scale
@@ -116,7 +117,7 @@ def _amounts(graph: Graph, column: NumberColumn, dtype: str) -> tuple[Traced, Tr
 
 
 def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced]:
-    """One column per word, which cells are missing, and which words are unseen in training."""
+    """One-hot columns of a text column, which cells are missing, and which words are never seen."""
     name = graph.input(column.name, TensorProto.STRING, [ROWS, 1])
     levels = len(column.levels)
     codes = {word: code for code, word in enumerate(column.levels)}
@@ -142,7 +143,7 @@ def _words(graph: Graph, column: CategoryColumn) -> tuple[Traced, Traced, Traced
 
 
 def _raised(learner: LeastSquares, X: Traced, regret: Traced) -> Traced:
-    """Regrets; a row with an unseen value gets more than its regret without that value."""
+    """Regret (n,) that is larger for a row with a never-seen value than without that value."""
     mask = np.ones(X.shape[1])
     mask[NEVER_SEEN] = 0.0
     rows = X * mask

@@ -1,4 +1,4 @@
-"""Arrays that record operations as nodes of an ONNX graph."""
+"""Traced arrays: operations on them become nodes of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pnml.onnx.graph import Graph, element_of
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of a traced value: float64 with the precision of a float32 or float64 input."""
+    """The dtype of a traced array: float64, where `eps` is the relative precision of the input."""
 
     eps: float = EPS
 
@@ -26,11 +26,11 @@ FLOAT32 = Kind(float(np.finfo(np.float32).eps))
 
 @dataclass(frozen=True, eq=False)
 class Traced(NDArrayOperatorsMixin):
-    """A traced value of an ONNX graph; operations on it add nodes to the graph.
+    """An array in an ONNX graph; operations on it add nodes to the graph instead of computing.
 
     It supports the parts of the array API and of numpy that `pnml.core` uses, so that the functions
-    that compute regrets of arrays also write the graph. All values are
-    float64 or truth values. Dimensions that are not known before the graph runs are −1.
+    that compute regrets of arrays also write the graph. All values are float64 or truth values. A
+    dimension in `shape` that is not known before the graph runs is −1.
     """
 
     graph: Graph
@@ -57,7 +57,7 @@ class Traced(NDArrayOperatorsMixin):
         return len(self.shape)
 
     def __getitem__(self, place: Any) -> Traced:
-        """A new last axis, or one place of the last axis: x[..., None], x[:, None], x[..., k]."""
+        """The array with a new last axis, x[..., None], or one entry of the last, x[..., k]."""
         *_, last = place
         if last is None:
             axis = self.graph.constant(np.array([-1]))
@@ -67,34 +67,43 @@ class Traced(NDArrayOperatorsMixin):
 
 
 def as_traced(graph: Graph, name: str, dtype: str, shape: tuple[int, ...]) -> Traced:
-    """An input or another float value of a graph as a traced value, brought to float64."""
+    """A named float value of a graph, such as an input, as a traced array in float64.
+
+    `dtype` is that of the value: "float32", which is cast, or "float64".
+    """
     if dtype == "float64":
         return Traced(graph, name, shape, FLOAT64)
     return Traced(graph, graph.add("Cast", name, to=TensorProto.DOUBLE), shape, FLOAT32)
 
 
 def as_output(value: Traced, dtype: str) -> str:
-    """The name of a traced value, brought from float64 to the dtype of an output."""
+    """The name of a traced array in the graph, after a cast from float64 to `dtype`."""
     if dtype == "float64":
         return value.name
     return value.graph.add("Cast", value.name, to=element_of(dtype))
 
 
 def add_node(operation: str, shape: tuple[int, ...], *inputs: Any, **attributes: Any) -> Traced:
-    """Traced output of a node added to the graph; inputs are traced values or numbers."""
+    """The traced output, of the given shape, of a new node; inputs are traced arrays or numbers.
+
+    `operation` is the name of an ONNX operator, and `attributes` are its attributes.
+    """
     graph = graph_of(*inputs)
     names = [name_of(graph, value) for value in inputs]
     return Traced(graph, graph.add(operation, *names, **attributes), shape)
 
 
 def graph_of(*values: Any) -> Graph:
-    """The graph that traced values belong to."""
+    """The graph of the first traced array among some values."""
     graph: Graph = next(value.graph for value in values if isinstance(value, Traced))
     return graph
 
 
 def name_of(graph: Graph, value: Any) -> str:
-    """The name of a traced value; for an array filled with one number, of that constant."""
+    """The name of a value in the graph; numbers become a constant of the graph first.
+
+    A traced array filled with one number gives the name of that number as a scalar constant.
+    """
     if isinstance(value, str):
         return value
     if not isinstance(value, Traced):
@@ -103,12 +112,12 @@ def name_of(graph: Graph, value: Any) -> str:
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """Shape of a traced value or of numbers."""
+    """Shape of a traced array or of numbers."""
     return value.shape if isinstance(value, Traced) else np.shape(value)
 
 
 def broadcast(*values: Any) -> tuple[int, ...]:
-    """Broadcast shape of traced values; an unknown size stays unknown."""
+    """Shape of traced arrays or numbers after broadcasting; −1, an unknown size, stays −1."""
     shapes = [shape_of(value) for value in values]
     longest = max(map(len, shapes))
     padded = [(1,) * (longest - len(shape)) + tuple(shape) for shape in shapes]
@@ -116,5 +125,5 @@ def broadcast(*values: Any) -> tuple[int, ...]:
 
 
 def pairwise(operation: str, a: Any, b: Any) -> Traced:
-    """Add an elementwise node of two traced values, and return its output."""
+    """The traced output of a new elementwise node, such as "Mul", of two arrays or numbers."""
     return add_node(operation, broadcast(a, b), a, b)

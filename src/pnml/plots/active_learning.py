@@ -25,7 +25,7 @@ _SHADE = 0.15  # opacity of an interval
 
 
 class Means(NamedTuple):
-    """Means (R,) with intervals, for a plot of active learning; NaN if there is none."""
+    """Mean after each of R rounds, and the ends of its interval or NaN, each (R,), to plot."""
 
     mean: FloatArray
     low: FloatArray
@@ -37,20 +37,20 @@ class Curves(Protocol):
 
     @property
     def labels(self) -> npt.NDArray[np.intp]:
-        """Labels paid for (R,)."""
+        """Number of labels paid for after each of R rounds, (R,)."""
         ...
 
     @property
     def accuracy(self) -> Mapping[str, FloatArray]:
-        """By strategy."""
+        """Accuracies (seeds, R) after each of R rounds, by name of the strategy."""
         ...
 
     def band(self, strategy: str) -> Any:
-        """Mean accuracy, and its interval."""
+        """Mean accuracy of a strategy, and low and high end of its interval, each (R,)."""
         ...
 
     def strange_share(self, strategy: str) -> Any:
-        """Mean share of picks out of distribution, and its interval."""
+        """Mean share of a strategy's picks out of distribution, and its interval, as in `band`."""
         ...
 
 
@@ -98,7 +98,7 @@ class ActiveLearningDisplay(Display):
     @classmethod
     @door
     def from_curves(cls, curves: Curves, **drawing: Unpack[_Drawing]) -> Self:
-        """Draw the accuracy of every strategy.
+        """Draw the accuracy of every strategy against the number of labels paid for.
 
         Parameters
         ----------
@@ -112,7 +112,10 @@ class ActiveLearningDisplay(Display):
     @classmethod
     @door
     def of_strange_picks(cls, curves: Curves, **drawing: Unpack[_Drawing]) -> Self:
-        """Draw the share of every strategy's picks so far that were out of distribution."""
+        """Draw the share of every strategy's picks so far that were out of distribution.
+
+        Arguments as in `from_curves`.
+        """
         return cls._of(curves, curves.strange_share, "share of picks out of distribution")
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What Displays draw on: matplotlib on first use, axes, styles, labels."""
+"""Axes, styles and labels for the Displays; matplotlib is imported on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Style = dict[str, Any] | None
 
 
 def require_matplotlib(caller: str) -> None:
-    """Raise where matplotlib is missing, before anything is computed for a plot."""
+    """Raise ImportError if matplotlib is missing; the message names the `caller` that needs it."""
     try:
         import matplotlib.pyplot as plt  # noqa: F401
     except ModuleNotFoundError as error:
@@ -26,7 +26,7 @@ def require_matplotlib(caller: str) -> None:
 
 
 def axes_for(display: object, ax: Axes | None) -> Axes:
-    """The axes given to draw on, or those of a new figure."""
+    """The axes to draw a Display on: `ax` as given, or those of a new figure."""
     require_matplotlib(f"{type(display).__name__}.plot")
     if ax is not None:
         return ax
@@ -37,7 +37,10 @@ def axes_for(display: object, ax: Axes | None) -> Axes:
 
 
 def styled(defaults: dict[str, Any], given: Style) -> dict[str, Any]:
-    """The defaults of a plot's style with the caller's over them, short forms such as ``c`` too."""
+    """Keyword arguments for a matplotlib line: the defaults, overridden by those `given`.
+
+    Short forms in `given`, such as ``c``, count as the long ones.
+    """
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
@@ -45,10 +48,10 @@ def styled(defaults: dict[str, Any], given: Style) -> dict[str, Any]:
 
 
 def dashed(color: Any, label: str) -> dict[str, Any]:
-    """Style of a thin dashed line in a plot, for levels to compare a curve with."""
+    """Keyword arguments for a thin dashed matplotlib line, a level to compare a curve with."""
     return {"color": color, "linestyle": "--", "linewidth": 1.0, "label": label}
 
 
 def labelled(name: str | None, text: str) -> str:
-    """Text of a legend entry on axes, after the name where there is one."""
+    """Text of a legend entry: "name: text", or the text alone if `name` is None."""
     return text if name is None else f"{name}: {text}"

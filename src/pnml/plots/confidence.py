@@ -97,7 +97,7 @@ class ConfidenceDisplay(Display):
         bins: int = 40,
         name: str | None = None,
     ) -> Self:
-        """The display of `from_scores` before it is drawn, for which matplotlib is not needed."""
+        """The display of `from_scores`, not drawn, so that matplotlib is not needed."""
         known_scores = _scores(known, "known")
         unknown_scores = {key: _scores(values, key) for key, values in unknown.items()}
         edges = _edges(np.concatenate([known_scores, *unknown_scores.values()]), bins)

@@ -34,7 +34,7 @@ class Display:
     name: str | None = None
 
     def __init_subclass__(cls) -> None:
-        """Let the signatures of doors show the keyword arguments that go to `plot`."""
+        """Make `door` class methods show the keyword arguments of `plot` in their signatures."""
         for method in vars(cls).values():
             build = getattr(getattr(method, "__func__", None), "built_by", None)
             if build is not None:
@@ -48,7 +48,7 @@ class Display:
 
 
 def door(build: Callable[Concatenate[type[D], P], D]) -> Callable[Concatenate[type[D], P], D]:
-    """Draw the Display that a class method builds, with the keyword arguments of its `plot`.
+    """Decorator of a class method that builds a Display: the Display is also drawn.
 
     The class method names what it needs to compute. All other keyword arguments, such as ``ax``
     and ``line_kw``, go to `plot`: their names and defaults are written there only. Matplotlib is

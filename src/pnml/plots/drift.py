@@ -35,12 +35,16 @@ class ColumnDrift(Protocol):
 
     @property
     def psi(self) -> float:
-        """Population stability index."""
+        """Population stability index of the column, in nats; 0 if nothing has changed."""
         ...
 
     @property
     def flagged(self) -> bool:
-        """Whether the column has changed."""
+        """Whether the new rows differ from training in this column, by much and not by chance.
+
+        They may hold other shares of values than training, or many more cells that are missing,
+        outside the training range, unreadable or never seen; `remark` says which.
+        """
         ...
 
     @property
@@ -135,7 +139,15 @@ class DriftDisplay(Display):
     def from_findings(
         cls, findings: Any, *, name: str | None = None, **drawing: Unpack[_Drawing]
     ) -> Self:
-        """Draw the drift in findings about a table, as ``findings`` and ``report`` return them."""
+        """Draw the drift in given findings about a table.
+
+        Parameters
+        ----------
+        findings : Findings
+            As ``findings`` and ``report`` of a TableModel return them.
+        name, **drawing
+            As in `from_table`.
+        """
         return cls._of(findings.drift, name)
 
     @classmethod

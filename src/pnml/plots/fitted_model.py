@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def is_last_layer(model: Any) -> bool:
-    """Whether the fitted model behind a plot is a network, as LastLayerPNML is.
+    """Whether a model to plot is a LastLayerPNML, around a network, and not an estimator.
 
     >>> is_last_layer(len)
     False
@@ -35,7 +35,10 @@ def is_last_layer(model: Any) -> bool:
 def regrets_and_verdicts(
     module: LastLayerPNML, inputs: Any, level: float
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Regrets (n,) in nats by the network behind a plot, and whether each row is trusted."""
+    """Regrets (n,) in nats of a network's inputs, and whether each is trusted at this level.
+
+    `inputs` is a batch, or a loader of batches; an infinite leverage counts as infinite regret.
+    """
     regrets, verdicts = [np.zeros(0)], [np.zeros(0, dtype=bool)]
     for out in _outputs(module, inputs):
         trusted = module.thresholds(level).trusts(out.regret, out.leverage)
@@ -46,14 +49,17 @@ def regrets_and_verdicts(
 
 
 def rows_of(module: LastLayerPNML, inputs: Any) -> Iterator[FloatArray]:
-    """Features of inputs by the network behind a plot, as its statistic has them, in batches."""
+    """Features (n, d) of a network's inputs, one array per batch.
+
+    They have the form in which the features of training inputs were summed.
+    """
     form = replace(module.statistic.counted.form, regions=0)
     for out in _outputs(module, inputs):
         yield form.of_tensor(out.features.flatten(0, -2))[0].cpu().numpy()
 
 
 def spectrum_of(module: LastLayerPNML) -> Spectrum:
-    """The spectrum of the training features of the network behind a plot."""
+    """Singular value decomposition of the training features of a network's last layer."""
     plain = module.alpha_ == 0  # without a penalty the unit of a column has no effect
     return Spectrum.of_gram(module.statistic.counted.gram, intercept=False, unit_columns=plain)
 
@@ -71,22 +77,25 @@ def _outputs(module: LastLayerPNML, inputs: Any) -> Iterator[LastLayerOutput]:
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """What a fitted model gives a plot: regrets of new and training rows, and verdicts."""
+    """Regrets of new rows and of training rows by a fitted model, and verdicts, for a plot."""
 
-    new: FloatArray  # (m,)
-    training: FloatArray  # (n,)  each left out in turn
-    weights: FloatArray  # (n,)
+    new: FloatArray  # (m,)  nats
+    training: FloatArray  # (n,)  nats, each left out in turn
+    weights: FloatArray  # (n,)  copies of each training row
     threshold: float  # largest trusted regret
-    trusted: BoolArray  # (m,)
+    trusted: BoolArray  # (m,)  verdicts on the new rows
 
 
 def name_of(estimator: Any) -> str:
-    """Name of the fitted model behind a plot; for a Pipeline, that of its last step."""
+    """Class name of an estimator, or of the last step of a Pipeline."""
     return type(estimator[-1] if isinstance(estimator, Pipeline) else estimator).__name__
 
 
 def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The fitted model with a regret behind a plot, and X as its last step receives it."""
+    """The fitted model, the last step of a Pipeline, and X as that step receives it.
+
+    Raises InputError if the model has no ``regret``.
+    """
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not hasattr(model, "regret"):
         raise InputError(
@@ -97,7 +106,10 @@ def fitted_with_regret(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 
 def score_rows(estimator: Any, X: Any, level: float) -> ScoredRows:
-    """Regrets and verdicts on X by the fitted model behind a plot: estimator or network."""
+    """Regrets and verdicts on X by a fitted estimator, a Pipeline or a LastLayerPNML.
+
+    `level` is the quantile of the training regrets that is the threshold.
+    """
     if is_last_layer(estimator):
         new, trusted = regrets_and_verdicts(estimator, X, level)
         training = estimator.sample_regrets_
@@ -116,7 +128,7 @@ def score_rows(estimator: Any, X: Any, level: float) -> ScoredRows:
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The fitted model behind a plot, the last step of a Pipeline, and X as it receives it."""
+    """The fitted model, the last step of a Pipeline, and X (or None) as that step receives it."""
     check_is_fitted(estimator)
     if not isinstance(estimator, Pipeline):
         return estimator, X

@@ -19,19 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IntervalRows:
-    """Rows (n,) of a plot of intervals, from left to right."""
+    """The n rows of a plot of prediction intervals, from left to right."""
 
-    x: FloatArray
-    prediction: FloatArray
-    ends: FloatArray  # (n, 2)
-    trusted: BoolArray
-    truth: FloatArray | None
+    x: FloatArray  # (n,)  positions on the horizontal axis, rising
+    prediction: FloatArray  # (n,)
+    ends: FloatArray  # (n, 2)  lower and upper
+    trusted: BoolArray  # (n,)
+    truth: FloatArray | None  # (n,)  true values
 
     @classmethod
     def of(
         cls, prediction: Any, lower: Any, upper: Any, trusted: Any, truth: Any, x: Any
     ) -> IntervalRows:
-        """Check the parts, and put rows in the order of x or of their predictions."""
+        """Rows from arrays (n,), checked, in the order of x or, if x is None, of the predictions.
+
+        `trusted` and `truth` may be None: all rows are then trusted, or their true values unknown.
+        """
         center = _numbers(prediction, "prediction", None)
         n = len(center)
         ends = np.stack([_numbers(lower, "lower", n), _numbers(upper, "upper", n)], axis=1)
@@ -56,7 +59,10 @@ class IntervalRows:
         return cls(place, center[order], ends[order], verdict[order], known)
 
     def count(self, some: BoolArray) -> str:
-        """Number of some rows, how many intervals are infinite, and the share of truths inside."""
+        """Text on the rows where `some` (n,) is True, for the legend.
+
+        How many they are, how many intervals are infinite, and the share of true values inside.
+        """
         text = f"n = {int(some.sum()):,}"
         infinite = int(np.isinf(self.ends[some]).any(axis=1).sum())
         if infinite:
@@ -67,14 +73,17 @@ class IntervalRows:
         return text
 
     def drawn_ends(self, rows: Any, beyond: float) -> FloatArray:
-        """Lower end, prediction and upper end (k, 3); infinite ends far outside of the axes."""
+        """Lower end, prediction and upper end (k, 3) of k `rows`, to be drawn.
+
+        Infinite ends are put `beyond` times the finite range outside of it.
+        """
         low, high = self._finite_range()
         far = beyond * max(high - low, 1e-9)
         ends = np.clip(self.ends[rows], low - far, high + far)
         return np.stack([ends[:, 0], self.prediction[rows], ends[:, 1]], axis=1)
 
     def limit(self, ax: Axes) -> None:
-        """Keep the vertical axis to what is finite."""
+        """Limit the vertical axis to finite values if some intervals are infinite."""
         if np.isinf(self.ends).any():
             low, high = self._finite_range()
             room = 0.05 * max(high - low, 1e-9)
@@ -88,7 +97,10 @@ class IntervalRows:
 
 
 def column_of(table: Any, column: str | int) -> Any:
-    """One column of an array, a data frame or a pyarrow table, for a plot."""
+    """One column (n,) of a table by name or position; raises InputError if there is none.
+
+    The table is an array, a data frame or a pyarrow table.
+    """
     if isinstance(column, str):
         names = list(getattr(table, "column_names", getattr(table, "columns", [])))
         if column not in names:
@@ -104,7 +116,7 @@ def column_of(table: Any, column: str | int) -> Any:
 
 
 def target_of(y: Any) -> Any:
-    """True values of a plot as one column; None for none."""
+    """True values y as an array, a single column (n, 1) as (n,); None if y is None."""
     if y is None:
         return None
     values = np.asarray(y)

@@ -39,7 +39,10 @@ def add_legend(ax: Axes) -> None:
 
 
 def add_key(ax: Axes, colours: dict[str, str], *lines: Any) -> None:
-    """Add a legend below axes with bars: what these colours and lines mean."""
+    """Add a legend below axes with bars, if there is anything to explain.
+
+    `colours` has the meaning of each bar colour; `lines` bring their own labels, or are None.
+    """
     from matplotlib.patches import Patch
 
     marks = [
@@ -52,7 +55,7 @@ def add_key(ax: Axes, colours: dict[str, str], *lines: Any) -> None:
 
 
 def make_room(ax: Axes, texts: Sequence[Annotation]) -> None:
-    """Widen axes to the right until texts beside bars, which begin at 0, end inside."""
+    """Widen axes to the right until the texts beside horizontal bars end inside of them."""
     if not texts:
         return
     _ = ax.viewLim
@@ -95,7 +98,10 @@ def _grown(box: Bbox, place: str, grow: float) -> Bbox:
 
 
 def covers_data(ax: Axes, box: Bbox) -> bool:
-    """Whether a box in pixels, as of a legend, covers a line, point, bar, area or text of axes."""
+    """Whether a box in pixels, such as a legend's, covers anything drawn on the axes.
+
+    That is a line, point, bar, area or text.
+    """
     room = _ROOM * float(ax.get_figure(root=True).dpi) / 72  # type: ignore[union-attr]
     padded = box.padded(room)
     return any(_crosses(part, padded) for part in _outlines(ax)) or any(

@@ -57,7 +57,7 @@ class SpectrumDisplay(Display):
     penalty : float, default=0
         Ridge penalty α, drawn at √α, where it halves a direction's share; 0 for none.
     degrees_of_freedom : float, optional
-        What the model spends on its training rows.
+        Effective number of coefficients of the fit, for the legend.
     energy : ndarray of shape (r,), optional
         Mean squared coordinate of the new rows along each direction.
     outside : float, default=0

@@ -49,7 +49,7 @@ def style(scheme: Scheme = "light") -> AbstractContextManager[None]:
 
 
 def settings(scheme: Scheme) -> dict[str, Any]:
-    """Settings of matplotlib for the style of the Displays."""
+    """Settings of matplotlib (rcParams) for the style of the Displays on light or dark pages."""
     from matplotlib.rcsetup import cycler
 
     ink, faint, paper = _INK[scheme], _FAINT[scheme], PAPER[scheme]

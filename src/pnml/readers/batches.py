@@ -12,7 +12,7 @@ MOST_BYTES = 32 * 2**20
 
 
 def resized(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of 1,024 to 131,072; wide rows and the end give smaller ones.
+    """The same rows in batches of 1,024 to 131,072 rows; wide rows and the end give smaller ones.
 
     >>> batch = pa.record_batch({"x": [1.0, 2.0]})
     >>> [batch.num_rows for batch in resized([batch, batch.slice(0, 0), batch])]

@@ -30,6 +30,8 @@ _DIRECTIVES = {"Y": r"\d{4}", "f": r"\d+", "z": r"\S+", "Z": r"\w*", "p": r"\w+"
 class CellFormats:
     """How numbers and dates are written in cells of text.
 
+    `decimal` and `thousands` are the marks in numbers, `date_format` is as of ``strptime``.
+
     >>> german = CellFormats(",", ".", "%d.%m.%Y")
     >>> german.numbers(pa.array(["1.234,5", "12,5 %", "7 €", "7.5"])).to_pylist()
     ['1234.5', '12.5', '7', None]
@@ -85,14 +87,14 @@ class CellFormats:
         )
 
     def units(self, texts: pa.Array) -> list[str]:
-        """Currency and percent signs in cells of numbers, in the order they come."""
+        """Distinct currency and percent signs in cells of numbers, in the order they come."""
         return [sign for sign in pc.unique(self.signs(texts)).to_pylist() if sign]
 
     def read(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Cells of text with a type of numbers or times, null where they cannot be read so.
+        """Cells of text as numbers or times of the type `kind`, null where they cannot be read so.
 
-        Numbers with a currency or percent sign are read as they stand, those with another sign
-        than the first are not.
+        A currency or percent sign is dropped, so that 12 % is 12; cells with another sign than the
+        first are null.
         """
         if pt.is_temporal(kind):
             return self._times(texts, kind)
@@ -125,11 +127,11 @@ class CellFormats:
 
     @property
     def is_digits(self) -> bool:
-        """Whether the date format has digits only, as of 20241231."""
+        """Whether dates in the date format consist of digits only, such as 20241231."""
         return self.date_format is not None and not re.sub("%[YymdHMSj]", "", self.date_format)
 
     def are_dates(self, texts: pa.Array) -> bool:
-        """Whether all cells are dates in the date format, to the letter."""
+        """Whether all cells are dates exactly as the date format writes them."""
         texts = pc.unique(texts.drop_null())
         stamps = pc.strptime(texts, format=self.date_format, unit="s", error_is_null=True)
         if not len(texts) or stamps.null_count:
@@ -137,11 +139,11 @@ class CellFormats:
         return bool(pc.strftime(stamps, format=self.date_format).equals(texts))
 
     def date_type(self, texts: pa.Array) -> pa.DataType:
-        """The type of dates that most cells are written in: with a time zone or without."""
+        """The timestamp type in which most cells are written: with a time zone or without."""
         return pa.timestamp("us", tz="UTC" if _mostly_zoned(texts) else None)
 
     def share(self, cells: list[str]) -> tuple[float, float]:
-        """Shares of cells written as numbers and as dates are; quick for a few cells.
+        """Shares of cells that are written as numbers, and as dates; quick for a few cells.
 
         >>> CellFormats().share(["5 €", "2024-02-30", "word", "7"])
         (0.5, 0.25)
@@ -153,16 +155,17 @@ class CellFormats:
         return numbers / max(len(cells), 1), days / max(len(cells), 1)
 
     def looks_like_date(self, texts: pa.Array) -> pa.Array:
-        """Which cells are written as dates are, be they possible or not."""
+        """Boolean array: whether each cell is written as a date, which may not exist."""
         found = pc.match_substring_regex(texts, _ISO)
         if self.date_format is not None:
             found = pc.or_(found, pc.match_substring_regex(texts, self._date))
         return pc.fill_null(found, False)
 
     def impossible_dates(self, texts: pa.Array) -> list[str]:
-        """Cells that are written as dates are, but of days or times that never were.
+        """Distinct cells written as dates that do not exist; else those that differ in time zone.
 
-        Also those of dates with a time zone among dates without one, or the other way round.
+        If all dates exist, these are dates with a time zone among more dates without one, or the
+        reverse.
 
         >>> CellFormats().impossible_dates(pa.array(["2024-02-30", "2024-01-31", "10000-01-01"]))
         ['2024-02-30', '10000-01-01']
@@ -211,7 +214,7 @@ class CellFormats:
         return found
 
     def _formatted(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Cells in the date format; Arrow takes 31.02. for 2 March, so each is written back."""
+        """Cells in the date format as times; each is checked, as Arrow takes 31.02. for 2 March."""
         words = texts.dictionary_encode()
         values = words.dictionary
         stamps = pc.strptime(values, format=self.date_format, unit="s", error_is_null=True)
@@ -263,7 +266,7 @@ class CellFormats:
 
 
 def with_zone(texts: pa.Array) -> pa.Array:
-    """Which dates name a time zone.
+    """Boolean array: whether each date, given as text, names a time zone.
 
     >>> with_zone(pa.array(["2024-01-31T10:00:00Z", "2024-01-31 10:00:00"])).to_pylist()
     [True, False]
@@ -286,7 +289,7 @@ def _odd_zones(texts: pa.Array) -> pa.Array:
 
 
 def unlike_zone(cell: str) -> str:
-    """How a date differs from the others of its column, of which one kind has a time zone.
+    """Text on how a date differs from most dates of its column: with a time zone, or without one.
 
     >>> unlike_zone("2024-01-31")
     'a date without a time zone among dates with one'
@@ -310,7 +313,7 @@ def _moment_of(text: str, kind: pa.DataType) -> Any:
 
 
 def _cast(texts: pa.Array, kind: pa.DataType, one: Callable[[str], Any]) -> pa.Array:
-    """The cells of another type, null where the cast fails."""
+    """The cells of text as the type `kind`, null where that fails; `one` reads a single cell."""
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid:

@@ -28,7 +28,7 @@ def joined(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def joined_or_text(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """The type of one CSV column in which two blocks have these types.
+    """A type for the values of two column types; text where no other type holds both.
 
     >>> joined_or_text(pa.int64(), pa.date32())
     DataType(string)

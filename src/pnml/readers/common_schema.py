@@ -19,10 +19,11 @@ Part = CsvFile | TypedFile | FramePart  # one file of a table, or a table in mem
 
 
 def common_schema(parts: Sequence[Part], full: Part | None, name: str) -> pa.Schema:
-    """Common schema of files: columns as in the first, types of CSV columns from `full`.
+    """The schema of all files of a table: columns of the first file, types that hold all cells.
 
-    `full` is a file with rows, None where there is none. Columns that were not asked for may
-    differ.
+    CSV columns have the types of `full`, the first file with rows; None if no file has rows, which
+    raises InputError. All files must have the columns that were asked for; others may differ.
+    `name` is that of the table, for messages.
     """
     for part in parts[1:]:
         _refuse_other_columns(parts[0], part)
@@ -39,7 +40,7 @@ def common_schema(parts: Sequence[Part], full: Part | None, name: str) -> pa.Sch
 
 
 def wanted_schema(schema: pa.Schema, expected: Expected, text: set[str]) -> pa.Schema:
-    """The schema of types with which reading of CSV columns starts.
+    """The schema to start reading CSV columns with: `text` as text, others as expected of them.
 
     >>> wanted_schema(pa.schema([("code", pa.int64())]), Expected(), {"code"}).types
     [DataType(string)]
@@ -51,7 +52,9 @@ def wanted_schema(schema: pa.Schema, expected: Expected, text: set[str]) -> pa.S
 
 
 def wanted_typed(schema: pa.Schema, expected: Expected, text: set[str]) -> pa.Schema:
-    """The schema in which text of a typed table is read as the numbers or dates expected.
+    """The schema of a typed table, in which text is to be read as the numbers or dates expected.
+
+    Columns in `text` stay text.
 
     >>> expected = Expected.of(["x"], lenient=True)
     >>> wanted_typed(pa.schema([("x", pa.string())]), expected, set()).types
@@ -68,7 +71,11 @@ def wanted_typed(schema: pa.Schema, expected: Expected, text: set[str]) -> pa.Sc
 def widened_schema(
     schema: pa.Schema, of_block: pa.Schema, part: CsvFile, block: Block, expected: Expected
 ) -> pa.Schema:
-    """The schema that also holds a block which has the types `of_block` by itself."""
+    """The schema with types widened so that they also hold a block of rows of a CSV file.
+
+    `of_block` are the types of the block by itself. Unless reading is lenient, raises InputError
+    for text in columns of numbers and for dates that do not exist.
+    """
     if expected.lenient:
         of_block = _as_expected(schema, of_block, expected)
     else:
@@ -109,7 +116,7 @@ def _refuse_bad_cells(
 
 
 def _as_expected(schema: pa.Schema, of_block: pa.Schema, expected: Expected) -> pa.Schema:
-    """The types of a block, but for text in columns where text becomes null."""
+    """The types of a block, but those of `schema` for text in columns where text becomes null."""
     return pa.schema(
         schema.field(field.name)
         if field.name in schema.names
@@ -121,7 +128,7 @@ def _as_expected(schema: pa.Schema, of_block: pa.Schema, expected: Expected) -> 
 
 
 def joined_schema(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
-    """The schema for CSV columns in which two blocks have these types."""
+    """The schema with each type widened to hold that of the same column in `other`; else text."""
     return pa.schema(
         field.with_type(joined_or_text(field.type, other.field(field.name).type))
         for field in schema

@@ -24,15 +24,23 @@ Parse = Callable[[bytes, Mapping[str, pa.DataType] | None, Collection[str] | Non
 
 
 class Look(NamedTuple):
-    """What the first block of a CSV file tells of its columns."""
+    """What the first block of rows of a CSV file tells of its columns.
+
+    `schema` has the types of all columns; `padded` are names of columns of whole numbers with a
+    cell such as 007; `impossible_dates` are text columns that would be dates but for one that does
+    not exist.
+    """
 
     schema: pa.Schema
     padded: list[str]  # columns of whole numbers with a cell such as 007
-    impossible_dates: list[str]  # columns that would be dates but for one that never was
+    impossible_dates: list[str]  # text columns that would be dates but for one that does not exist
 
 
 class CsvColumns:
-    """Types and cells of the columns of a CSV file, in its formats of numbers and dates."""
+    """Types and cells of the columns of a CSV file, in its formats of numbers and dates.
+
+    `parse` turns the bytes of a block of rows into a table; `names` are all columns of the file.
+    """
 
     def __init__(self, parse: Parse, names: tuple[str, ...], delimiter: str, formats: CellFormats):
         self._parse, self._names, self._delimiter = parse, names, delimiter
@@ -40,11 +48,11 @@ class CsvColumns:
         self._as_text: set[str] = set()  # columns that only our own formats read
 
     def inferred(self, data: bytes) -> pa.Schema:
-        """The types that a block has by itself."""
+        """The column types of a block of rows, inferred from its cells alone."""
         return self._typed(self._parse(data, None, None), data)
 
     def look(self, data: bytes) -> Look:
-        """What the first block tells of the columns."""
+        """Types and odd cells of the columns, from the first block of rows."""
         table = self._parse(data, None, None)
         schema = self._typed(table, data)
         texts = [field.name for field in schema if pt.is_string(field.type)]
@@ -82,7 +90,11 @@ class CsvColumns:
     def converted(
         self, data: bytes, schema: pa.Schema, expected: Expected
     ) -> pa.RecordBatch | pa.Schema | None:
-        """The rows with the types of the schema, or types that fit better; None for neither."""
+        """The rows of a block with the types of `schema`; wider types, or None, if they do not fit.
+
+        Wider types come as a schema to read the block with instead; None: infer the types from the
+        block.
+        """
         own = {name for name in self._as_text if name in schema.names} - _texts(schema)
         types = {field.name: field.type for field in schema}
         try:
@@ -101,7 +113,7 @@ class CsvColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def padded(self, data: bytes, schema: pa.Schema) -> list[str]:
-        """Columns of whole numbers with a cell such as 007 anywhere in the block."""
+        """Names of columns of whole numbers with a cell such as 007 in the block of rows."""
         numbers = [field.name for field in schema if pt.is_integer(field.type)]
         if not numbers:
             return []

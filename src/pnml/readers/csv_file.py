@@ -36,7 +36,10 @@ T = TypeVar("T")
 
 
 class CsvFile:
-    """A CSV file; the constructor reads the header only."""
+    """A CSV file; the constructor reads the header only.
+
+    `columns` are those to read, None for all.
+    """
 
     def __init__(
         self, file: TableFile, options: ReadOptions, columns: Collection[str] | None = None
@@ -60,17 +63,20 @@ class CsvFile:
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns with the types of the first block."""
+        """All columns with their types, inferred from the first block of rows."""
         return self._look.schema
 
     @property
     def padded(self) -> list[str]:
-        """Columns of whole numbers whose first block has a cell such as 007."""
+        """Names of columns of whole numbers whose first block of rows has a cell such as 007."""
         return self._look.padded
 
     @property
     def impossible_dates(self) -> list[str]:
-        """Columns of words in the first block that would be dates but for an impossible one."""
+        """Names of text columns that would be dates but for one that does not exist.
+
+        As found in the first block of rows.
+        """
         return self._look.impossible_dates
 
     @cached_property
@@ -81,7 +87,10 @@ class CsvFile:
         return self._inferring(first, self._columns.look)
 
     def codes(self) -> list[str]:
-        """Numeric columns whose first block has a cell that a number would change, such as 007."""
+        """Names of numeric columns with a cell that only text keeps, such as 007 or 20 digits.
+
+        In the first block of rows.
+        """
         first = self._first()
         amounts = [f.name for f in self.schema if is_number(f.type) and not _is_whole(f.type)]
         if first is None or not amounts:
@@ -113,7 +122,7 @@ class CsvFile:
     def converted(
         self, block: Block, schema: pa.Schema, expected: Expected = PLAIN
     ) -> pa.RecordBatch | pa.Schema:
-        """The rows with the types of the schema; or the types they have where these do not fit."""
+        """The rows of a block with the types of `schema`; or a schema that fits better."""
         self._check_text(block)
         batch = self._columns.converted(block.data, schema, expected)
         if batch is None:
@@ -138,7 +147,7 @@ class CsvFile:
                 self.refuse_text(block, [name])
 
     def refuse_text(self, block: Block, columns: Collection[str]) -> None:
-        """Raise for the first cell that is not a number, in columns that must hold numbers."""
+        """Raise InputError for the first cell that is no number in columns of numbers."""
         texts = self._parsed(block.data, dict.fromkeys(columns, pa.string()), columns)
         for column in columns:
             cells = one_array(texts[column])
@@ -152,7 +161,10 @@ class CsvFile:
                 )
 
     def refuse_impossible_dates(self, block: Block | None, columns: Collection[str]) -> None:
-        """Raise for the first cell that is written as a date but is none; None: first block."""
+        """Raise InputError for the first cell of a block that is written as a date but is none.
+
+        `block` is some rows of the file; None: the first ones.
+        """
         if not columns or (block := block or self._first()) is None:
             return
         texts = self._parsed(block.data, dict.fromkeys(columns, pa.string()), columns)
@@ -167,7 +179,10 @@ class CsvFile:
     def with_dates(
         self, schema: pa.Schema, columns: Collection[str], expected: Expected
     ) -> pa.Schema:
-        """The schema in which these columns, if words in the first block, are dates instead."""
+        """The schema with a type of dates for those of `columns` that are text in the first block.
+
+        Columns of which `expected` says whether they name a time zone are left as they are.
+        """
         names = [
             n
             for n in columns
@@ -273,7 +288,7 @@ class CsvFile:
         return self._inferring(block, self._columns.inferred)
 
     def _inferring(self, block: Block, infer: Callable[[bytes], T]) -> T:
-        """What is inferred from a block; raises for rows of another length."""
+        """What `infer` finds in a block; raises InputError for rows of another length."""
         self._check_text(block)
         try:
             return infer(block.data)

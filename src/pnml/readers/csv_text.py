@@ -24,7 +24,10 @@ Positions = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Block:
-    """Whole rows of CSV text."""
+    """Whole rows of CSV text: `data`, and the number of this block in its file, from 0.
+
+    `position` is the number of file bytes read up to the last row.
+    """
 
     data: bytes
     number: int  # of the block in its file, from 0
@@ -34,7 +37,11 @@ class Block:
 def blocks(
     pieces: Iterator[tuple[bytes, int]], delimiter: str, name: str, most: int = MOST_ROW_BYTES
 ) -> Iterator[Block]:
-    """CSV text split between rows into blocks; memory holds one piece and one row."""
+    """CSV text in blocks of whole rows; memory holds one piece and one row.
+
+    `pieces` are texts with the file bytes read so far. `name` is the file, for messages; a row of
+    more than `most` bytes raises InputError.
+    """
     rest, number, position = b"", 0, 0
     for piece, position in pieces:
         data = rest + piece if rest else piece
@@ -164,11 +171,11 @@ class ReadOptions:
 
     @property
     def formats(self) -> CellFormats:
-        """How numbers and dates are written."""
+        """The formats of numbers and dates in cells of text."""
         return CellFormats(self.decimal, self.thousands, self.date_format)
 
     def missing_words(self) -> list[str]:
-        """All words that mean "missing"."""
+        """All words that mean "missing": the usual ones and those of this option."""
         return [*pyarrow.csv.ConvertOptions().null_values, *self.missing]
 
 
@@ -183,6 +190,10 @@ def read_text(
     point: str = ".",
 ) -> pa.Table:
     r"""CSV text as a table of all or some columns; without `names` the first row is a header.
+
+    `types` are those of some columns, others are inferred; cells that are one of the words
+    `missing` are null; `on_ragged` is called for a row of another length; `point` is the decimal
+    mark.
 
     >>> read_text(b"1,a\n2,b\n", ",", ["x", "y"], None, [""]).to_pydict()
     {'x': [1, 2], 'y': ['a', 'b']}

@@ -68,7 +68,8 @@ def kind_of(source: Any) -> FrameKind:
 def frame_table(source: Any, spare: Spare = none_spare) -> pa.Table:
     """A pandas, polars or pyarrow frame as an arrow table; the frame itself stays as it is.
 
-    Spare columns that cannot be read, such as Python objects, have nulls in their place.
+    `spare` tells by name whether the cells of a column are not needed; such a column has nulls if
+    it cannot be read, for instance if it holds Python objects.
 
     >>> frame_table(pa.record_batch({"x": [1]})).num_rows
     1
@@ -109,11 +110,11 @@ def stream_reader(source: Any) -> pa.RecordBatchReader:
 
 
 def as_kind(table: pa.Table, like: Any) -> Any:
-    """An arrow table as the kind of frame that `like` is.
+    """An arrow table as a data frame of the same kind as `like`.
 
-    Of a pandas frame with as many rows, the index and the columns that the table has too are
-    given back as they are. Files give a pandas frame where pandas is installed, else the table;
-    streams of other libraries give the table itself.
+    If `like` is a pandas frame with as many rows, its index and those of its columns that the table
+    has too are given back as they are. Files give a pandas frame if pandas is installed, else the
+    table; streams of other libraries give the table itself.
 
     >>> as_kind(pa.table({"x": [1]}), pa.table({"y": [2]})).column_names
     ['x']
@@ -137,7 +138,7 @@ def as_kind(table: pa.Table, like: Any) -> Any:
 
 
 def _with_columns_of(like: Any, frame: Any) -> Any:
-    """The frame with the columns of a frame of the same rows, which keep their types."""
+    """`frame`, with columns that `like` has too taken from it, so that they keep their types."""
     new = frame[[name for name in frame.columns if name not in like.columns]]
     same = like[[name for name in frame.columns if name in like.columns]]
     both = sys.modules["pandas"].concat([same, new], axis=1)
@@ -150,7 +151,7 @@ def _objects(frame: Any) -> list[str]:
 
 
 def _is_a(source: Any, package: str, name: str) -> bool:
-    """Whether a source is of a class of a package, which is not imported for that."""
+    """Whether a source is of the class `name` of a package, which is not imported for that."""
     kind = getattr(sys.modules.get(package), name, None)
     return kind is not None and isinstance(source, kind)
 

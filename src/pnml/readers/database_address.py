@@ -46,7 +46,7 @@ class DatabaseAddress:
 
     @classmethod
     def of(cls, text: str) -> DatabaseAddress:
-        """The parts of an address."""
+        """The parts of an address given as text; raises InputError if it is not a valid one."""
         scheme, _, rest = text.partition("://")
         kind = _SCHEMES[scheme.lower()]
         place, _, settings = rest.partition("?")
@@ -72,11 +72,11 @@ class DatabaseAddress:
 
     @property
     def path(self) -> Path:
-        """The file of the database."""
+        """Path of the file of an SQLite or DuckDB database."""
         return Path(self.place).expanduser()
 
     def reason(self, error: Exception) -> str:
-        """One line of a database's message, without passwords."""
+        """The first line of a database's error, cut short and without passwords."""
         text = next(iter(str(error).strip().splitlines()), "")
         for secret in self.secrets:
             text = text.replace(secret, _HIDDEN)
@@ -84,7 +84,7 @@ class DatabaseAddress:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Turn errors of a query into one sentence."""
+        """Context that turns errors of a query into an InputError without passwords."""
         try:
             yield
         except InputError:
@@ -98,7 +98,7 @@ class DatabaseAddress:
             ) from None  # the cause may show the password
 
     def would_write(self) -> InputError:
-        """The error for a query that is more than a reading."""
+        """The error for a query that would do more than read."""
         return InputError(
             f"The query to {self.label} would do more than read; pass one SELECT statement."
         )
@@ -120,7 +120,7 @@ def _path(kind: str, place: str, name: str, others: list[tuple[str, str]]) -> st
 
 
 def _shown(kind: str, place: str, given: list[tuple[str, str]]) -> tuple[str, tuple[str, ...]]:
-    """The address without its passwords, and these."""
+    """The address without its passwords, and these passwords, longest first."""
     secrets = []
     if kind == "postgresql":
         server, slash, rest = place.partition("/")

@@ -47,21 +47,29 @@ class Database(Protocol):
         """Names of the tables and then of the views, each with its quoted name for SQL."""
 
     def batches(self, sql: str) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
-        """The rows of a query, in batches of one schema."""
+        """The schema of a query's rows, and these rows in batches."""
 
 
 class SpooledDatabase(NamedTuple):
-    """A temporary Arrow file with the rows of a database, and what to say of them."""
+    """A temporary Arrow file with the rows of a database, and the database's name for messages.
+
+    `impossible` are columns with a date that does not exist, with that cell.
+    """
 
     spool: Spool
     name: str
-    impossible: tuple[tuple[str, str], ...]  # columns with a date that never was, and that
+    impossible: tuple[tuple[str, str], ...]  # (column, a date in it that does not exist)
 
 
 def spooled_database(
     source: str, query: str | None, most: int = MOST_COLUMNS, spare: Spare = none_spare
 ) -> SpooledDatabase:
-    """The rows of a table or query, kept in a temporary file; memory holds one batch."""
+    """The rows of a table or query, copied to a temporary file; memory holds one batch at a time.
+
+    `source` is the address of the database; a table with more than `most` columns raises
+    InputError. `spare` tells by name whether the cells of a column are not needed, so that they may
+    be lists.
+    """
     address = DatabaseAddress.of(source)
     if query is not None:
         if address.table is not None:
@@ -120,7 +128,7 @@ def _refuse_no_reading(address: DatabaseAddress, query: str) -> None:
 
 
 def _table(address: DatabaseAddress, tables: dict[str, str]) -> str:
-    """The table that is asked for, or the only one there is, as SQL writes it."""
+    """The table that the address names, or the only one of the database, quoted for SQL."""
     names = list(tables)
     if not names:
         raise InputError(f"{address.label} holds no tables; give another database.")

@@ -1,4 +1,4 @@
-"""Delimiters of CSV text, told by its first rows."""
+"""Delimiters of CSV text, found from its first rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BYTES = 2**16
 
 
 def sniffed(data: bytes, usual: str) -> str:
-    r"""The usual delimiter, or a semicolon or tab that splits the first rows alike instead.
+    r"""The delimiter of CSV text: `usual`, or a semicolon or tab if only this splits rows alike.
 
     >>> sniffed(b"a;b\n1,5;2\n", ","), sniffed(b"a,b\n1;5,2\n", ",")
     (';', ',')
@@ -36,7 +36,11 @@ def sniffed(data: bytes, usual: str) -> str:
 
 
 def refuse_other_delimiter(name: str, column: str, data: bytes, delimiter: str) -> None:
-    """Raise for one column whose rows all hold the same number of another delimiter."""
+    """Raise InputError if a file with one column seems to be separated by another delimiter.
+
+    That is so if all first rows of `data` hold the same number of it. `name` is the file, `column`
+    its only column.
+    """
     ends = [0, *row_ends(data, delimiter)[: _ROWS + 1].tolist(), len(data)]
     texts = [data[a:b].decode().strip() for a, b in pairwise(ends)]
     texts = [text for text in texts if text][:_ROWS]

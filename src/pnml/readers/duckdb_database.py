@@ -50,12 +50,12 @@ class DuckDatabase:
         self._connection, self._address = connection, address
 
     def tables(self) -> dict[str, str]:
-        """Names of tables and views, and how SQL writes them."""
+        """Names of the tables and then of the views, each with its quoted name for SQL."""
         rows = self._connection.execute(_TABLES).fetchall()
         return named(rows, "main")
 
     def batches(self, sql: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The rows of a query, in batches of one schema."""
+        """The schema of a query's rows, and these rows in batches."""
         statements = self._connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type.name.split("_")[0] != "SELECT":
             raise self._address.would_write()
@@ -66,7 +66,9 @@ class DuckDatabase:
 
 
 def named(rows: list[tuple[str, str]], usual: str) -> dict[str, str]:
-    """Names of tables, with their schema unless it is the usual one, and as SQL writes them.
+    """Names of tables for users, each with its quoted name for SQL; `rows` are (schema, table).
+
+    A name has its schema in front unless that is the `usual` one.
 
     >>> named([("main", "a"), ("old", "a")], "main")
     {'a': '"main"."a"', 'old.a': '"old"."a"'}

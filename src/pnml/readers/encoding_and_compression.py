@@ -21,7 +21,7 @@ _WIDE_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def check_encoding(encoding: str) -> None:
-    """Raise where Python does not know the encoding, or it is not one of text.
+    """Raise InputError if Python does not know the encoding, or if it is not one of text.
 
     >>> check_encoding("latin-1")
     """
@@ -35,7 +35,7 @@ def check_encoding(encoding: str) -> None:
 
 
 def pieces(path: Place, name: str, encoding: str) -> Generator[tuple[bytes, int], None, None]:
-    """Decompressed text of a file as UTF-8 in pieces, with the file bytes read so far."""
+    """Pieces of a file's decompressed text as UTF-8, each with the file bytes read so far."""
     decoder = _decoder(encoding)
     with reading(name), path.open("rb", buffering=0) as raw:
         stream = _decompressed(raw)

@@ -1,4 +1,4 @@
-"""What a reading expects of columns, and cells that do not come up to it."""
+"""What a reader expects in columns, and cells that cannot be read so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ Dates = Mapping[str, bool | None]
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of columns: numbers, dates or times of day; bad cells may be null."""
+    """Names of the columns in which a reader expects numbers, dates or times of day.
+
+    `dates` also says whether the dates name a time zone, None if unknown; `lenient`: cells that
+    cannot be read so become null.
+    """
 
     numeric: frozenset[str] = frozenset()
     dates: Dates = field(default_factory=dict)
@@ -36,20 +40,20 @@ class Expected:
         *,
         lenient: bool = False,
     ) -> Expected:
-        """From the arguments of a reading."""
+        """The expectations from the arguments of `TableSource.read`."""
         zones = dict(dates) if isinstance(dates, Mapping) else dict.fromkeys(dates)
         return cls(frozenset(numeric), zones, frozenset(times), lenient)
 
     def may_be_null(self, name: str) -> bool:
-        """Whether cells of a column that cannot be read become null."""
+        """Whether cells of the column `name` that cannot be read become null."""
         return self.lenient and name in {*self.numeric, *self.dates, *self.times}
 
     def zone_of(self, name: str) -> bool | None:
-        """Whether dates of a column name a time zone; None: not known, or reading is strict."""
+        """Whether the dates of a column name a time zone; None: unknown, or not `lenient`."""
         return self.dates.get(name) if self.lenient else None
 
     def type_of(self, field: pa.Field) -> pa.DataType:
-        """The type that a column of this name starts with."""
+        """The type to start reading a column with: the expected one, or its own if that fits."""
         if field.name in self.numeric and not is_number(field.type):
             return pa.float64()
         if field.name in self.dates:
@@ -102,7 +106,7 @@ def read_or_null(
 def with_unreadable(
     arrays: list[pa.Array], schema: pa.Schema, unreadable: Mapping[str, pa.Array]
 ) -> pa.RecordBatch:
-    r"""A batch with a further column for each column that has unreadable cells.
+    r"""A batch with a further text column for each column in `unreadable`, which holds those cells.
 
     >>> texts = {"x": pa.array([None, "two"])}
     >>> with_unreadable([pa.array([1, None])], pa.schema([("x", pa.int64())]), texts).column_names

@@ -17,7 +17,7 @@ _MOST_CELL = 40  # characters of a cell in a message
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn errors of reading a file into one sentence about it."""
+    """Context that turns errors of reading the file `name` into an InputError of one sentence."""
     label = shorten(name, MOST_PATH)
     try:
         yield
@@ -38,14 +38,17 @@ def reading(name: str) -> Iterator[None]:
 
 
 def damaged_file(label: str, error: Exception) -> InputError:
-    """The error for a file that begins as it should but cannot be read to its end."""
+    """The error for a file that begins as it should but cannot be read to its end.
+
+    `label` is the name of the file in the message, `error` the one that reading raised.
+    """
     return InputError(
         f"{label} is damaged or cut short ({brief_reason(error)}); copy or write it again."
     )
 
 
 def brief_reason(error: Exception) -> str:
-    """The first sentence of a file's error, at most 200 characters; else its class.
+    """The first sentence of an error's text, at most 200 characters; its class if it has no text.
 
     >>> brief_reason(ValueError("Bad  page. Look at byte 7."))
     'Bad page'
@@ -55,7 +58,10 @@ def brief_reason(error: Exception) -> str:
 
 
 def missing_file(path: Path, name: str) -> InputError:
-    """The error for a path without a file, with the name that was perhaps meant."""
+    """The error for a path without a file, with the name that was perhaps meant.
+
+    `name` is the path as the user gave it.
+    """
     label = shorten(name, MOST_PATH)
     try:
         nearby = [entry.name for entry in path.parent.iterdir()]
@@ -69,7 +75,7 @@ def missing_file(path: Path, name: str) -> InputError:
 
 
 def refuse_repeated(columns: Sequence[str], name: str) -> None:
-    """Raise an error about a file where two of its columns have the same name.
+    """Raise InputError if two columns of the file `name` have the same name.
 
     >>> refuse_repeated(["a", "b"], "new.csv")
     """
@@ -81,7 +87,7 @@ def refuse_repeated(columns: Sequence[str], name: str) -> None:
 
 
 def refuse_many_columns(count: int, name: str, most: int) -> None:
-    """Raise an error about a table with more columns than may be read.
+    """Raise InputError if a table has more than `most` columns; `name` is the table in the message.
 
     >>> refuse_many_columns(3, "new.csv", 20_000)
     """
@@ -99,7 +105,11 @@ def impossible_date(
     row: int | None = None,
     fault: str = "a date that does not exist",
 ) -> InputError:
-    """The error for a cell that is written as a date is, but says no moment beside the others."""
+    """The error for a cell that is written as a date but cannot be a date of its column.
+
+    `name` is the file or table, `row` the number of the row in it (None: unknown), and `fault` says
+    what is wrong with the date.
+    """
     where = "" if row is None else f" in row {row}"
     return InputError(
         f"Column {shorten(column)!r} of {shorten(name, MOST_PATH)} holds {shown_cell(cell)}{where},"

@@ -70,7 +70,10 @@ def ending(path: Place) -> str:
 
 
 def kind_of(path: Place, name: str) -> Kind:
-    """The kind of a table file; raises where the file is something else, and says what."""
+    """The kind of a table file; raises InputError for other files, and says what they are.
+
+    `name` is the file in messages.
+    """
     label = shorten(name, MOST_PATH)
     with reading(name), path.open("rb") as file:
         start = file.read(32)
@@ -102,7 +105,7 @@ def kind_of(path: Place, name: str) -> Kind:
 
 
 def delimiter_of(path: Place) -> str:
-    r"""The usual delimiter of a text file of the kind that this ending tells.
+    r"""The usual delimiter of a text file by its ending: a tab for .tsv, else a comma.
 
     >>> delimiter_of(Path("a.tsv.gz")), delimiter_of(Path("a.csv"))
     ('\t', ',')

@@ -15,7 +15,7 @@ from pnml.readers.prefetch import prefetch
 
 
 class Mark(NamedTuple):
-    """A position in a pass over files: those before `file` are done, and `pieces` of it."""
+    """Position in a pass over files: the first `file` files, and `pieces` of the next, are done."""
 
     file: int = 0
     pieces: int = 0
@@ -34,20 +34,26 @@ class Read(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Event of a pass over files: a file was read to its end."""
+    """Event of a pass over files: the file with the index `file` was read to its end."""
 
     file: int
 
 
 class Broken(NamedTuple):
-    """Event of a pass over files: a file cannot be read to its end, and why."""
+    """Event of a pass over files: the file with the index `file` cannot be read to its end.
+
+    `error` says why.
+    """
 
     file: int
     error: InputError
 
 
 class Wider(NamedTuple):
-    """Found in a pass over files: CSV text whose cells do not fit the types asked for."""
+    """Found in a pass over files: CSV text whose cells do not fit the types asked for.
+
+    `schema` has the types that `piece`, a block of rows of the file `part`, needs.
+    """
 
     part: Part
     piece: Any
@@ -76,11 +82,11 @@ def events(
     without: Collection[int] = (),
     skip_bad: bool = False,
 ) -> Generator[Event, None, None]:
-    """A pass over files in order, with prefetch; the reading threads call `then` on pieces.
+    """Events of a pass over files, in order; threads that read ahead call `then` on each piece.
 
-    The pieces are the same in every pass over the same files. With `skip_bad` a file that cannot
-    be read gives `Broken`, and the pass goes on after it; exceptions of `then` are always raised.
-    Files in `without` are left out.
+    A piece is a batch of rows, the same in every pass over the same files. With `skip_bad` a file
+    that cannot be read gives `Broken`, and the pass goes on after it; exceptions of `then` are
+    always raised. Files with an index in `without` are left out.
     """
 
     def work(task: _Task | Ended | Broken) -> Event:

@@ -23,7 +23,10 @@ STANDARD_INPUT = "standard input"
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file that was found, with its kind and its state when first seen."""
+    """A file of a table, with its kind (CSV, Parquet or Arrow) and its state when first seen.
+
+    `size` is in bytes; `state` (device, inode, size and time) changes when the file does.
+    """
 
     path: Place
     name: str
@@ -45,7 +48,10 @@ class TableFile:
         return shorten(self.name, MOST_PATH)
 
     def check_unchanged(self) -> None:
-        """Raise where the file has changed since it was first seen."""
+        """Raise InputError if `state` (device, inode, size and time) is no longer that of the file.
+
+        Also raises it if the file is no longer there, or may not be read.
+        """
         with reading(self.name):
             now = _state(self.path.stat())
         if now != self.state:
@@ -56,19 +62,28 @@ class TableFile:
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """The files found for a source; `temporary` must be removed at the end."""
+    """The files, or the table in memory, found for a source.
+
+    `temporary` is a temporary copy that the caller must remove after the last reading, or None.
+    `bad` are names of files that cannot be read, with reasons; `impossible` are columns with a date
+    that does not exist, with that cell.
+    """
 
     name: str
     files: tuple[TableFile | FrameInMemory, ...]
     temporary: Spool | None = None
     bad: tuple[tuple[str, str], ...] = ()  # names of files that cannot be read, and why
-    impossible: tuple[tuple[str, str], ...] = ()  # columns with a date that never was, and that
+    impossible: tuple[tuple[str, str], ...] = ()  # (column, a date in it that does not exist)
 
 
 def find_files(
     source: str | Path, access: Mapping[str, Any] | None = None, *, skip_bad: bool = False
 ) -> FoundFiles:
-    """Find the files of a source, all of one kind; `access` holds options of fsspec."""
+    """The files of a path, folder, pattern, address or ``-``, all of one kind.
+
+    `access` holds options of fsspec for an address; `skip_bad`: files that cannot be read are
+    listed in `bad` instead of raising InputError.
+    """
     name = str(source)
     if is_remote(name):
         return _remote(name, access, skip_bad)
@@ -171,7 +186,7 @@ def _spooled(stream: IO[bytes], name: str) -> FoundFiles:
 
 
 def in_spool(spool: Spool, name: str) -> FoundFiles:
-    """The temporary file of a stream that a table is read from."""
+    """A temporary file as the only file of a source; it is removed if it is no table."""
     try:
         return FoundFiles(name, (TableFile.at(spool.path, name),), temporary=spool)
     except BaseException:

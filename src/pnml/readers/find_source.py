@@ -29,7 +29,8 @@ def find_source(
 ) -> FoundFiles:
     """The files that hold the rows of a source; temporary ones for a stream or a database.
 
-    Spare columns of frames, streams and databases may hold lists or anything else.
+    `access` holds options of fsspec. `spare` tells by name whether the cells of a column are not
+    needed; such columns of frames, streams and databases may hold lists or anything else.
     """
     kind = kind_of(source)
     if kind is FrameKind.FILES and is_database(str(source)):

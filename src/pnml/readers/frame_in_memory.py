@@ -15,7 +15,7 @@ from pnml.runtime.fingerprint import fingerprint
 
 @dataclass(frozen=True, eq=False)
 class FrameInMemory:
-    """A table in memory, with what a table source wants to know of a file."""
+    """A table in memory, with the attributes that a table source needs of a file."""
 
     table: pa.Table
     name: str
@@ -33,7 +33,7 @@ class FrameInMemory:
 
     @cached_property
     def state(self) -> tuple[str, ...]:
-        """A digest of names, types and cells."""
+        """A digest of column names, types and cells, to tell whether two tables are the same."""
         batches = self.table.to_batches(MOST_ROWS)
         cells = [fingerprint(np.frombuffer(batch.serialize(), np.uint8)) for batch in batches]
         return (fingerprint(str(self.table.schema), *cells),)

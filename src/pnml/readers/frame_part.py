@@ -38,11 +38,11 @@ class FramePart:
         self.schema: pa.Schema = self._table.schema
 
     def has_rows(self) -> bool:
-        """Whether there is any row."""
+        """Whether the table has any row."""
         return bool(self._table.num_rows)
 
     def pieces(self, skip: int = 0) -> Generator[Piece, None, None]:
-        """The rows in pieces, from piece `skip` on."""
+        """The columns asked for, in pieces of some rows each, from piece `skip` on."""
         rows, size = self._table.num_rows, self._table.nbytes
         step = max(1_024, min(MOST_ROWS, rows * MOST_BYTES // max(size, 1)))
         done = 0
@@ -55,7 +55,7 @@ class FramePart:
     def converted(
         self, piece: Piece, schema: pa.Schema, expected: Expected = PLAIN
     ) -> pa.RecordBatch:
-        """Rows of the schema's types, in its order."""
+        """The rows of a piece with the columns and types of `schema`, in its order."""
         return converted_piece(piece, schema, expected)
 
 
@@ -71,7 +71,10 @@ def plain_columns(table: pa.Table) -> pa.Table:
 
 
 def refuse_nested(schema: pa.Schema, label: str, spare: Spare = none_spare) -> None:
-    """Raise for columns of lists, structs or bytes, unless they are spare.
+    """Raise InputError for columns of lists, structs or bytes that are not spare.
+
+    `spare` tells by name whether the cells of a column are not needed; `label` is the table in
+    messages.
 
     >>> refuse_nested(pa.schema([("x", pa.list_(pa.int8()))]), "Table")
     Traceback (most recent call last):

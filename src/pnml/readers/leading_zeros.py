@@ -16,6 +16,8 @@ _Places = npt.NDArray[np.intp]
 def padded_columns(data: bytes, delimiter: str, columns: int) -> set[int] | None:
     r"""Indices of CSV columns with a cell such as 007; None where quotes make this uncertain.
 
+    `data` are rows without the header, each with so many `columns`.
+
     >>> padded_columns(b"7,x,012\n10,007,0\n", ",", 3)
     {1, 2}
     """
@@ -37,7 +39,7 @@ def padded_columns(data: bytes, delimiter: str, columns: int) -> set[int] | None
 
 
 def _zeros(text: npt.NDArray[np.uint8], mark: int) -> _Places:
-    """Where a zero and another digit follow on the beginning of a cell, a blank or a sign."""
+    """Indices of zeros before another digit and after the start of a cell, a blank or a sign."""
     plus, minus = b"+-"
     found = []
     for begin in range(0, len(text) - 2, _CHUNK):
@@ -53,7 +55,7 @@ def _zeros(text: npt.NDArray[np.uint8], mark: int) -> _Places:
 def _digits_to_the_end(
     text: npt.NDArray[np.uint8], zeros: _Places, mark: int
 ) -> npt.NDArray[np.bool_]:
-    """Which of these are followed by digits and blanks alone up to the end of the cell."""
+    """Which of these zeros are followed by digits and blanks alone up to the end of the cell."""
     whole = np.zeros(len(zeros), dtype=bool)
     ends = _bytes_of(bytes([*range(_RETURN + 1), mark, _QUOTE]))
     goes_on = _bytes_of(b"0123456789 ")
@@ -68,7 +70,7 @@ def _digits_to_the_end(
 
 
 def _cells_before(text: npt.NDArray[np.uint8], zeros: _Places, mark: int) -> _Places:
-    """Where the cells before end, of those whose digits follow on blanks and signs alone."""
+    """Index of the byte before the cell of each zero that has only blanks and signs before it."""
     skipped = _bytes_of(_BLANKS_AND_SIGNS)
     skipped[mark] = False
     place = zeros - 1

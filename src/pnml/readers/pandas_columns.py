@@ -22,14 +22,15 @@ _NO_VALUES = (list, tuple, dict, set, frozenset, bytes, bytearray)
 
 
 def none_spare(name: str) -> bool:
-    """Whether a column is spare, where none is."""
+    """False for every column: the default of `spare`, which tells the columns not needed."""
     return False
 
 
 def pandas_table(frame: Any, spare: Spare = none_spare) -> pa.Table:
     """A pandas frame as an arrow table; its index is no column, and it is not changed.
 
-    Spare columns that cannot be read, such as lists, have nulls in their place.
+    `spare` tells by name whether the cells of a column are not needed; such a column has nulls if
+    it cannot be read, for instance if it holds lists.
     """
     names = pandas_names(frame)
     if not names:
@@ -46,7 +47,10 @@ def pandas_table(frame: Any, spare: Spare = none_spare) -> pa.Table:
 
 
 def pandas_names(frame: Any) -> list[str]:
-    """Names of the columns of a pandas frame as text; raises where they are not clear."""
+    """Names of the columns of a pandas frame as text; raises InputError if two would be the same.
+
+    Also for names that are neither text nor whole numbers, and for several levels of names.
+    """
     labels = frame.columns
     if labels.nlevels > 1:
         raise InputError(

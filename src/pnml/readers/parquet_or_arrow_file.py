@@ -44,7 +44,11 @@ class _Opened(Protocol):
 
 
 class TypedFile:
-    """A Parquet or Arrow file; the constructor reads the schema only."""
+    """A Parquet or Arrow file; the constructor reads the schema only.
+
+    `columns` are those to read, None for all; a file with more than `most` columns raises
+    InputError.
+    """
 
     def __init__(
         self,
@@ -66,25 +70,28 @@ class TypedFile:
         self.columns = tuple(name for name in names if columns is None or name in columns)
 
     def has_rows(self) -> bool:
-        """Whether there is any row."""
+        """Whether the file has any row."""
         with closing(self.pieces()) as pieces:
             return any(piece.batch.num_rows for piece in pieces)
 
     def pieces(self, skip: int = 0) -> Generator[Piece, None, None]:
-        """The rows in pieces, from piece `skip` on."""
+        """The columns asked for, in pieces of some rows each, from piece `skip` on."""
         with reading(self.file.label), _opened(self.file, self.columns) as opened:
             yield from opened.pieces(self.file.size, list(self.columns), skip)
 
     def converted(
         self, piece: Piece, schema: pa.Schema, expected: Expected = PLAIN
     ) -> pa.RecordBatch:
-        """Rows of the schema's types, in its order."""
+        """The rows of a piece with the columns and types of `schema`, in its order."""
         with reading(self.file.label):
             return converted_piece(piece, schema, expected)
 
 
 def converted_piece(piece: Piece, schema: pa.Schema, expected: Expected) -> pa.RecordBatch:
     r"""Rows of a typed table with the schema's types; text may be read as numbers or dates.
+
+    That is done if `expected` is lenient: text that cannot be read becomes null, and stands in a
+    further column.
 
     >>> batch = pa.record_batch({"x": ["1", "two"]})
     >>> schema = pa.schema([("x", pa.float64())])

@@ -40,7 +40,7 @@ def opened(address: DatabaseAddress) -> Iterator[PostgresDatabase]:
 
 
 def server_address(place: str) -> str:
-    """The address of a server with a time limit, for reading only.
+    """The address of a server, with settings for a time limit and for reading only.
 
     >>> server_address("postgresql://host/db?connect_timeout=3")
     'postgresql://host/db?connect_timeout=3&options=-c%20default_transaction_read_only%3Don'
@@ -60,13 +60,13 @@ class PostgresDatabase:
         self._connection = connection
 
     def tables(self) -> dict[str, str]:
-        """Names of tables and views, and how SQL writes them."""
+        """Names of the tables and then of the views, each with its quoted name for SQL."""
         with self._connection.cursor() as cursor:
             cursor.execute(_TABLES)
             return named(cursor.fetchall(), "public")
 
     def batches(self, sql: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The rows of a query, in batches of one schema."""
+        """The schema of a query's rows, and these rows in batches."""
         cursor = self._connection.cursor()
         cursor.execute(sql)
         reader = cursor.fetch_record_batch()

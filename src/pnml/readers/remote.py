@@ -25,7 +25,7 @@ class _Stat(NamedTuple):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A remote file of fsspec with the methods of a path that readers need."""
+    """A remote file of fsspec, with the methods of a `pathlib.Path` that readers need."""
 
     system: Any
     path: str
@@ -58,7 +58,7 @@ class RemoteFile:
             raise OSError(str(error)) from error
 
     def stat(self) -> _Stat:
-        """Size, and a key that changes with the file."""
+        """Size in bytes, and a number that changes with the file, in fields of `os.stat_result`."""
         try:
             info, key = self.system.info(self.path), str(self.system.ukey(self.path))
         except (InputError, OSError):
@@ -88,7 +88,7 @@ class Listing(NamedTuple):
 
 
 def remote_files(name: str, options: Mapping[str, Any] | None) -> Listing:
-    """The remote files at an address, sorted by name."""
+    """The remote files at an address, sorted by name; `options` are those of fsspec."""
     label = shorten(name, MOST_PATH)
     try:
         system, path = _library().core.url_to_fs(name, **(options or {}))

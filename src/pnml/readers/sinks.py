@@ -62,7 +62,7 @@ def decoded_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def refuse_no_text(path: str | Path) -> None:
-    """Raise where formulas are to be escaped in a sink that is no text.
+    """Raise InputError if a path is not one of CSV or TSV text, where formulas can be escaped.
 
     >>> refuse_no_text("scored.csv")
     """
@@ -76,7 +76,10 @@ def refuse_no_text(path: str | Path) -> None:
 def open_sink(
     file: BinaryIO, ending: str, schema: pa.Schema, name: str, *, escape_formulas: bool = False
 ) -> Sink:
-    """The sink for batches of a schema; raises where the format cannot hold a column."""
+    """The sink for batches of a schema; raises InputError if the format cannot hold a column.
+
+    `ending` names the format, such as ".csv"; `name` is the file in messages.
+    """
     schema = decoded_schema(schema)
     make = partial(SINKS[ending], escape=True) if escape_formulas else SINKS[ending]
     first_of_type = {field.type: field for field in reversed(list(schema))}

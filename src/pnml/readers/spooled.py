@@ -20,14 +20,14 @@ _OWN = 0o600  # what is read may not be for other users
 
 @dataclass(frozen=True)
 class Spool:
-    """A temporary file; without a name where the system has such files."""
+    """A temporary file; it has no name, but an open `handle`, where the system has such files."""
 
     path: Path
     handle: int | None
 
     @classmethod
     def new(cls) -> Spool:
-        """An empty one, in the folder for temporary files."""
+        """An empty temporary file, in the system's folder for them."""
         folder = Path(tempfile.gettempdir())
         sweep(folder)
         handle = unnamed_file(folder, _OWN)
@@ -38,7 +38,7 @@ class Spool:
         return cls(path, None)
 
     def remove(self) -> None:
-        """Give its room on the disk back; to be called once."""
+        """Delete the temporary file, which frees its room on the disk; to be called once."""
         if self.handle is None:
             self.path.unlink(missing_ok=True)
         else:
@@ -46,12 +46,15 @@ class Spool:
 
 
 def spooled_bytes(stream: IO[bytes], name: str) -> Spool:
-    """A temporary file with the bytes of a stream."""
+    """A temporary file with the bytes of a stream; `name` is that of the stream, for messages."""
     return _spooled(name, lambda file: shutil.copyfileobj(stream, file, 2**20))
 
 
 def spooled_batches(schema: pa.Schema, batches: Iterable[pa.RecordBatch], name: str) -> Spool:
-    """A temporary Arrow file with the rows of a stream, in the memory of one batch."""
+    """A temporary Arrow file with the rows of a stream; memory holds one batch at a time.
+
+    `name` is that of the stream, for messages.
+    """
 
     def write(file: BinaryIO) -> None:
         options = pa.ipc.IpcWriteOptions(compression="lz4")

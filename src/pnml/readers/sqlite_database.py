@@ -49,13 +49,13 @@ def opened(address: DatabaseAddress) -> Iterator[SqliteDatabase]:
 class SqliteDatabase:
     """An SQLite database that is only read."""
 
-    impossible: tuple[tuple[str, str], ...] = ()  # columns with a date that never was, and that
+    impossible: tuple[tuple[str, str], ...] = ()  # (column, a date in it that does not exist)
 
     def __init__(self, connection: sqlite3.Connection, address: DatabaseAddress) -> None:
         self._connection, self._address = connection, address
 
     def tables(self) -> dict[str, str]:
-        """Names of tables and views, and how SQL writes them."""
+        """Names of the tables and then of the views, each with its quoted name for SQL."""
         rows = self._connection.execute(
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
             "AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY type, rowid"
@@ -63,7 +63,10 @@ class SqliteDatabase:
         return {name: quoted(name) for (name,) in rows}
 
     def batches(self, sql: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The rows of a query in batches of one schema, for which all rows are read once before."""
+        """The schema of a query's rows, and these rows in batches.
+
+        All rows are read once before, to find the types.
+        """
         with closing(self._connection.execute(sql)) as cursor:
             names = [column[0] for column in cursor.description]
             refuse_repeated(names, self._address.label)
@@ -122,7 +125,7 @@ class _Seen:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL writes it.
+    """A name in double quotes, as SQL writes names of tables.
 
     >>> quoted('my "best" table')
     '"my ""best"" table"'

@@ -72,12 +72,12 @@ class TableFiles:
 
     @property
     def readable(self) -> list[Part]:
-        """The files that are not left out."""
+        """The files of the table that are not left out."""
         return [part for index, part in enumerate(self.parts) if index not in self.without]
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
+        """Size of all files together, in bytes."""
         return sum(part.file.size for part in self.parts)
 
     @property
@@ -86,13 +86,13 @@ class TableFiles:
         return [[part.file.name, part.file.size, part.file.state[-1]] for part in self.parts]
 
     def leave_out(self, broken: Broken) -> None:
-        """Leave out a file that cannot be read, from now on."""
+        """Leave out a file that cannot be read, as its event `broken` reports, from now on."""
         self.bad[self.parts[broken.file].file.name] = str(broken.error)
         self.without.add(broken.file)
         self._refuse_nothing_left()
 
     def leave_out_named(self, bad: Mapping[str, str]) -> None:
-        """Leave out files that an earlier pass could not read: names, and why."""
+        """Leave out files that an earlier pass could not read; `bad` maps names to reasons."""
         self.bad |= bad
         self.without |= {i for i, part in enumerate(self.parts) if part.file.name in bad}
 

@@ -36,7 +36,10 @@ T = TypeVar("T")
 
 
 class Retyped(Exception):  # noqa: N818 - a signal for the caller, no error
-    """Columns of a table source need other types than those they were read with."""
+    """Columns of a table source need other types than those they were read with.
+
+    `schema` has types that fit; the caller reads the table again with it.
+    """
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__("The table is read again with other types.")
@@ -136,7 +139,7 @@ class TableSource:
 
     @property
     def bad(self) -> dict[str, str]:
-        """Names of the files that are left out, and why."""
+        """Names of the files that are left out, each with the reason."""
         return self._files.bad
 
     @property
@@ -150,15 +153,15 @@ class TableSource:
         return self._files.identity
 
     def file_name(self, file: int) -> str:
-        """Name of the file that an event gives by its index."""
+        """Name of the file with the index `file`, which the events of a pass give."""
         return self._files.parts[file].file.name
 
     def leave_out(self, broken: Broken) -> None:
-        """Skip an unreadable file in this and all later passes."""
+        """Skip an unreadable file, as its event `broken` reports, in this and all later passes."""
         self._files.leave_out(broken)
 
     def leave_out_named(self, bad: Mapping[str, str]) -> None:
-        """Leave out files that an earlier pass could not read: names, and why."""
+        """Leave out files that an earlier pass could not read; `bad` maps names to reasons."""
         self._files.leave_out_named(bad)
 
     def close(self) -> None:
@@ -237,10 +240,11 @@ class TableSource:
         times: Collection[str] = (),
         lenient: bool = False,
     ) -> pa.Schema:
-        """The types with which reading starts.
+        """The column types with which `read` starts if it is called with these arguments.
 
-        Codes such as 007 are text unless `numeric` names their column. Raises for a date that does
-        not exist among the first rows, unless `text` names its column or reading is `lenient`.
+        Codes such as 007 are text unless `numeric` names their column. Raises InputError for a date
+        that does not exist among the first rows, unless `text` names its column or reading is
+        `lenient`.
         """
         expected = Expected.of(numeric, dates, times, lenient=lenient)
         first = self._files.first_with_rows
@@ -264,7 +268,7 @@ class TableSource:
         return first.with_dates(schema, {*expected.dates, *impossible} - words, expected)
 
     def codes(self) -> list[str]:
-        """Columns of a CSV table that keep zeros, digits or odd dates only if read as text."""
+        """Names of columns whose cells only text keeps: 007, long numbers, impossible dates."""
         first = self._files.first_with_rows
         if not isinstance(first, CsvFile):
             return [name for name, _ in self._impossible]
@@ -282,10 +286,12 @@ class TableSource:
         start: Mark = START,
         workers: int | None = None,
     ) -> Generator[Event, None, None]:
-        """One pass from a mark on: events of the pieces in order, with the results of `then`.
+        """Events of one pass over the files from the position `start` on, in order.
 
-        Raises `Retyped` at the end where cells of a CSV file do not fit the schema. The caller
-        passes a `Broken` file to `leave_out`.
+        A file is read in pieces of some rows; `then` is called with the rows and the position of
+        each, in a reading thread, and its result is in the event `Read`. Raises `Retyped` at the
+        end if cells of a CSV file do not fit the schema. The caller passes a `Broken` file to
+        `leave_out`. The other arguments are those of `read`.
         """
         wider, expected = schema, Expected.of(numeric, dates, times, lenient=lenient)
         most = min(_MOST_WORKERS, pa.cpu_count()) if self.is_text else 1
@@ -336,7 +342,7 @@ class TableSource:
 
     @property
     def is_temporary(self) -> bool:
-        """Whether rows come from a copy of a pipe, a database or a stream, gone at the end."""
+        """Whether rows come from a temporary copy of a pipe, a database or a stream."""
         return self._remove is not None
 
     @property

@@ -139,9 +139,10 @@ def table_writer(
 def check_output(
     path: str | Path, inputs: Iterable[Path], *, endings: tuple[str, ...] = ()
 ) -> None:
-    """Raise early where a table cannot or should not be written to a path.
+    """Raise InputError early if a table cannot or should not be written to a path.
 
-    The name must have one of the `endings`; by default those of tables.
+    `inputs` are files to read, which must not be overwritten. The name must have one of the
+    `endings`; by default those of tables.
 
     >>> check_output("-", [])
     """

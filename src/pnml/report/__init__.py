@@ -1,1 +1,1 @@
-"""Results as one self-contained page."""
+"""The report: what a model says of a new table, as one self-contained HTML page."""

@@ -16,7 +16,10 @@ _CHANCE = 0.01  # deviations with a smaller probability do not count as chance
 
 
 def calibration_rows(findings: Findings) -> list[tuple[str, str, str]]:
-    """Calibration, one (nominal share, share of labels inside, reading) per interval."""
+    """One row of texts per interval: its nominal share, the share of labels inside, a reading.
+
+    The reading says whether the intervals are too narrow, too wide or as promised.
+    """
     labelled = next((group.rows for group in findings.groups if group.name == "all rows"), 0)
     return [
         (percent(nominal), percent(covered), _reading(nominal, covered, labelled))

@@ -15,7 +15,10 @@ _SAME = 0.05  # errors with a smaller relative difference are called about the s
 
 
 def comparison(findings: Findings) -> list[str]:
-    """Comparison of trusted rows with the others in sentences, and whether it may be chance."""
+    """Sentences that compare the errors of trusted rows with those of the others.
+
+    Empty where labels are not known. The last one says if there are too few rows to tell.
+    """
     by_name = {group.name: group for group in findings.groups}
     trusted, others = by_name.get("trusted"), by_name.get("not trusted")
     if trusted is None or others is None:
@@ -33,12 +36,12 @@ def comparison(findings: Findings) -> list[str]:
 
 
 def error_name(task: str) -> str:
-    """The name of the error of a group in the comparison with the others."""
+    """What the error of a group of rows is called in a "regression" or "classification" task."""
     return "share of wrong labels" if task == "classification" else "root mean squared error"
 
 
 def error_text(task: str, error: float) -> str:
-    """The error of a group in a comparison: per cent, or in units of the target."""
+    """The error of a group of rows as text: per cent of wrong labels, or in units of the target."""
     return percent(error) if task == "classification" else number(error)
 
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def drift_table(findings: Findings, most: int) -> SortableTable | None:
-    """Table of drift, columns that drifted first; None where nothing is known of it."""
+    """Table of drift with a row for each of at most `most` columns, drifted ones first, or None.
+
+    None if the findings know nothing of drift.
+    """
     if not findings.drift:
         return None
     rows = sorted(findings.drift, key=lambda row: not row.flagged)[:most]

@@ -1,4 +1,4 @@
-"""Findings about a new table, and what collects them while it is scored."""
+"""Findings about a new table, and the class that collects them while it is scored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["DriftRow", "Findings", "Gatherer", "Group", "ModelFacts", "Quality",
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Findings about the model, in words and numbers."""
+    """The part of the findings that is about the model and its training rows."""
 
     facts: tuple[tuple[str, str], ...]  # (name, value), in the order to be shown
     columns: tuple[tuple[str, str, str], ...]  # (column, role, remark), one per training column
@@ -39,7 +39,7 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class Group:
-    """Findings about the trusted, the untrusted, or all rows. NaN where not defined."""
+    """Errors of the model on one group of rows: trusted, not trusted, or all. NaN if undefined."""
 
     name: str  # "trusted", "not trusted", "all rows"
     rows: int  # with a label
@@ -50,7 +50,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings about the new table as the model sees it."""
+    """All that a report shows: what a model says of a new table, and of itself."""
 
     title: str  # names of the model file and of the table
     task: str  # "regression" or "classification"
@@ -62,7 +62,7 @@ class Findings:
     never_seen: int  # rows with a category or a missing pattern never seen in training
     infinite: int  # rows of infinite regret
     mean_regret: float  # of the rows of finite regret
-    # a uniform sample of the new rows, at most a few thousand, for the charts
+    # a uniform sample of s new rows, at most a few thousand, for the charts
     prediction: FloatArray  # (s,) numbers; in classification the probability of the prediction
     regret: FloatArray  # (s,)
     is_trusted: npt.NDArray[np.bool_]  # (s,)
@@ -85,7 +85,7 @@ _TRAINING = 4000
 
 
 class Gatherer:
-    """Collects the findings about a table while it is scored."""
+    """Collects the findings about a table, batch by batch, while it is scored."""
 
     def __init__(self, model: FittedTable, title: str, coverage: float, level: float) -> None:
         self._model, self._title = model, title
@@ -98,7 +98,7 @@ class Gatherer:
         self._labels = LabelTally(model.target.task)
 
     def add(self, batch: pa.RecordBatch, scores: Scores) -> None:
-        """Add a scored batch."""
+        """Add a batch of the table's rows, and the scores that the model gave them."""
         offset = self.summary.rows
         self.summary.add(scores)
         self._drift.add(scores.encoded)
@@ -135,7 +135,7 @@ class Gatherer:
                 heapq.heapreplace(self._worst, item)
 
     def findings(self) -> Findings:
-        """The findings so far."""
+        """The findings about all rows that were added so far."""
         summary, model = self.summary, self._model
         return Findings(
             title=self._title,

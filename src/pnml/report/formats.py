@@ -14,7 +14,7 @@ _UNPRINTABLE = re.compile(
 
 
 def number(value: float) -> str:
-    """Format of a number in the report: three significant digits, "∞", or "–" for NaN.
+    """A number as text for the report: three significant digits, "∞", or "–" for NaN.
 
     >>> [number(x) for x in (0.031415, 12.5, 12345.6, float("inf"), float("nan"))]
     ['0.0314', '12.5', '12,346', '∞', '–']
@@ -29,7 +29,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Format of a share: per cent; "100 %" and "0 %" only for exactly 1 and 0.
+    """A share as text in per cent; "100 %" and "0 %" only for exactly 1 and 0.
 
     >>> [percent(x) for x in (0.97, 0.999, 0.99999, 1.0, 0.0001, 0.0)]
     ['97 %', '99.9 %', 'over 99.9 %', '100 %', 'under 0.1 %', '0 %']
@@ -45,7 +45,7 @@ def percent(share: float) -> str:
 
 
 def count(number_of: int, noun: str, plural: str = "") -> str:
-    """Format of a number of things, with its noun.
+    """A number of things as text, with its noun.
 
     >>> count(1, "row"), count(2000, "row"), count(2, "category", "categories")
     ('1 row', '2,000 rows', '2 categories')
@@ -72,7 +72,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def sort_value(text: str) -> float | None:
-    """The number that a formatted cell is or begins with, None where it has none.
+    """The number that a text of a table cell begins with, to sort by; None without one.
 
     >>> sort_value("−1.5 … 2"), sort_value("∞"), sort_value("1,234"), sort_value("blue")
     (-1.5, inf, 1234.0, None)

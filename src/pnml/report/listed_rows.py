@@ -42,14 +42,17 @@ class Row:
 
 
 class RowReader:
-    """Reads rows of scored batches as the report lists them."""
+    """Makes the `Row` values that a report lists, from batches of rows and their scores."""
 
     def __init__(self, model: FittedTable) -> None:
         self._model = model
         self._training = [training_text(column) for column in model.encoder.columns]
 
     def row(self, batch: pa.RecordBatch, scores: Scores, i: int, place: int, reason: str) -> Row:
-        """The i-th row of a batch, which is row `place` of the table."""
+        """The i-th row of a batch, counted from 0, which is row `place` of the table, from 1.
+
+        `reason` says why the row is not trusted, "" if it is.
+        """
         ids = [name for name in self._model.id_columns if name in batch.schema.names]
         interval = scores.answer.interval
         return Row(

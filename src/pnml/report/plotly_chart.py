@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chart:
-    """One Plotly chart, and its content in words."""
+    """One Plotly chart of the report, and its content in words."""
 
     name: str  # an HTML id
-    title: str
+    title: str  # heading above the chart
     caption: str  # how to read it
     numbers: str  # its content in words, for readers who do not see it
     traces: list[dict[str, Any]]
@@ -42,16 +42,17 @@ def axis_text(text: str) -> str:
 
 
 def line(letter: str, place: float) -> dict[str, Any]:
-    """A line across a whole Plotly chart at one position of the axis with that letter."""
+    """A Plotly shape: a line across the whole chart at `place` on the axis "x" or "y"."""
     other = "x" if letter == "y" else "y"
     ends = {f"{other}ref": "paper", f"{other}0": 0, f"{other}1": 1}
     return {"role": "line", "type": "line", f"{letter}0": place, f"{letter}1": place, **ends}
 
 
 def note(letter: str, place: float, text: str, middle: float = 0.0) -> dict[str, Any]:
-    """A label for a line of a Plotly chart: at the top, or at the right end.
+    """A Plotly annotation: the text of a `line` at `place` on the axis "x" or "y".
 
-    ``middle`` of the x axis, in its units, gives the side with more room; vertical lines only.
+    It stands at the top of a vertical line (letter "x"), on the side of ``middle``, the middle of
+    the x axis; or at the right end of a horizontal one ("y").
     """
     if letter == "y":
         where = {"xref": "paper", "x": 1, "y": place, "xanchor": "right", "yanchor": "bottom"}

@@ -21,16 +21,20 @@ class Quality:
     """One measure of the quality of the model, beside that of a guess without any columns."""
 
     name: str
-    value: str
-    baseline: str
-    remark: str = ""
+    value: str  # of the model, as text
+    baseline: str  # of the guess, as text
+    remark: str = ""  # which guess it is
 
 
 @dataclass
 class LabelTally:
-    """Sums over the labels seen so far, from which the quality follows."""
+    """Running sums of labels and losses, batch by batch: accuracy, or error and R², of new rows.
 
-    task: str
+    Losses are squared errors in regression, and in classification 1 for a wrong label, else 0.
+    `add` takes a batch; `qualities` and `verdict` compare the model with a constant guess.
+    """
+
+    task: str  # "regression" or "classification"
     loss: float = 0.0  # squared errors, or wrong labels
     labelled: int = 0
     mean: float = 0.0  # of the labels; regression only
@@ -64,7 +68,7 @@ class LabelTally:
         return self.spread
 
     def qualities(self) -> tuple[Quality, ...]:
-        """Measures of the quality on the new rows, () without labels."""
+        """Accuracy, or error and R², on the new rows; empty without labels."""
         if self.labelled == 0:
             return ()
         loss, guess = self.loss / self.labelled, self._guess / self.labelled
@@ -84,7 +88,7 @@ class LabelTally:
         return (error, Quality("R² on the new rows", f"{1 - loss / guess:.3f}", "0", "the same"))
 
     def verdict(self) -> str:
-        """A sentence where the model does no better than a guess, "" where it does."""
+        """A sentence if the model does no better than a guess, else "", as with too few labels."""
         if self.labelled < _FEWEST or not self.loss >= self._guess > 0:
             return ""
         guess = (

@@ -27,7 +27,7 @@ class Reason:
 
 
 class Reasons:
-    """The reasons of the rows seen so far: how many rows each has, and the first of them."""
+    """Counts of the reasons of untrusted rows seen so far, with the first rows of each."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -36,7 +36,10 @@ class Reasons:
     def add(
         self, batch: pa.RecordBatch, scores: Scores, texts: pa.Array, offset: int, reader: RowReader
     ) -> None:
-        """Add a scored batch, the first row of which has `offset` rows of the table before it."""
+        """Add a scored batch; its first row has `offset` rows of the table before it.
+
+        `texts` has the reason of each row, null if it is trusted; `reader` makes the examples.
+        """
         encoded = texts.dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         order = np.argsort(codes, kind="stable")
@@ -51,7 +54,10 @@ class Reasons:
                 kept.append(reader.row(batch, scores, i, offset + i + 1, text))
 
     def listed(self, rows: int) -> tuple[Reason, ...]:
-        """The reasons of a table of so many rows: most rows first, the rest summed up."""
+        """The most common reasons, most rows first; the rest as one, named "other reasons".
+
+        `rows` is the number of rows of the table, for the shares.
+        """
         order = sorted(self._counts, key=lambda text: (text == OTHER, -self._counts[text], text))
         named = [text for text in order if text != OTHER][:_LISTED]
         reasons = [self._reason(text, self._counts[text], rows) for text in named]

@@ -17,16 +17,16 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class RegretAxis:
-    """Axis of regrets: positions are log10 of them, with zero and infinity beyond its ends."""
+    """Axis of regrets: positions are log10 of the nats, with zero and infinity beyond its ends."""
 
-    low: float  # log10 nats, the end of the logarithmic part
-    high: float
-    has_zero: bool
-    has_infinity: bool
+    low: float  # left end of the logarithmic part, log10 of nats
+    high: float  # right end of the logarithmic part
+    has_zero: bool  # whether some regret is drawn at zero
+    has_infinity: bool  # whether some regret is infinite
 
     @classmethod
     def of(cls, *regrets: FloatArray) -> RegretAxis:
-        """The axis that holds all these regrets.
+        """The axis that holds all these regrets, given in nats.
 
         >>> axis = RegretAxis.of(np.array([0.0, 0.01, 1.0]), np.array([np.inf]))
         >>> axis.has_zero, axis.has_infinity
@@ -41,41 +41,41 @@ class RegretAxis:
 
     @property
     def gap(self) -> float:
-        """Distance of zero and of infinity from the logarithmic part."""
+        """Distance of the positions of zero and of infinity from the logarithmic part."""
         return 0.09 * (self.high - self.low)
 
     @property
     def zero(self) -> float:
-        """The position of zero."""
+        """The position on the axis where regrets of zero are drawn."""
         return self.low - self.gap
 
     @property
     def infinity(self) -> float:
-        """The position of infinity."""
+        """The position on the axis where infinite regrets are drawn."""
         return self.high + self.gap
 
     @property
     def range(self) -> list[float]:
-        """Both ends of the axis."""
+        """Left and right end of the axis, as positions."""
         left = self.zero - self.gap if self.has_zero else self.low
         right = self.infinity + self.gap if self.has_infinity else self.high
         return [left, right]
 
     def place(self, regrets: FloatArray) -> FloatArray:
-        """The position of each regret. NaN stays NaN."""
+        """Position on the axis of each regret, in the same shape; NaN stays NaN."""
         logs = np.log10(np.maximum(regrets, SMALLEST))
         places = np.where(regrets < SMALLEST, self.zero, np.clip(logs, self.low, self.high))
         return np.asarray(np.where(np.isposinf(regrets), self.infinity, places), dtype=np.float64)
 
     def ticks(self) -> tuple[list[float], list[str]]:
-        """Positions and texts of the ticks."""
+        """Positions and texts of the ticks, from left to right."""
         before = [(self.zero, "≈ 0")] if self.has_zero else []
         after = [(self.infinity, "∞")] if self.has_infinity else []
         ticks = [*before, *log_ticks(self.low, self.high), *after]
         return [place for place, _ in ticks], [text for _, text in ticks]
 
     def shares(self, regrets: FloatArray, bins: int) -> FloatArray:
-        """Share of the regrets at zero, in each of the bins, and at infinity: (bins + 2,)."""
+        """Shares (bins + 2,) of regrets: at zero, in equally wide bins of the axis, at infinity."""
         known = regrets[~np.isnan(regrets)]
         places = self.place(known)
         between = places[(known >= SMALLEST) & np.isfinite(known)]
@@ -85,7 +85,7 @@ class RegretAxis:
 
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Ticks of a regret axis in log10: 1, 2, 5 if it is short, powers of ten if long.
+    """Ticks (log10, text) between two log10 values: at 1, 2, 5 if near, powers of ten if far.
 
     >>> [text for _, text in log_ticks(-2.1, -0.9)], [text for _, text in log_ticks(-5, 1.5)][:2]
     (['0.01', '0.02', '0.05', '0.1'], ['10⁻⁵', '0.0001'])

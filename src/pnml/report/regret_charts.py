@@ -20,7 +20,10 @@ _MOST_POINTS = 2000  # drawn as SVG: WebGL needs a weaker security policy than t
 
 
 def regret_chart(findings: Findings) -> Chart | None:
-    """Chart of regrets: those of the training rows, left out in turn, and of the new rows."""
+    """Histograms of the regrets of training rows, each left out, and of new rows.
+
+    None if there are no regrets.
+    """
     training, new = findings.model.regrets, findings.regret
     if training.size + new.size == 0:
         return None
@@ -101,7 +104,7 @@ def _steps(axis: RegretAxis, values: FloatArray, role: str, name: str) -> list[d
 
 
 def scatter_chart(findings: Findings) -> Chart | None:
-    """Chart of the regret of each new row against its prediction."""
+    """Chart of the regret of each new row against its prediction, or None without rows."""
     if findings.regret.size == 0:
         return None
     axis = RegretAxis.of(findings.regret, np.array([findings.model.threshold]))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def rank_text(regret: float, training: FloatArray) -> str:
-    """The rank of a regret among those of training rows, in words that follow "its regret is".
+    """The rank of a regret among the training regrets (n,), in words that follow "its regret is".
 
     >>> training = np.arange(1, 1001) / 1000
     >>> rank_text(0.9975, training), rank_text(2.0, training)
@@ -39,7 +39,7 @@ def rank_text(regret: float, training: FloatArray) -> str:
 
 
 def short_rank(regret: float, training: FloatArray) -> str:
-    """The rank of a regret among those of training rows, for a cell of a table.
+    """The rank of a regret among the training regrets (n,), as short text for a table cell.
 
     >>> training = np.arange(1, 1001) / 1000
     >>> [short_rank(r, training) for r in (0.0001, 0.5, 0.9975, 2.0, np.inf)]

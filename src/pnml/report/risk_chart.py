@@ -20,9 +20,10 @@ _MOST_POINTS = 400
 
 
 def risk_chart(findings: Findings) -> Chart | None:
-    """Chart of risk: error of the rows kept, against the share kept, those to expect least first.
+    """Chart of the error of the rows kept against the share of rows kept, or None.
 
-    Rows are kept by their expected error, or by their regret where that is not known.
+    Rows of smallest expected error are kept first, or of smallest regret if that is not known.
+    None without labels, or with too few.
     """
     if findings.loss is None:
         return None

@@ -28,15 +28,18 @@ _SINGLE = "reasons of one listed row each"
 
 @dataclass(frozen=True)
 class RowGroup:
-    """The least trusted rows of one reason."""
+    """The least trusted rows that share one reason, as a table."""
 
-    title: str
-    rows: int  # listed
+    title: str  # the reason
+    rows: int  # number of rows listed
     table: SortableTable
 
 
 def row_groups(findings: Findings, most: int) -> tuple[RowGroup, ...]:
-    """Table of the least trusted rows, cut into one group per reason, the worst row's first."""
+    """Tables of the `most` least trusted rows, one for each reason, worst rows first.
+
+    Reasons of a single row are put together; rows that are trusted after all come last.
+    """
     groups: dict[str, list[Row]] = {}
     for row in findings.least_trusted[:most]:
         title = _TRUSTED if row.trusted else row.reason or row.because
@@ -55,7 +58,7 @@ def row_groups(findings: Findings, most: int) -> tuple[RowGroup, ...]:
 
 
 def example_table(text: str, rows: tuple[Row, ...], findings: Findings) -> SortableTable:
-    """Table of the example rows of one reason: their values beside those of training."""
+    """Table of example rows of the reason `text`: their values beside those of training."""
     columns = (
         *_first_columns(rows),
         _driving(rows),
@@ -66,7 +69,7 @@ def example_table(text: str, rows: tuple[Row, ...], findings: Findings) -> Sorta
 
 
 def example_text(row: Row) -> str:
-    """One example row in words: where it is, its value and that of training."""
+    """One example row in words: its number, the value that stands out, and training's values."""
     where = f"row {row.number:,}" + (f" ({row.id})" if row.id else "")
     if not row.cells:
         return f"{where}: {row.because}"
@@ -76,7 +79,7 @@ def example_text(row: Row) -> str:
 
 
 def reason_count(rows: int, share: float) -> str:
-    """The count of a reason's rows in words.
+    """Text for the number of rows that have a reason, and their share of the table.
 
     >>> reason_count(412, 0.0412)
     '412 rows (4.1 %)'

@@ -1,4 +1,4 @@
-"""A table of the page that its headings sort."""
+"""A table of the page that the reader sorts by clicking its headings."""
 
 from __future__ import annotations
 
@@ -32,26 +32,29 @@ class Column:
 
     @property
     def is_filled(self) -> bool:
-        """Whether any cell says something."""
+        """Whether any cell holds text or parts."""
         return any(cell.text or cell.parts for cell in self.cells)
 
 
 @dataclass(frozen=True)
 class SortableTable:
-    """Columns of one length, and the rows among them that are marked."""
+    """A sortable table of the page: columns of one length, and which rows are highlighted."""
 
     label: str  # what the table holds, for readers who do not see it
     columns: tuple[Column, ...]
-    marked: tuple[bool, ...]
+    marked: tuple[bool, ...]  # one per row
 
     @classmethod
     def of(cls, label: str, columns: tuple[Column, ...], marked: tuple[bool, ...]) -> SortableTable:
-        """The table without the columns that say nothing."""
+        """A table of these columns without those whose cells are all empty."""
         return cls(label, tuple(column for column in columns if column.is_filled), marked)
 
 
 def numbers(name: str, cells: tuple[tuple[str, float], ...], below: tuple[str, ...] = ()) -> Column:
-    """A column of a sortable table that holds numbers, as (text, number)."""
+    """A column of numbers for a sortable table: cells are (text shown, number to sort by).
+
+    `below` has a second line of text for each cell.
+    """
     second = below or ("",) * len(cells)
     made = tuple(
         Cell(text, _key(value), under) for (text, value), under in zip(cells, second, strict=True)
@@ -60,12 +63,12 @@ def numbers(name: str, cells: tuple[tuple[str, float], ...], below: tuple[str, .
 
 
 def words(name: str, texts: tuple[str, ...], *, wide: bool = False) -> Column:
-    """A column of a sortable table that holds text."""
+    """A column of texts for a sortable table; `wide` leaves room for sentences."""
     return Column(name, tuple(Cell(text) for text in texts), wide=wide)
 
 
 def words_or_numbers(name: str, texts: tuple[str, ...]) -> Column:
-    """A column of a sortable table: of numbers where every text is a number, else of text."""
+    """A column for a sortable table: of numbers if every text begins with one, else of text."""
     values = [sort_value(text) for text in texts]
     known = [value for value in values if value is not None]
     if len(known) < len(texts):
@@ -75,7 +78,7 @@ def words_or_numbers(name: str, texts: tuple[str, ...]) -> Column:
 
 
 def falling(column: Column, values: tuple[float, ...]) -> Column:
-    """The column, said to be sorted in the table if its values come the largest first."""
+    """A copy of the column, declared as sorted if its `values` come in falling order."""
     sort = "descending" if all(a >= b for a, b in pairwise(values)) else "none"
     return replace(column, sort=sort)
 

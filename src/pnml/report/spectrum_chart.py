@@ -19,7 +19,10 @@ _MOST_POINTS = 800
 
 
 def spectrum_chart(model: ModelFacts) -> Chart | None:
-    """Chart of the spectrum: singular values of the training data, and the penalty's root."""
+    """Chart of the singular values of the training data, with the square root of the penalty.
+
+    None if no singular value is positive.
+    """
     s = model.singular_values
     positive = s[np.isfinite(s) & (s > 0)]
     if positive.size == 0:

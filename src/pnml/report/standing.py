@@ -36,7 +36,11 @@ class Standing(Enum):
 
 
 def standing(findings: Findings) -> Standing:
-    """The standing of the table, by its untrusted, never-seen and infinite rows and its mean."""
+    """The verdict on the new rows as a whole, as one of eight cases.
+
+    It follows from the shares of untrusted, never-seen and infinite rows, from columns that have
+    moved, and from the mean regret.
+    """
     if findings.rows == 0:
         return Standing.EMPTY
     if not has_yardstick(findings):
@@ -57,7 +61,10 @@ def standing(findings: Findings) -> Standing:
 
 
 def moved_columns(findings: Findings) -> list[str]:
-    """Columns whose values are spread quite otherwise than in training, which is not chance."""
+    """Names of columns whose values are distributed very differently than in training.
+
+    Their population stability index is above 0.25, and chance does not explain it.
+    """
     rows = findings.drift
     return [row.column for row in rows if row.psi > _MOVED and row.p_value < _CHANCE]
 
@@ -68,12 +75,12 @@ def _columns_moved(findings: Findings) -> bool:
 
 
 def has_yardstick(findings: Findings) -> bool:
-    """Whether the standing can be told: the median of the training regrets is finite."""
+    """Whether new rows can be compared with training: the median training regret is finite."""
     return math.isfinite(quantile(findings.model.regrets, 0.5))
 
 
 def mean_is_raised(findings: Findings) -> bool:
-    """Whether the standing suffers from the mean regret: nine in ten training rows are below."""
+    """Whether the mean regret of new rows is above nine in ten regrets of training rows."""
     high = quantile(findings.model.regrets, _HIGH)
     return findings.mean_regret > high * (1 + 1e-9)  # equal up to rounding is not above
 
@@ -86,33 +93,37 @@ def _all_moved(findings: Findings) -> bool:
 
 
 def many_strange(findings: Findings) -> bool:
-    """Whether many rows of the standing have an infinite regret or something never seen."""
+    """Whether over a quarter of the new rows have an infinite regret or something never seen.
+
+    Infinite regrets count as far as their share is above that of the training rows.
+    """
     infinite = findings.infinite / findings.rows - infinite_share(findings.model.regrets)
     return max(infinite, findings.never_seen / findings.rows) > _STRANGE
 
 
 def share_untrusted(findings: Findings) -> float:
-    """Share of rows in the standing that are not trusted; there must be rows."""
+    """Share of the new rows that are not trusted; there must be at least one row."""
     return 1 - findings.trusted / findings.rows
 
 
 def expected_share(findings: Findings) -> float:
-    """Share of rows like those of training that a verdict does not trust, infinite ones too."""
+    """Share of rows that would not be trusted if they were like the training rows."""
     if findings.model.usual is not None:
         return 1 - findings.model.usual
     return 1 - findings.model.level * (1 - infinite_share(findings.model.regrets))
 
 
 def infinite_share(regrets: FloatArray) -> float:
-    """Share of infinite regrets, which the standing allows for; 0 of none."""
+    """Share of the regrets (n,) that are infinite; 0 if there are no regrets."""
     return float(np.mean(np.isinf(regrets))) if regrets.size else 0.0
 
 
 def more_than_chance(findings: Findings) -> bool:
-    """Whether rows like the training rows would rarely have so many untrusted ones.
+    """Whether more new rows are untrusted than chance explains, at a level of 1 %.
 
-    Of n rows exchangeable with m others, the number above the r-th smallest of the m is
-    beta-binomial with parameters n, m + 1 − r and r, so a short training table is allowed for.
+    Of n new rows exchangeable with m training rows, the number above the r-th smallest training
+    regret is beta-binomial with parameters n, m + 1 − r and r. So a short training table is
+    allowed for.
     """
     model, untrusted = findings.model, findings.rows - findings.trusted
     m, r = model.regrets.size, int(np.sum(model.regrets <= model.threshold))
@@ -124,7 +135,10 @@ def more_than_chance(findings: Findings) -> bool:
 
 
 def quantile(values: FloatArray, level: float) -> float:
-    """A quantile that is one of the values, so that infinite ones do no harm; NaN for none."""
+    """The quantile of values (n,) that is one of them; NaN if there are none.
+
+    Nothing is interpolated, so that infinite values do no harm.
+    """
     if values.size == 0:
         return math.nan
     return float(np.quantile(values, level, method="inverted_cdf"))

@@ -28,12 +28,12 @@ _ELSEWHERE = "this table does not come from where the training rows came"
 
 
 def sentences(findings: Findings) -> list[str]:
-    """The verdict in sentences, one per fact, and then the warnings."""
+    """All findings in sentences: the verdict, further facts, and then the warnings."""
     return [*summary(findings), *findings.warnings]
 
 
 def summary(findings: Findings) -> list[str]:
-    """The verdict in sentences, before the warnings."""
+    """The verdict and further facts in sentences, without the warnings."""
     if findings.rows == 0:
         return [headline(findings)]
     told = [headline(findings), judgement(findings)]
@@ -59,7 +59,7 @@ def headline(findings: Findings) -> str:
 
 
 def judgement(findings: Findings) -> str:
-    """The verdict on the table as a whole, in one sentence that follows from its standing."""
+    """The verdict on the table as a whole, in one sentence; "" if it has no rows."""
     expected = f"the {percent(expected_share(findings))} expected of rows like the training rows"
     match standing(findings):
         case Standing.EMPTY:
@@ -107,7 +107,7 @@ def judgement(findings: Findings) -> str:
 
 
 def details(findings: Findings) -> list[str]:
-    """Further facts of the verdict: rows never seen, infinite regrets, and the mean regret."""
+    """Further facts in sentences: rows never seen, infinite regrets, and the mean regret."""
     facts = []
     if findings.never_seen:
         n = findings.never_seen

@@ -33,7 +33,7 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path) -> Arrays:
-    """All arrays of an ``.npz`` file; raises ValueError where it is damaged or something else."""
+    """All arrays of an ``.npz`` file by name; raises ValueError if it is damaged or no ``.npz``."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return dict(stored)

@@ -34,7 +34,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file written atomically; it replaces `path` only when the block ends without error.
+    """Binary file to write to, which replaces `path` only when the block ends without error.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +104,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def check_path(path: Any) -> Path:
-    """A path of a file to write atomically or read; anything else is refused."""
+    """The argument `path` as a Path; raises InputError unless it is a non-empty text or path."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise InputError(
             f"path is {shorten(repr(path), MOST_PATH)}, but it must name a file; pass a text or a "
@@ -114,5 +114,5 @@ def check_path(path: Any) -> Path:
 
 
 def reason(error: Exception) -> str:
-    """What the system says went wrong when a file was not written."""
+    """The system's own words for why a file could not be read or written."""
     return str(getattr(error, "strerror", None) or error)

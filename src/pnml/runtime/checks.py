@@ -53,14 +53,14 @@ def is_share(value: Any, *, or_one: bool = False) -> bool:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """An argument, checked to be True or False."""
+    """The argument `value` as a bool; raises InputError unless it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} is {value!r}, but it must be True or False; pass one of them.")
     return bool(value)
 
 
 def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
-    """An argument, checked to be one of the words in `known`.
+    """The argument `value`, one of the words in `known`; raises InputError for anything else.
 
     >>> check_choice("loss", "margin", ["margin", "entropy"])
     'margin'
@@ -72,7 +72,10 @@ def check_choice(name: str, value: Any, known: Sequence[str]) -> str:
 
 
 def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | None:
-    """An argument, checked to be a number, as a float, or None for "loo"."""
+    """The argument `value` as a float, or None for "loo"; raises InputError for anything else.
+
+    The number must be finite and at least 0, or above 0 if `positive`.
+    """
     if isinstance(value, str) and value == "loo":
         return None
     if not is_number(value, 0.0) or (positive and value == 0):
@@ -85,9 +88,9 @@ def check_number_or_loo(name: str, value: Any, *, positive: bool) -> float | Non
 
 
 def check_number(name: str, value: Any, least: float, needed: str = "a finite number") -> float:
-    """An argument, checked to be a finite number of at least `least`.
+    """The argument `value` as a float; raises InputError unless it is finite and at least `least`.
 
-    `needed` names in the message what else is allowed.
+    `name` is the argument's name and `needed` what the message asks for, such as "a finite number".
     """
     if not is_number(value, least):
         raise _too_small(name, value, needed, least)
@@ -95,9 +98,9 @@ def check_number(name: str, value: Any, least: float, needed: str = "a finite nu
 
 
 def check_whole(name: str, value: Any, least: int, needed: str = "a whole number") -> int:
-    """An argument, checked to be a whole number of at least `least`.
+    """The argument `value` as an int; raises InputError unless it is whole and at least `least`.
 
-    `needed` names in the message what else is allowed.
+    `name` is the argument's name and `needed` what the message asks for, such as "a whole number".
 
     >>> check_whole("epochs", np.int32(3), 0)
     3
@@ -108,7 +111,7 @@ def check_whole(name: str, value: Any, least: int, needed: str = "a whole number
 
 
 def check_positive(name: str, value: Any) -> float:
-    """An argument, checked to be a finite number greater than 0."""
+    """The argument `value` as a float; raises InputError unless it is finite and above 0."""
     if not is_number(value, 0.0) or float(value) == 0:
         raise InputError(
             f"{name} is {value!r}, but a finite number greater than 0 is needed; pass one."
@@ -117,7 +120,10 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def check_count(name: str, value: Any, most: int | None = None, of: str = "") -> int:
-    """An argument, checked to be a whole number from 1 to `most`, of things called `of`."""
+    """The argument `value` as an int; raises InputError unless it is whole and from 1 to `most`.
+
+    `of` names in the message what is counted, such as "rows".
+    """
     if not is_whole(value, 1):
         raise InputError(
             f"{name} is {value!r}, but a whole number of 1 or more is needed; pass one."
@@ -130,7 +136,7 @@ def check_count(name: str, value: Any, most: int | None = None, of: str = "") ->
 
 
 def check_seed(value: Any) -> int:
-    """An argument, checked to be a seed: a whole number of at least 0."""
+    """The argument `value` as an int; raises InputError unless it is whole and at least 0."""
     if not is_whole(value, 0):
         raise InputError(f"seed is {value!r}, but a whole number from 0 on is needed; pass one.")
     return int(value)

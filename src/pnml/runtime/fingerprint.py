@@ -14,7 +14,7 @@ _BLOCK = 2**20  # bytes of a file that are read at once
 
 
 def fingerprint(*values: Any) -> str:
-    """Fingerprint of words, arrays, tensors and the contents of files, in this order.
+    """SHA-256 digest, as hex text, of words, arrays, tensors and the contents of files, in order.
 
     An array counts with its shape and dtype, a `Path` with the bytes of its file.
 
@@ -55,7 +55,7 @@ def _array(value: Any) -> npt.NDArray[Any]:
 
 
 def refit_fingerprint(words: Iterable[str], arrays: Iterable[npt.NDArray[Any]]) -> str:
-    """Fingerprint of the old kind, by which checkpoints of refits from 0.1 still resume.
+    """SHA-256 digest, as hex text, of the kind by which checkpoints of refits from 0.1 resume.
 
     >>> refit_fingerprint(["a"], []) == fingerprint("a")
     True

@@ -15,10 +15,10 @@ from pnml.runtime.atomic import write_whole
 
 @dataclass(frozen=True)
 class JournalKind:
-    """How a kind of journal names its keys, and its error sentences.
+    """Error sentences and key field of one kind of journal, a file of JSON lines.
 
     A sentence may hold ``{path}``; `unwritable` also ``{reason}``. Where `foreign` or `other` is
-    None, such a file is replaced by an empty journal instead.
+    None, the file is replaced by an empty journal instead of an error.
     """
 
     unwritable: str  # the file cannot be read or written
@@ -29,11 +29,11 @@ class JournalKind:
 
 
 class Journal:
-    """Journal of values under keys, one JSON line each; without a path in memory only.
+    """Journal of values under keys, one JSON line each, so that a killed run can resume.
 
-    The first line is the head, which says what all values depend on. Each value is added in one
-    write and brought to disk. A run that was killed leaves at most one incomplete line at the end,
-    which is cut off.
+    Without a path the journal is in memory only. The first line is the head, which says what all
+    values depend on. Each value is added in one write and brought to disk. A run that was killed
+    leaves at most one incomplete line at the end, which is cut off.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Journal:
     def piece(
         self, key: str, compute: Callable[[], Any], about: Mapping[str, Any] | None = None
     ) -> Any:
-        """The value under this key, computed and written where it is not known yet.
+        """The value under this key, computed by `compute` and written if it is not known yet.
 
         Values are plain JSON, and the same whether they were computed now or in an earlier run.
         `about` is written beside the value for readers of the file.

@@ -21,10 +21,10 @@ _making = threading.Lock()
 def one_at_a_time(
     method: Callable[Concatenate[Owner, P], T],
 ) -> Callable[Concatenate[Owner, P], T]:
-    """A method that other such methods of the same object wait for, in whatever thread.
+    """Decorator for methods of which only one at a time runs on an object, in whatever thread.
 
-    Rows that several threads add to one estimator are then all counted. Such methods may call each
-    other. Copies of an object, and pickled ones, do not wait for it.
+    Rows that several threads add to one estimator are then all counted. Decorated methods may call
+    each other. Copies of an object, and pickled ones, do not wait for the object.
 
     >>> class Total:
     ...     rows = 0

@@ -25,7 +25,11 @@ _INTERVAL = 0.2  # seconds between two updates of the row count
 
 @contextmanager
 def reporting(progress: Progress, total: int, doing: str) -> Iterator[Callable[[int], None]]:
-    """Progress: yield `advance(parts)`, which counts finished parts, to the end of the block.
+    """Context with a function `advance(parts)` that reports so many more of `total` parts as done.
+
+    `progress` is a function of (done, total), True or False for a bar or none, or None for a bar on
+    a terminal; `doing` is the text beside the bar. At the end of the block all parts are reported
+    as done.
 
     >>> seen = []
     >>> with reporting(lambda done, total: seen.append((done, total)), 3, "Scoring") as advance:
@@ -50,9 +54,11 @@ def reporting(progress: Progress, total: int, doing: str) -> Iterator[Callable[[
 
 
 def tracked(items: Iterable[T], doing: str, progress: Progress) -> Iterator[T]:
-    """Progress over items: yield the same ones, each done when the next one is asked for.
+    """The same items, reported as done one by one, each when the next one is asked for.
 
-    The total is the length of `items`, or 0 where that is unknown.
+    The total is the length of `items`, or 0 if that is unknown. `progress` is a function of (done,
+    total), True or False for a bar or none, or None for a bar on a terminal; `doing` is the text
+    beside the bar.
 
     >>> seen = []
     >>> list(tracked([1, 2], "Counting", lambda *state: seen.append(state))), seen
@@ -72,9 +78,11 @@ def tracked(items: Iterable[T], doing: str, progress: Progress) -> Iterator[T]:
 def watching(
     progress: FileProgress, doing: str, total: int, before: int = 0
 ) -> Iterator[Callable[[int, int], None]]:
-    """Progress of a pass over `total` bytes: yield `tell(done, rows)`, from row `before`.
+    """Context with a function `tell(done, rows)` that reports bytes and rows of a pass over files.
 
-    The bar is removed at the end, and shows rows and rows per second.
+    `progress` is a function of (bytes done, `total` bytes, rows), True or False for a bar or none,
+    or None for a bar on a terminal. The bar shows rows and rows per second, and is removed at the
+    end; `before` rows were read earlier and do not count for the speed.
 
     >>> seen = []
     >>> with watching(lambda *state: seen.append(state), "Counting", 100) as tell:
@@ -109,7 +117,9 @@ def watching(
 
 @contextmanager
 def terminal_bar(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress bar: yield `show(done, total)`; removed at the end; none without a terminal.
+    """Context with a function `show(done, total)` that draws a bar, if there is a terminal.
+
+    `doing` is the text beside the bar, which is removed at the end.
 
     >>> with terminal_bar("Scoring") as show:
     ...     show(1, 2)

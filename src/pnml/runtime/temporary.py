@@ -17,7 +17,10 @@ _swept: set[Path] = set()
 
 
 def unnamed_file(folder: Path, mode: int) -> int | None:
-    """Handle of a new file without a name, which ends with the process; None: not offered here."""
+    """Descriptor of a new file without a name in `folder`; None if the system offers none.
+
+    The file ends with the process; `mode` are its permission bits.
+    """
     flag = getattr(os, "O_TMPFILE", 0)
     if not flag or not Path(_HANDLES).is_dir():
         return None
@@ -28,18 +31,21 @@ def unnamed_file(folder: Path, mode: int) -> int | None:
 
 
 def path_of(handle: int) -> Path:
-    """A path that opens an unnamed file once more, in this process."""
+    """Path under /proc by which this process can open an unnamed file once more."""
     return Path(_HANDLES, str(handle))
 
 
 def give_name(handle: int, path: Path) -> None:
-    """Give an unnamed file a name that no other file has."""
+    """Give the unnamed file with this descriptor the name `path`, which no other file has."""
     # with a folder's handle Python calls linkat, which follows the link in /proc; link does not
     os.link(path_of(handle), path, src_dir_fd=handle, follow_symlinks=True)
 
 
 def temporary_name(folder: Path, start: str, ending: str) -> Path:
-    """A name for a temporary file, with the process that it belongs to.
+    """Path of a temporary file in `folder`, with the number of this process in its name.
+
+    The name begins with `start` and has the suffix `ending`. `sweep` removes the file if the
+    process is killed.
 
     >>> temporary_name(Path("models"), ".", "tmp").suffix
     '.tmp'

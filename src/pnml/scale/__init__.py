@@ -1,4 +1,4 @@
-"""Rows beyond one memory or one machine: files, streams, Dask, torch.distributed. All add Grams."""
+"""Fit more rows than memory holds: files, streams, Dask, torch.distributed. All add Grams."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Names = str | Sequence[str]  # of one result, or of its columns
 
 
 def lazily(estimator: BaseEstimator) -> Lazily:
-    """An estimator, fitted or not, whose methods take and return Dask collections.
+    """A wrapper of an estimator, fitted or not, whose methods take and return Dask collections.
 
     ``fit`` learns at once; all other methods return collections that are computed on demand.
 
@@ -41,45 +41,48 @@ def lazily(estimator: BaseEstimator) -> Lazily:
 
 
 class Lazily:
-    """An estimator whose methods take and return Dask collections.
+    """Wrapper of an estimator whose methods take and return Dask collections; see `lazily`.
 
-    `fit` learns at once, where the rows are; all other methods are computed on demand. Arrays give
-    arrays with the same chunks of rows; dataframes give series and dataframes with the same
-    index. Empty partitions and chunks of unknown size are allowed.
+    `fit` runs at once, on the workers that hold the rows; all other methods are computed on demand.
+    Arrays give arrays with the same chunks of rows; dataframes give series and dataframes with the
+    same index. Empty partitions and chunks of unknown size are allowed.
     """
 
     def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = estimator
 
     def fit(self, X: DaskRows, y: Labels, sample_weight: Labels | None = None) -> Self:
-        """Fit the estimator as `fit_dask` does, in one pass that fetches no rows."""
+        """Fit the estimator in one pass on the workers, as `fit_dask` does; returns itself."""
         from pnml.scale.dask_fit import fit_dask
 
         fit_dask(self.estimator, X, y, sample_weight)
         return self
 
     def predict(self, X: DaskRows) -> DaskRows:
-        """Predicted label of each row; a series is called ``prediction``."""
+        """Predictions (n,), lazy; for a dataframe a series named ``prediction``."""
         return self._each("predict", X, "prediction")
 
     def predict_interval(self, X: DaskRows, coverage: float = 0.9) -> DaskRows:
-        """Interval (n, 2) that holds each label with probability `coverage`: lower and upper."""
+        """Intervals (n, 2), lazy: lower and upper end; a label is inside at the rate `coverage`."""
         return self._each("predict_interval", X, _INTERVAL, coverage=coverage)
 
     def predict_proba(self, X: DaskRows) -> DaskRows:
-        """Probabilities (n, C) of the classes, which name the columns of a dataframe."""
+        """Probabilities (n, C) of C classes, lazy; for a dataframe classes name the columns."""
         return self._each("predict_proba", X, getattr(self.estimator, "classes_", ()))
 
     def regret(self, X: DaskRows) -> DaskRows:
-        """Regret of each row in nats."""
+        """Regrets (n,) in nats, lazy; for a dataframe a series named ``regret``."""
         return self._each("regret", X, "regret")
 
     def trusted(self, X: DaskRows, level: float = DEFAULT_LEVEL) -> DaskRows:
-        """Whether each row's regret is as small as those of training rows."""
+        """Whether each row is trusted (n,), lazy: its regret is like those of training rows.
+
+        `level` is the quantile of the training regrets that a trusted row does not exceed.
+        """
         return self._each("trusted", X, "trusted", level=level)
 
     def explain(self, X: DaskRows) -> DaskRows:
-        """Share of each feature in the leverage of each row: (n, n_features)."""
+        """Shares (n, features) of the features in the leverage of each row, lazy."""
         names = getattr(self.estimator, "explain_names_", None)
         if names is None:
             names = X.columns if is_frame(X) else ()
@@ -125,7 +128,7 @@ class Lazily:
         return lazy
 
     def _trial(self, method: str, rows: Block, options: dict[str, Any]) -> npt.NDArray[Any]:
-        """The result for invented rows: its dtype and shape; errors come here, not on a worker."""
+        """The result for invented rows, which shows dtype and shape, and raises errors here."""
         return np.asarray(getattr(self.estimator, method)(rows, **options))
 
 
@@ -137,7 +140,7 @@ def _answer(
     options: dict[str, Any],
     empty: object,
 ) -> Any:
-    """The result for one partition."""
+    """The result of a method for one partition, on its worker."""
     if len(X) == 0:
         return empty
     values = getattr(estimator, method)(X, **options)
@@ -145,7 +148,7 @@ def _answer(
 
 
 def _framed(values: npt.NDArray[Any], X: Block, names: Names) -> Any:
-    """Values as a series or a dataframe beside the rows that they belong to."""
+    """Values (n,) as a series, or (n, k) as a dataframe, with the index of the rows X."""
     import pandas as pd
 
     index = getattr(X, "index", None)

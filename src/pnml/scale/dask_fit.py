@@ -1,4 +1,4 @@
-"""Dask: each worker computes the statistic of its own rows, and only statistics travel."""
+"""Fitting on Dask: each worker computes the statistic of its rows, and only statistics travel."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def fit_dask(
 
 @dataclass(frozen=True)
 class PenaltyChoice:
-    """The penalty that K-fold on Dask has chosen, and an estimator fitted to all rows."""
+    """Result of `k_fold_dask`: the chosen penalty, and an estimator fitted with it to all rows."""
 
     estimator: BaseEstimator
     alpha: float
@@ -165,9 +165,9 @@ def _checked(
 
 
 def _added_up(estimator: BaseEstimator, rows: Partitions, folds: int) -> list[GramSum | None]:
-    """The statistic of each fold of partitions, added up in trees on the workers.
+    """The sum of Grams of each fold of partitions, computed on the workers; None without rows.
 
-    None is a fold without rows.
+    Partitions of a fold are added in a tree.
     """
     model, count, add = delayed(clone(estimator)), delayed(_counted), delayed(_sum)
     parts = [count(model, number, part, rows.columns) for number, part in enumerate(rows.parts)]

@@ -28,7 +28,7 @@ Labels = DaskCollection | str | ArrayOrFrame
 
 @dataclass(frozen=True)
 class Partitions:
-    """Rows of a Dask collection in partitions, not computed yet."""
+    """Rows of a Dask collection in partitions, with targets and weights, not computed yet."""
 
     parts: list[Any]  # delayed tuples (X, y, weights), weights None where there are none
     template: Block  # an empty block with the columns and the dtype of X
@@ -36,18 +36,21 @@ class Partitions:
 
     @property
     def names(self) -> list[str] | None:
-        """Names of the columns of X, where all of them are text."""
+        """Names of the feature columns, or None if X is an array or a name is not text."""
         columns = list(getattr(self.template, "columns", ()))
         return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
 def is_frame(X: object) -> bool:
-    """Whether a Dask collection, to be read in partitions, is a dataframe."""
+    """Whether an object is a Dask dataframe, as opposed to a Dask array."""
     return hasattr(X, "map_partitions") and hasattr(X, "columns")
 
 
 def check_rows(X: DaskRows) -> DaskRows:
-    """Rows in Dask partitions: a dataframe, or an array of numbers, all columns in a chunk."""
+    """X, rechunked if it is an array so that each chunk has all columns; raises if it is unusable.
+
+    X must be a Dask dataframe, or a two-dimensional Dask array of numbers.
+    """
     if not hasattr(X, "__dask_graph__"):
         raise InputError(
             f"X is a {type(X).__name__}, but rows on a cluster come as a Dask array or dataframe; "
@@ -69,7 +72,10 @@ def check_rows(X: DaskRows) -> DaskRows:
 
 
 def partitions(X: DaskRows, y: Labels, sample_weight: Labels | None = None) -> Partitions:
-    """Dask partitions of rows, targets and weights, which may be columns of a dataframe."""
+    """Rows, targets and weights in delayed partitions; the last two may be named columns of X.
+
+    Raises InputError where the partitions of X, y and weights do not match.
+    """
     features, target, weights = _named_columns(X, y, sample_weight)
     features = check_rows(features)
     if isinstance(y, str) and (sample_weight is None or isinstance(sample_weight, str)):
@@ -122,7 +128,7 @@ def _named_columns(
 
 
 def _beside(name: str, values: Any, X: DaskRows) -> Any:
-    """One number for each row of X, in partitions."""
+    """The values `name` (y or weights) in the same partitions as X, one value for each row."""
     import dask.array as da
 
     rows = None if is_frame(X) else X.chunks[0]
@@ -188,7 +194,7 @@ def _template(X: DaskRows) -> Block:
 
 
 def refuse_odd_columns(template: Block) -> None:
-    """Raise where a column of a Dask partition does not hold numbers."""
+    """Raise InputError if a column of `template`, an empty block of X, does not hold numbers."""
     dtypes = getattr(template, "dtypes", None)
     if dtypes is None:
         return

@@ -1,7 +1,7 @@
-"""The statistic of one Dask partition on its worker, piece by piece in memory that is reused.
+"""The statistic (Gram) of one Dask partition, computed on its worker in memory that is reused.
 
-Dask workers return freed memory to the system at once. Allocating memory for every copy of the
-rows would therefore take longer than the work on them.
+Dask workers return freed memory to the system at once. Allocating memory for every copy of the rows
+would therefore take longer than the work on them.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def partition_statistic(
     weights: Block | None = None,
     columns: list[int] | None = None,
 ) -> GramSum | None:
-    """The statistic of a Dask partition, or None where it has no rows of positive weight.
+    """The sum of Grams of a Dask partition's rows, or None if no row has a positive weight.
 
-    `number` counts the partitions from 0; `columns` are the positions of the features where X is
-    a dataframe.
+    `number` is the number of the partition, from 0. X (n, d), y (n,) and weights (n,) are in
+    memory. `columns` are the positions of the features where X is a dataframe, else None.
     """
     counts = None if weights is None else np.asarray(weights)
     if len(X) == len(y) == 0 or (counts is not None and not np.any(counts)):

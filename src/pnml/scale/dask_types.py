@@ -1,4 +1,4 @@
-"""Types of Dask collections: what users pass in, and what is used of it here."""
+"""Protocols for types: the Dask collections that users pass, and the members of them used here."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 
 class DaskCollection(Protocol):
-    """A Dask array, dataframe or series."""
+    """Protocol: a Dask array, dataframe or series."""
 
     def __dask_graph__(self) -> object:
-        """Tasks that compute it."""
+        """The tasks that compute the collection."""
 
 
 class DaskRows(DaskCollection, Protocol):
-    """What is used of Dask arrays and dataframes; each has its part of these names."""
+    """Protocol: the members of Dask arrays and dataframes used here; neither has all of them."""
 
     shape: tuple[Any, ...]
     dtype: np.dtype[Any]
@@ -28,34 +28,34 @@ class DaskRows(DaskCollection, Protocol):
     _meta: Any
 
     def to_delayed(self) -> Any:
-        """The partitions, not computed yet."""
+        """The partitions as delayed objects, not computed yet."""
 
     def map_partitions(
         self, function: Callable[..., object], *args: object, **options: object
     ) -> Any:
-        """A function of each partition of a dataframe."""
+        """A lazy dataframe of the results of a function for each partition of this dataframe."""
 
     def map_blocks(self, function: Callable[..., object], *args: object, **options: object) -> Any:
-        """A function of each block of an array."""
+        """A lazy array of the results of a function for each block of this array."""
 
     def rechunk(self, chunks: object) -> DaskRows:
-        """The same array in other blocks."""
+        """The same array, cut into other blocks."""
 
     def __getitem__(self, key: object) -> DaskRows:
-        """A column, or some columns."""
+        """One column of a dataframe, or some of its columns."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Columns or rows."""
+        """Iterator over the names of columns, or over rows of an array."""
 
 
 class Block(Protocol):
-    """One partition in memory: an array or a data frame."""
+    """Protocol: one partition in memory, a numpy array or a pandas DataFrame."""
 
     def __len__(self) -> int:
-        """Rows of it."""
+        """Number of rows."""
 
     def __getitem__(self, key: Any) -> Any:
-        """A part of the array."""
+        """A column of a data frame, or a part of an array."""
 
     def __array__(self, *args: Any, **options: Any) -> npt.NDArray[Any]:
-        """The numbers of the array."""
+        """The values as a numpy array."""

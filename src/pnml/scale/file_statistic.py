@@ -1,4 +1,4 @@
-"""The statistic of files of numbers; a message about a bad cell names its file and column."""
+"""The statistic (Gram) of files of numbers; an error about a bad cell names its file and column."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of the files of a statistic, and their roles."""
+    """The columns of the files that are read: features, target and weight."""
 
     features: tuple[str, ...]
     target: str
@@ -43,7 +43,11 @@ class Columns:
 
 
 class FileStatistic:
-    """The statistic of files: the sum over the pieces that were read so far."""
+    """The sum of the Grams (moments of rows) of all pieces of the files that were added so far.
+
+    `file_name` gives the name of a file by its number, for messages. `final` says whether added
+    rows always stay; it is false where the rows of a bad file may be taken out again.
+    """
 
     def __init__(
         self,
@@ -61,7 +65,10 @@ class FileStatistic:
         self.unlabelled = 0
 
     def measured(self, batch: pa.RecordBatch, mark: Mark) -> _Measured:
-        """The statistic of a batch."""
+        """The Gram of one piece of a file, and its number of rows without a label.
+
+        `mark` is the position of the piece: number of the file, and of the piece in it.
+        """
         try:
             X, y, weights = self._rows(batch)
             place = mark.file << _PIECE_BITS | mark.pieces
@@ -82,7 +89,7 @@ class FileStatistic:
         return _Measured(gram, batch.num_rows - len(y))
 
     def add(self, measured: _Measured) -> None:
-        """Add the statistic of a batch."""
+        """Add to the sum what `measured` returned for a piece."""
         self.unlabelled += measured.unlabelled
         if measured.gram.rows:
             self.total = added(self.total, measured.gram)
@@ -90,12 +97,12 @@ class FileStatistic:
                 self._below = self.total.high.sample.threshold
 
     def state(self) -> tuple[Document, Arrays]:
-        """State needed to resume."""
+        """The sum so far as a JSON-ready dict and arrays by name, for a checkpoint."""
         document, arrays = ({}, {}) if self.total is None else state_of(self.total)
         return {"unlabelled": self.unlabelled, "sum": document}, arrays
 
     def restore(self, document: Document, arrays: Arrays) -> None:
-        """Resume from a state."""
+        """Set the sum to a state that `state` returned in an earlier pass."""
         self.unlabelled = document["unlabelled"]
         self.total = checked(sum_of(document["sum"], arrays)) if document["sum"] else None
         if self._final and self.total is not None:

@@ -1,4 +1,4 @@
-"""Estimators from a sum of Grams: which ones can be, and how."""
+"""Fitting estimators from a sum of Grams (moments of rows), and which estimators allow that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pnml.estimators.regressor import StreamingRegressor
 
 
 def counts_targets(estimator: BaseEstimator) -> bool:
-    """Whether an estimator is a regressor that can be fitted from a Gram with targets.
+    """Whether an estimator is a regressor that can be fitted from the Gram of rows and targets.
 
     >>> from pnml import LpNMLRegressor
     >>> counts_targets(LpNMLRegressor()), counts_targets(LpNMLRegressor(penalty="l1"))
@@ -22,7 +22,7 @@ def counts_targets(estimator: BaseEstimator) -> bool:
 
 
 def check_additive(estimator: BaseEstimator) -> None:
-    """Raise where an estimator cannot be fitted from a Gram, which adds up over rows.
+    """Raise InputError if an estimator cannot be fitted from a Gram, the moments of its rows.
 
     >>> from pnml import PNMLRegressor
     >>> check_additive(PNMLRegressor())
@@ -46,7 +46,7 @@ def check_additive(estimator: BaseEstimator) -> None:
 def fitted(
     estimator: BaseEstimator, total: GramSum, names: list[str] | None = None
 ) -> BaseEstimator:
-    """The estimator, fitted from a sum of Grams; `names` are the names of its columns.
+    """The estimator itself, fitted in place from a sum of Grams; `names` are its columns, or None.
 
     >>> from pnml import PNMLRegressor
     >>> from pnml.core.statistic.gram import Gram

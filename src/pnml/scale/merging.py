@@ -67,7 +67,7 @@ def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
 
 
 def _is_table(model: Any) -> bool:
-    """Whether a model is that of a table, by itself or as `pnml.fit_table` gives it."""
+    """Whether a model is a table model, a FittedTable itself or the object of `pnml.fit_table`."""
     return type(getattr(model, "fitted", model)).__name__ == "FittedTable"
 
 

@@ -1,4 +1,4 @@
-"""Models of files of numbers, words, dates and missing cells: what ``pnml fit`` makes of them."""
+"""Fit models to files of numbers, words, dates and missing cells, as ``pnml fit`` does."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def fit_mixed_files(
     options: ReadOptions | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> FittedTable:
-    r"""Fit files of mixed columns as ``pnml fit``: numbers, words, dates, missing cells.
+    r"""Fit a model to files of numbers, words, dates and missing cells, as ``pnml fit`` does.
 
-    Standardising, one-hot places and what stands for missing cells come from the same pass as
-    the sums. Files up to 100,000 rows are learnt in memory, to full accuracy, as are, from a
-    sample, learners that need the rows themselves.
+    Scales of numbers, one-hot columns and fill values of missing cells come from the same pass as
+    the sums. Files of up to 100,000 rows are fitted in memory, to full accuracy. Learners that need
+    the rows themselves are fitted in memory to a sample of longer files.
 
     Parameters
     ----------
@@ -89,9 +89,11 @@ def fit_mixed_files(
 
 
 def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Plan) -> FittedTable:
-    """Fit a table of mixed columns: in memory if short, else in one resumable pass.
+    """The fitted model of an open table with mixed columns, as `fit_mixed_files` makes it.
 
-    The caller removes the checkpoint, if there is one, once the model is saved.
+    `request` gives the roles of columns, `learner` is the name of a learner or "auto". A short
+    table is fitted in memory, a long one in one resumable pass. The caller removes the checkpoint,
+    if there is one, once the model is saved.
     """
     check_request(table.schema.names, request, table.name)
     words = [*request.categorical, *request.id, *request.drop]
@@ -120,7 +122,7 @@ def fit_mixed_table(table: TableSource, request: Request, learner: str, plan: Pl
 
 
 def _sample(table: TableSource, schema: pa.Schema, rows: int) -> pa.Table | None:
-    """A uniform sample of the rows, for learners that need rows beside the sums."""
+    """A uniform sample of at most `rows` rows, or None where `rows` is 0."""
     if not rows:
         return None
     sample, _ = table.read(lambda batches: uniform_rows(batches, rows), schema=schema)
@@ -130,7 +132,7 @@ def _sample(table: TableSource, schema: pa.Schema, rows: int) -> pa.Table | None
 def _first_pass(
     table: TableSource, request: Request, learner: str, schema: pa.Schema, plan: Plan
 ) -> tuple[Job, pa.Table, FittedTable | None]:
-    """The job, the first rows, and the model where it comes from rows in memory.
+    """The job (columns and learners), the first rows, and the model if it was fitted in memory.
 
     A long table whose rows add up is read only as far as its first rows. All others are read once,
     to their end; only then is progress shown, from the beginning.
@@ -165,25 +167,25 @@ def _first_pass(
 
 
 class _InOrder:
-    """A table's statistic that sees batches in order, since it learns words on the way."""
+    """Accumulator of a table's statistic; it reads pieces in order, since it learns their words."""
 
     def __init__(self, statistic: TableStatistic) -> None:
         self._statistic = statistic
 
     def measured(self, batch: pa.RecordBatch, mark: Mark) -> pa.RecordBatch:
-        """The batch itself."""
+        """The piece itself: the work is done in `add`."""
         return batch
 
     def add(self, measured: pa.RecordBatch) -> None:
-        """Add a batch."""
+        """Add a piece to the statistic."""
         self._statistic.add(measured)
 
     def state(self) -> tuple[Document, Arrays]:
-        """State needed to resume."""
+        """The statistic so far as a JSON-ready dict and arrays by name, for a checkpoint."""
         return self._statistic.state()
 
     def restore(self, document: Document, arrays: Arrays) -> None:
-        """Resume from a state."""
+        """Continue from what `state` returned in an earlier pass; raises if that is wrong."""
         statistic = self._statistic
         statistic.restore(document, arrays)
         checked(statistic.total)

@@ -1,4 +1,4 @@
-"""Estimators from files of any size: one pass, bounded memory, a checkpoint on the way."""
+"""Fit estimators to files of numbers of any size: one pass, bounded memory, checkpoints."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def fit_files(
 def _statistic(
     estimator: BaseEstimator, table: TableSource, asked: Columns, plan: Plan
 ) -> FileStatistic:
-    """The statistic of all files; text in a column of numbers is refused on the way."""
+    """The statistic of all files, from one pass; text in a column of numbers is refused."""
     classes = is_classifier(estimator)
     about = {"features": list(asked.features), "target": asked.target, "weight": asked.weight}
     identity = {"files": table.identity, "columns": about | {"classes": classes}}
@@ -143,7 +143,7 @@ def _statistic(
 
 
 def _as_floats(schema: pa.Schema, table: TableSource, numeric: Collection[str]) -> pa.Schema:
-    """Read text as floats from the start: whole numbers in the first rows promise nothing."""
+    """The schema with float64 for numeric columns of text files, whose first rows may mislead."""
     if not table.is_text:
         return schema
     return pa.schema([f.with_type(pa.float64()) if f.name in numeric else f for f in schema])
@@ -170,7 +170,7 @@ def _columns(
     weight: str | None,
     est: BaseEstimator,
 ) -> Columns:
-    """The columns asked for, all of them numbers."""
+    """The columns to read, checked: all exist, and features and regression target are numbers."""
     names = table.schema.names
     for role, name in (("target", target), ("weight", weight)):
         if name is not None and name not in names:
@@ -220,7 +220,7 @@ def _refuse_words(
 
 
 def _names(estimator: BaseEstimator, asked: Columns) -> list[str] | None:
-    """Names of the estimator's columns."""
+    """Names of the estimator's columns, or None if they are not known."""
     if is_classifier(estimator):
         known = getattr(estimator.estimator, "feature_names_in_", None)
         return None if known is None else list(known)

@@ -17,11 +17,12 @@ from pnml.scale.from_gram import counts_targets
 
 
 def all_reduce(counted: Any, group: Any = None) -> Any:
-    """Sum what all processes have learnt, each from its own rows; the same bits in all of them.
+    """Sum what the processes of torch.distributed learnt, each from its rows, in every process.
 
     Call it once, in every process of the group, after each has learnt from its part of the rows.
-    Only moments and samples of rows travel. A process without rows passes an estimator that was
-    never fitted, or an empty Gram. If one process fails, or is gone, all are told.
+    All processes get the same bits. Only moments and samples of rows travel. A process without rows
+    passes an estimator that was never fitted, or an empty Gram. If one process fails, or is gone,
+    all are told.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def _counted_here(counted: Any) -> _Counted:
 
 @dataclass(frozen=True)
 class _Share:
-    """What one process tells the others of its rows: all but the moments and the sample."""
+    """What one process sends to all others about its rows: all but the moments and the sample."""
 
     gram: Gram | None  # with moments and sample left out; None where there are no rows
     names: tuple[str, ...] | None

@@ -1,4 +1,4 @@
-"""One resumable pass over the files of a table: in order, with threads, in bounded memory."""
+"""One pass over the files of a table that can be interrupted and resumed, in bounded memory."""
 
 from __future__ import annotations
 
@@ -26,24 +26,27 @@ EVERY = 60.0  # seconds between two checkpoints
 
 
 class Accumulator(Protocol):
-    """A statistic that a resumable pass over a table builds, piece by piece."""
+    """Protocol of a statistic that a pass over the pieces of a table builds, and can resume."""
 
     def measured(self, batch: pa.RecordBatch, mark: Mark) -> Any:
-        """The statistic of a piece; called in any thread, in any order."""
+        """The statistic of one piece, to pass to `add`; called in any thread, in any order.
+
+        `mark` is the position of the piece: number of the file, and of the piece in it.
+        """
 
     def add(self, measured: Any) -> None:
-        """Add the statistic of a piece; called in the order of the pieces."""
+        """Add what `measured` returned for a piece; called in the order of the pieces."""
 
     def state(self) -> tuple[Document, Arrays]:
-        """State needed to resume."""
+        """The sum so far as a JSON-ready dict and arrays by name, for a checkpoint."""
 
     def restore(self, document: Document, arrays: Arrays) -> None:
-        """Continue from a state that an earlier pass saved."""
+        """Continue from what `state` returned in an earlier pass."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings of a resumable pass: checkpoints, threads and progress."""
+    """Settings of a pass over files: checkpoint file, seconds between writes, threads, progress."""
 
     checkpoint: Path | None = None
     seconds: float = EVERY
@@ -58,7 +61,10 @@ class Plan:
         threads: int | None,
         progress: FileProgress,
     ) -> Plan:
-        """A plan from the arguments of a user, checked."""
+        """A plan from arguments of `fit_files`, checked; `seconds` is its `checkpoint_seconds`.
+
+        `threads` None means one for each core, at most 8. Raises InputError for wrong arguments.
+        """
         if not is_number(seconds, 0.0):
             raise InputError(
                 f"checkpoint_seconds is {seconds!r}, but it is the time between two checkpoints; "
@@ -84,8 +90,10 @@ def accumulate(
     *,
     numeric: Collection[str] = (),
 ) -> int:
-    """One resumable pass: number of rows that were added, from `stop` on if interrupted.
+    """Add all pieces of a table to `accumulator` in one pass; returns the number of rows in it.
 
+    The pass begins at `stop`, where an earlier one was interrupted, or at the start where `stop` is
+    None. Columns are read with the types of `schema`; in those named in `numeric`, text is refused.
     The table is always cut into the same pieces, which are added in the order of the files. The
     sums are therefore the same to the last bit, however often the pass is interrupted and resumed.
     Where bad files are skipped, no row of a bad file stays in the sums.
@@ -127,7 +135,7 @@ def accumulate(
 
 
 def warn_of_bad(table: TableSource) -> None:
-    """Warn about the files that a resumable pass left out."""
+    """Warn about the files that a pass skipped since they could not be read, if there are any."""
     if table.bad:
         name, why = next(iter(table.bad.items()))
         others = f" (and {len(table.bad) - 1} more)" if len(table.bad) > 1 else ""
@@ -139,7 +147,7 @@ def warn_of_bad(table: TableSource) -> None:
 
 
 def _refuse_left_out(stop: Stop, table: TableSource) -> None:
-    """Raise where an earlier pass has skipped files and this one may not."""
+    """Raise where an earlier pass skipped bad files and this one may not skip any."""
     if stop.bad and not table.skips_bad:
         raise InputError(
             f"The pass that is to be taken up has left {next(iter(stop.bad))} out, since bad files "
@@ -148,5 +156,5 @@ def _refuse_left_out(stop: Stop, table: TableSource) -> None:
 
 
 def _cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

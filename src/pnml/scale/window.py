@@ -1,4 +1,4 @@
-"""A model of the latest rows of a stream; rows that leave have no effect on it."""
+"""A model of the latest rows of a stream; rows that left the window have no effect on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pnml.scale.from_gram import check_additive, fitted
 
 
 class SlidingWindow:
-    """Sliding window: an estimator of the last batches of a stream, as the last 24 hours.
+    """An estimator that is always fitted to the last batches of a stream, e.g. the last 24 hours.
 
     Nothing is ever subtracted. Batches wait in two stacks, one of which holds the sums of a
     batch and all newer ones of its stack, so that the oldest goes by a pop; a push and a pop cost
@@ -67,7 +67,7 @@ class SlidingWindow:
     def push(
         self, X: ArrayOrFrame, y: ArrayOrFrame, sample_weight: ArrayOrFrame | None = None
     ) -> Self:
-        """Add a batch; where the window is full, the oldest batch leaves."""
+        """Add a batch of rows (n, d) with labels (n,); a full window drops its oldest batch."""
         X, y = check_training_rows(self._validator, X, y, reset=not self._pushed)
         weights = check_weights(sample_weight, X)
         part = GramSum.of(Gram.of(X, y, weights, block=self._pushed))
@@ -80,7 +80,7 @@ class SlidingWindow:
         return self
 
     def drop_oldest(self) -> Self:
-        """Remove the oldest batch."""
+        """Remove the oldest batch from the window; returns the window itself."""
         if not len(self):
             raise InputError("The window holds no batch that could leave; push one first.")
         if not self._old:
@@ -92,7 +92,7 @@ class SlidingWindow:
         return self
 
     def __len__(self) -> int:
-        """Batches in the window."""
+        """Number of batches in the window."""
         return len(self._old) + len(self._new)
 
     @property
@@ -103,7 +103,7 @@ class SlidingWindow:
 
     @property
     def model(self) -> BaseEstimator:
-        """The estimator, fitted to the rows in the window."""
+        """A copy of the estimator, fitted to the rows in the window; raises if there are none."""
         if self._model is None:
             total = self._total()
             if total is None:

@@ -1,4 +1,4 @@
-"""Cells to be scored that are no numbers or dates: told apart, never an error."""
+"""Cells to be scored that are no numbers or dates: marked as bad, never an error."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ _DAY = timedelta(days=1)
 def read_cells(
     cells: Column, name: str, kind: str, has_zone: bool | None = None
 ) -> tuple[FloatArray, BoolArray]:
-    """Numbers, days or seconds (n,) of cells, NaN where there is none, and which cells are bad.
+    """Numbers, days or seconds (n,) of cells, NaN where there is none, and which (n,) are bad.
 
-    The kind is "number", "date" or "time". Dates are bad that name a time zone where `has_zone` is
-    False, or name none where it is True; where it is None, as most of these cells do.
+    `kind` is "number", "date" (days since 1970) or "time" (seconds). A date is bad if it names a
+    time zone although `has_zone` is False, or names none although it is True; if `has_zone` is
+    None, most of these cells decide.
 
     >>> read_cells(pa.array(["1.5", "abc", None]), "age", "number")
     (array([1.5, nan, nan]), array([False,  True, False]))
@@ -74,7 +75,7 @@ def read_cells(
 
 
 def names_zone(cells: Column) -> bool:
-    """Whether dates, or most of them where they are words, name a time zone.
+    """Whether a column of dates has a time zone; for text, whether most cells name one.
 
     >>> names_zone(pa.array(["2024-01-31T10:00:00Z"])), names_zone(pa.array(["2024-01-31"]))
     (True, False)
@@ -89,7 +90,7 @@ def names_zone(cells: Column) -> bool:
 
 
 def first_of_other_zone(words: Column, has_zone: bool) -> str | None:
-    """The first of these dates that names a time zone where others do not, or none; or None."""
+    """The first date with a time zone if `has_zone` is False, or without one if True; or None."""
     words = words.cast(pa.string())
     places = np.flatnonzero(_odd_zones(words, has_zone))
     return str(words[int(places[0])].as_py()) if len(places) else None
@@ -100,7 +101,7 @@ def _is_zoned(type_: pa.DataType) -> bool:
 
 
 def zoned(words: Column) -> BoolArray:
-    """Which dates (n,) name a time zone."""
+    """Booleans (n,): whether each date, given as text, names a time zone such as Z or +02:00."""
     if isinstance(words, pa.ChunkedArray):
         words = words.combine_chunks()
     matches = pc.fill_null(pc.match_substring_regex(words, _ZONE), False)
@@ -109,7 +110,7 @@ def zoned(words: Column) -> BoolArray:
 
 
 def _odd_zones(words: Column, has_zone: bool | None) -> BoolArray:
-    """Which dates (n,) name a time zone though they must not, or none though they must."""
+    """Booleans (n,): dates that name a time zone but must not, or name none but must."""
     if has_zone is None:
         has_zone = names_zone(words)
     found = zoned(words)
@@ -157,7 +158,7 @@ def _days(word: str) -> float:
 
 
 def unread_date(words: pa.Array) -> int | None:
-    """Place of the first of these words that is no date though it is written as one."""
+    """Index of the first word that is a date that does not exist, such as 2024-02-30; or None."""
     for place, word in enumerate(words.to_pylist()):
         if word is not None and _DATE.fullmatch(word) and np.isnan(_days(word)):
             return place
@@ -165,9 +166,9 @@ def unread_date(words: pa.Array) -> int | None:
 
 
 def odd_zones(words: pa.Array, counts: IntArray) -> IntArray:
-    """Places of dates with a time zone among more without one, or the other way round.
+    """Indices of the dates that differ from most: with a time zone among dates without, or reverse.
 
-    `counts` (n,) are the cells that hold each word.
+    `words` are distinct dates as text, `counts` (n,) the number of cells that hold each.
     """
     found = [_DATE.fullmatch(word) for word in words.to_pylist()]
     zoned = np.array([match is not None and match["zone"] is not None for match in found])
@@ -176,7 +177,10 @@ def odd_zones(words: pa.Array, counts: IntArray) -> IntArray:
 
 
 def odd_times(words: pa.Array, counts: IntArray) -> IntArray:
-    """Places of times such as 24:00:00 among more that are times of a day; none among others."""
+    """Indices of impossible times such as 24:00:00, if all words are times and most are possible.
+
+    `counts` (n,) is the number of cells that hold each word. Otherwise the result is empty.
+    """
     found = [_TIME.fullmatch(word or "") for word in words.to_pylist()]
     if not all(found):
         return np.zeros(0, dtype=np.int64)
@@ -187,7 +191,7 @@ def odd_times(words: pa.Array, counts: IntArray) -> IntArray:
 
 
 def are_dates(words: pa.Array) -> BoolArray:
-    """Which words (n,) are written as dates of ISO 8601, possible or not."""
+    """Booleans (n,): whether each word is written as an ISO 8601 date, which may not exist."""
     return np.array([w is not None and bool(_DATE.fullmatch(w)) for w in words.to_pylist()])
 
 

@@ -12,11 +12,11 @@ from pnml.tables.encoder import CategoryColumn, Encoded, Encoder, HashedColumn, 
 
 
 def coded_rows(encoder: Encoder, encoded: Encoded) -> FloatArray:
-    """Encoded rows with one number for each column (n, columns), NaN for gaps.
+    """Rows (n, columns) for models of trees: one number for each table column, NaN for gaps.
 
-    Words become their places among those of training, a word never seen the place after them; of
-    a column of many words, their hashes. Numbers are in units of their spread, which trees do not
-    mind, and a column that never changed is 0.
+    A word becomes its index among the training words, a word never seen the index after them; in a
+    column of many words, the code of its hash. Numbers are in units of their spread, which trees do
+    not mind, and a column that never changed is 0.
     """
     out = np.zeros((len(encoded.X), len(encoder.columns)), order="F")
     for j, column in enumerate(encoder.columns):
@@ -29,7 +29,7 @@ def coded_rows(encoder: Encoder, encoded: Encoded) -> FloatArray:
 
 
 def word_columns(encoder: Encoder) -> list[tuple[int, int]]:
-    """Places of the columns of words among coded rows, and how many codes each has."""
+    """Index of each column of words in coded rows, and the number of its codes."""
     counts = ((j, _count(column)) for j, column in enumerate(encoder.columns))
     return [(j, count) for j, count in counts if count]
 

@@ -15,7 +15,11 @@ EMPTY = "it holds no value at all"
 
 
 def final_roles(roles: Iterable[Role], encoder: Encoder) -> tuple[Role, ...]:
-    """The roles, in which constant and empty columns are marked as left out, with the reason."""
+    """The roles, one per column, with constant and empty columns set to "left out" and the reason.
+
+    A role says how a column of the table is used, such as number, date or category. `encoder` knows
+    which columns were constant in training.
+    """
     constant = {c.name: c for c in encoder.columns if isinstance(c, ConstantColumn)}
     return tuple(
         replace(role, kind="left out", remark=constant_text(constant[role.column]))
@@ -26,7 +30,11 @@ def final_roles(roles: Iterable[Role], encoder: Encoder) -> tuple[Role, ...]:
 
 
 def merged_roles(each: Sequence[tuple[Role, ...]], encoder: Encoder) -> tuple[Role, ...]:
-    """Roles in a model of several: a column that varies in any of them, or among them, is used."""
+    """Roles of the columns, one each, in a model that was merged from several models.
+
+    `each` holds the roles in each model, `encoder` is the merged one. A column is used if it varies
+    within any model or between models; otherwise it is "left out", with the reason.
+    """
     used = set(encoder.used)
     roles = []
     for role in each[0]:
@@ -43,7 +51,7 @@ def merged_roles(each: Sequence[tuple[Role, ...]], encoder: Encoder) -> tuple[Ro
 
 
 def constant_text(column: ConstantColumn) -> str:
-    """Why a constant column is left out, with its value.
+    """The reason, as text with its value, why a constant column is left out.
 
     >>> constant_text(ConstantColumn("year", "number", 2024.0, 2024.0))
     'always 2024 in training'

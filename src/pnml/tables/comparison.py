@@ -19,10 +19,14 @@ BASELINE = "baseline"
 
 @dataclass(frozen=True)
 class LearnerScore:
-    """How a learner, or the baseline, does on training rows of a table that are left out."""
+    """How a learner, or the baseline, does on training rows of a table that are left out.
+
+    `log_loss` is the mean in nats per row; `error` is the root mean squared error or the share of
+    wrong labels, NaN if not known.
+    """
 
     name: str
-    log_loss: Annotated[float, ANY_NUMBER]  # mean, nats a row
+    log_loss: Annotated[float, ANY_NUMBER]  # mean, nats per row
     error: Annotated[
         float, ANY_NUMBER
     ]  # root mean squared error, or share of wrong labels; NaN where not known
@@ -32,7 +36,7 @@ _FOLDS = 5
 
 
 def left_out_score(name: str, estimator: Any) -> LearnerScore:
-    """Score of a fitted learner, from its folds or by leave-one-out."""
+    """Score of a fitted learner on training rows left out: by its folds, or one row at a time."""
     folds = getattr(estimator, "cross_fitted_", None)
     if folds is not None:
         loss = float(np.average(_finite(folds.log_losses), weights=folds.weights))
@@ -51,7 +55,11 @@ def left_out_score(name: str, estimator: Any) -> LearnerScore:
 def folded_score(
     name: str, estimator: Any, X: FloatArray, y: npt.NDArray[Any], weights: FloatArray | None
 ) -> LearnerScore:
-    """Score of a fitted classifier with one fit, which has seen the rows that it is judged by."""
+    """Score of a classifier on training rows left out, by fitting it again in 5 folds.
+
+    For learners whose own leave-one-out uses probabilities of a fit that has seen the row. `X` is
+    (n, width), `y` (n,), and `weights` (n,) or None.
+    """
     counts = np.ones(len(y)) if weights is None else weights
     log_p = out_of_fold_log_probabilities(
         estimator.estimator, X, y, FitParams.plain(weights), _FOLDS, 0, estimator.classes_
@@ -63,18 +71,18 @@ def folded_score(
 
 
 def _finite(losses: FloatArray) -> FloatArray:
-    """Log-losses, those of a class that was in no other fold as of one row in one more."""
+    """Log-losses (n,), with log(n + 1) in place of inf, as for a class that no other fold had."""
     return np.where(np.isposinf(losses), np.log1p(len(losses)), losses)
 
 
 def baseline_of_values(mean: float, variance: float) -> LearnerScore:
-    """Score of the guess that every amount is the mean, with normal errors."""
+    """Score of guessing the mean for every row, with normal errors of this variance."""
     log_loss = 0.5 * (np.log(2 * np.pi * variance) + 1)
     return LearnerScore(BASELINE, float(log_loss), float(np.sqrt(variance)))
 
 
 def baseline_of_classes(labels: npt.NDArray[Any], weights: FloatArray | None) -> LearnerScore:
-    """Score of the guess that labels are as frequent everywhere as in training.
+    """Score of guessing the training shares of the labels for every row.
 
     >>> baseline_of_classes(np.array(["a", "a", "a", "b"]), None)
     LearnerScore(name='baseline', log_loss=0.5623..., error=0.25)

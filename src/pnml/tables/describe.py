@@ -18,7 +18,10 @@ _NO_CHOICE = ("cells of type", "always ", EMPTY)  # reasons that no option chang
 
 
 def facts(model: FittedTable, level: float) -> list[tuple[str, str]]:
-    """Description of a table's model: names and values of what was learnt."""
+    """Pairs of a name and a text that describe a table's model, such as ("rows", "1,000").
+
+    `level` is the level of trust whose threshold is shown, such as 0.99.
+    """
     return list(_facts(model, level))
 
 
@@ -50,13 +53,13 @@ def _facts(model: FittedTable, level: float) -> Iterator[tuple[str, str]]:
 
 
 def chosen_by(model: FittedTable) -> str:
-    """Description of how a learner was chosen: those that were tried, and their log-losses."""
+    """Text on how the learner was chosen: the learners tried, with their log-losses in nats."""
     tried = ", ".join(f"{name} {loss:.4f}" for name, loss in model.losses)
     return f"the least log-loss on rows left out ({tried} nats a row)"
 
 
 def use(model: FittedTable) -> str:
-    """Description of how much a model knows, in plain words, beside a guess that knows nothing."""
+    """Text on how well a model does on rows left out, beside guessing the mean or one class."""
     ours = next(score for score in model.comparison if score.name == model.learner)
     guess = model.comparison[-1]
     if not model.is_of_use:
@@ -73,7 +76,7 @@ def use(model: FittedTable) -> str:
 
 
 def warning_of_use(model: FittedTable) -> str:
-    """Description of a model that is of no use, in one sentence; "" where it is, or not known."""
+    """Sentence that warns of a model no better than a constant guess; "" if better or unknown."""
     if model.is_of_use is not False:
         return ""
     return (
@@ -88,7 +91,7 @@ def _guess(model: FittedTable) -> str:
 
 
 def comparison(model: FittedTable) -> list[tuple[str, str, str, str]]:
-    """Description of the learners that were tried: name, log-loss, error and R² or accuracy."""
+    """Texts on each learner tried and the constant guess: name, log-loss, error, R² or accuracy."""
     rows = []
     for score in model.comparison:
         classes = model.target.task == "classification"
@@ -107,7 +110,7 @@ def comparison(model: FittedTable) -> list[tuple[str, str, str, str]]:
 
 
 def columns(model: FittedTable) -> list[tuple[str, str, str]]:
-    """Description of every column of the training table: name, role and remark."""
+    """Texts on every column of the training table: name, role and remark."""
     used = {c.name: c for c in model.encoder.columns if not isinstance(c, ConstantColumn)}
     rows = []
     for role in model.roles:
@@ -119,7 +122,7 @@ def columns(model: FittedTable) -> list[tuple[str, str, str]]:
 
 
 def left_out(model: FittedTable) -> list[str]:
-    """Description of columns that are not used: one sentence for each reason."""
+    """Sentences on the columns that are not used, one for each reason."""
     reasons: dict[str, list[str]] = {}
     for role in model.roles:
         if role.kind == "left out" and role.remark != "as asked":
@@ -132,14 +135,14 @@ def left_out(model: FittedTable) -> list[str]:
 
 
 def singular_values(model: FittedTable) -> FloatArray:
-    """Singular values in a model's description; none for learners without one spectrum."""
+    """Singular values of a model's encoded training rows; empty for learners without a spectrum."""
     ridge = ridge_in(model.estimator)
     spectrum = ridge.spectrum if ridge else getattr(model.estimator, "spectrum_", None)
     return np.zeros(0) if spectrum is None else np.sqrt(spectrum.h2)
 
 
 def penalty(model: FittedTable) -> float:
-    """Penalty in a model's description, 0 where there is none."""
+    """The ridge penalty of a model, as given or as chosen in its fit; 0 if there is none."""
     ridge = ridge_in(model.estimator)
     return 0.0 if ridge is None else float(ridge.alpha)
 
@@ -158,7 +161,7 @@ def _remark(column: NumberColumn | CategoryColumn | HashedColumn) -> str:
 
 
 def document(model: FittedTable, level: float = DEFAULT_LEVEL) -> dict[str, Any]:
-    """The description of a table's model as JSON values."""
+    """The description of a table's model as a dict of JSON values; `level` is that of trust."""
     return {
         "task": model.target.task,
         "target": model.target.name,

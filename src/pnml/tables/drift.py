@@ -23,7 +23,10 @@ _SHARE = 0.05  # of cells outside, missing or new, above that of training, from 
 
 @dataclass(frozen=True)
 class DriftRow:
-    """Drift of one column of a table between training and new rows. NaN where not defined."""
+    """Drift of one column of a table between training and new rows. NaN where not defined.
+
+    `flagged`: a change is large and not due to chance, and `remark` says which.
+    """
 
     column: str
     kind: str  # "number", "date", "time", "category" or "constant"
@@ -53,7 +56,11 @@ class _Tally:
 
 @dataclass
 class Drift:
-    """Counts of new rows, from which the drift of each column follows."""
+    """Counts of the cells of new rows, from which the drift of each column follows.
+
+    Call `add` for each batch and `table` at the end. `profiles` are the counts of training cells by
+    column, `trained` is the number of training rows.
+    """
 
     encoder: Encoder
     profiles: tuple[ColumnProfile, ...]  # () for a model of an older version
@@ -86,7 +93,7 @@ class Drift:
                 tally.counts += int((~missing & ~strange).sum())
 
     def table(self) -> tuple[DriftRow, ...]:
-        """The drift of each column; () without rows or without profiles."""
+        """The drift of each column, one `DriftRow` each; () without rows or without profiles."""
         if not self.rows:
             return ()
         columns = zip(self.encoder.columns, self.profiles, self._tallies, strict=False)
@@ -152,7 +159,7 @@ def _compared(profile: ColumnProfile, tally: _Tally) -> tuple[float, float]:
 
 
 def _chance_outside(profile: ColumnProfile, tally: _Tally, rows: int) -> float:
-    """Probability that as many of the new cells are outside the range of as many training cells.
+    """Probability that at least as many new cells are outside the training range by chance.
 
     The share of fresh cells beyond the least and the largest of n is Beta(2, n − 1) distributed.
     """
@@ -161,7 +168,7 @@ def _chance_outside(profile: ColumnProfile, tally: _Tally, rows: int) -> float:
 
 
 def _chance_missing(profile: ColumnProfile, tally: _Tally, rows: int) -> float:
-    """Probability that as many of all gaps fall on the new rows (Fisher's exact test)."""
+    """Probability that at least as many of all gaps fall on the new rows (Fisher's exact test)."""
     trained = sum(profile.counts) + profile.missing
     gaps_in_all = profile.missing + tally.missing
     return float(hypergeom.sf(tally.missing - 1, trained + rows, gaps_in_all, rows))

@@ -30,7 +30,11 @@ NEVER_SEEN = 0
 
 @dataclass(frozen=True)
 class Patterns:
-    """Which columns of a table's encoder were missing together in training."""
+    """Sets of columns that were missing together in training rows.
+
+    `seen` (sets, columns) is True where a column is missing; None if there were too many sets to
+    keep.
+    """
 
     seen: Annotated[BoolArray, "p c"] | None  # None where there were too many to keep
 
@@ -39,7 +43,10 @@ class Patterns:
         return set() if self.seen is None else {row.tobytes() for row in np.packbits(self.seen, 1)}
 
     def strange(self, missing: BoolArray) -> BoolArray:
-        """Rows (n,) whose set of missing columns (n, columns) no training row had."""
+        """Booleans (n,): whether no training row had exactly this row's set of missing columns.
+
+        `missing` (n, columns) is True where a cell is missing. All False if the sets were not kept.
+        """
         if self.seen is None:
             return np.zeros(len(missing), dtype=bool)
         keys, where = distinct_rows(missing)
@@ -49,7 +56,7 @@ class Patterns:
 
 
 def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
-    """Distinct rows of the encoder's mask of a table (n, k) as bytes, and which each row is."""
+    """Distinct rows of a boolean mask (n, k), packed to bytes, and the index (n,) of each row."""
     packed = np.packbits(mask, axis=1)
     if not mask.any():
         return [packed[:1].tobytes()] if len(mask) else [], np.zeros(len(mask), dtype=np.intp)
@@ -60,18 +67,24 @@ def distinct_rows(mask: BoolArray) -> tuple[list[bytes], npt.NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows of a table from its encoder, and which of their cells training has never seen."""
+    """Encoded rows: numbers `X` (n, width) for a learner, and which cells are unlike training.
+
+    `values`, `missing`, `strange_cells` (never seen in training) and `bad_cells` (no number or date
+    where one is needed) have one column per table column, (n, columns). `strange_pattern` (n,)
+    marks rows whose set of missing columns no training row had; `ranges` are those of training
+    values.
+    """
 
     X: FloatArray  # (n, width), columns contiguous
     missing: BoolArray  # (n, columns)
     strange_cells: BoolArray  # (n, columns)  words, infinities, … never seen in training
-    strange_pattern: BoolArray  # (n,)  columns missing together that never were
+    strange_pattern: BoolArray  # (n,)  columns missing together that never were so in training
     bad_cells: BoolArray  # (n, columns)  cells that are no numbers or dates; strange, too
     values: FloatArray  # (n, columns)  numbers and days as they came; NaN for others
     ranges: Ranges  # of the training values of the columns
 
     def at(self, rows: npt.NDArray[np.intp]) -> Encoded:
-        """Encoded rows at these places."""
+        """The encoded rows at the indices `rows`, in that order."""
         return Encoded(
             self.X[rows],
             self.missing[rows],
@@ -84,25 +97,32 @@ class Encoded:
 
     @cached_property
     def never_seen(self) -> BoolArray:
-        """Rows (n,) with anything that training has never seen."""
+        """Booleans (n,): rows with a cell or a set of missing columns that no training row had."""
         strange: BoolArray = self.strange_cells.any(axis=1) | self.strange_pattern
         return strange
 
     @cached_property
     def excess(self) -> FloatArray:
-        """Distance (n, columns) beyond the training range, in widths of the range. Eq. (T17)."""
+        """Distance (n, columns) of cells beyond the training range, in widths of it. Eq. (T17).
+
+        0 inside the range, for words and for missing cells.
+        """
         return self.ranges.excess(self.values)
 
     @cached_property
     def outside(self) -> BoolArray:
-        """Cells (n, columns) below the least or above the largest training value."""
+        """Booleans (n, columns): cells below the smallest or above the largest training value."""
         outside: BoolArray = self.excess > 0
         return outside
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """Encoder of a table: turns its rows into rows of numbers."""
+    """Encoder of a table: turns its rows into rows of `width` numbers.
+
+    `columns` say how each column is written; `patterns` are the sets of columns that were missing
+    together in training.
+    """
 
     columns: tuple[AnyColumn, ...]
     width: int
@@ -110,25 +130,25 @@ class Encoder:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Columns of the table that are looked at: those in use, and those that never change."""
+        """Names of all encoded columns: those learnt from, and those constant in training."""
         return tuple(column.name for column in self.columns)
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Columns of the table that are learnt from; every table to be scored needs them."""
+        """Names of the columns that are learnt from; every table to be scored must have them."""
         return tuple(c.name for c in self.columns if not isinstance(c, ConstantColumn))
 
     def numbers(self) -> list[str]:
-        """Columns that must be read as numbers."""
+        """Names of the columns of numbers, times of day and durations; dates are not among them."""
         return [c.name for c in self.columns if c.kind in ("number", "time")]
 
     def words(self) -> list[str]:
-        """Columns that must be read as words, even where they look like numbers."""
+        """Names of the columns that must be read as words, even where they look like numbers."""
         return [c.name for c in self.columns if c.kind == "word"]
 
     @cached_property
     def ranges(self) -> Ranges:
-        """Ranges of the training values; without ends for words and for older files."""
+        """Range of training values of each column; ±inf for words and for older model files."""
         low = [getattr(c, "low", None) for c in self.columns]
         high = [getattr(c, "high", None) for c in self.columns]
         ends = np.array([[-np.inf if v is None else v for v in low]])
@@ -136,9 +156,9 @@ class Encoder:
         return Ranges(np.vstack([ends, ends]), np.vstack([tops, tops]))
 
     def encode(self, batch: pa.RecordBatch | pa.Table) -> Encoded:
-        """Encoded rows of a batch that has all columns in use, in any order.
+        """The encoded rows of a batch, which must have all columns of `used`, in any order.
 
-        No cell stops it: one that is no number where numbers are expected was never seen.
+        Text in a column of numbers raises no error; it is marked as bad and as never seen.
         """
         n, k = batch.num_rows, len(self.columns)
         X = np.zeros((n, self.width), order="F")
@@ -178,5 +198,9 @@ def _marked(texts: pa.Array, cells: Cells, column: AnyColumn, X: FloatArray) -> 
 
 
 def read_numbers(cells: pa.Array, name: str, is_date: bool) -> FloatArray:
-    """Cells of a table's column of numbers or of dates, for training: others are refused."""
+    """Values (n,) of a training column: numbers, seconds or days since 1970; NaN where missing.
+
+    Raises InputError for cells that are no numbers, or no dates if `is_date`. `name` is the column,
+    for messages.
+    """
     return as_dates(cells, name) if is_date else as_numbers(cells, name)

@@ -20,14 +20,17 @@ _MOST_PLACES = 2_000  # of words with a place of their own, in all columns
 
 
 class Finished(NamedTuple):
-    """A finished encoder, and how the rows that were encoded on the way become its own."""
+    """A finished encoder, and the linear map to its rows from those encoded while it was built."""
 
     encoder: Encoder
     terms: Terms
 
 
 class EncoderBuilder:
-    """Builds a table's encoder: encodes batches as rows of numbers and learns on the way."""
+    """Builds a table's encoder: encodes batches as rows of numbers and learns on the way.
+
+    `look`, the first rows, and their `weights` (n,) fix the units of numbers.
+    """
 
     def __init__(self, roles: list[Role], look: pa.Table, weights: FloatArray | None) -> None:
         w = np.ones(look.num_rows) if weights is None else weights
@@ -52,7 +55,10 @@ class EncoderBuilder:
         return self.width - 1
 
     def encode(self, batch: pa.RecordBatch | pa.Table, weights: FloatArray | None) -> FloatArray:
-        """Encoded rows (n, width). `width` may grow; earlier rows are 0 in the new places."""
+        """Encoded rows (n, width) of a batch, from which the columns are learnt as well.
+
+        `width` may grow with new words; rows encoded before are 0 in the new positions.
+        """
         learnt = [c.learn(batch.column(c.name), weights, self._next) for c in self.columns]
         X = np.zeros((batch.num_rows, self.width), order="F")
         for column, written in zip(self.columns, learnt, strict=True):
@@ -72,7 +78,7 @@ class EncoderBuilder:
 
     @property
     def lonely_patterns(self) -> float:
-        """Share of the rows that miss a set of columns which no other row misses."""
+        """Share of the rows whose set of missing columns no other row has."""
         alone = sum(rows == 1 for rows in self._patterns.values())
         return alone / max(self._patterns.total(), 1)
 
@@ -102,9 +108,9 @@ class EncoderBuilder:
             raise ValueError("The sets of missing columns are of other columns.")
 
     def finish(self, *, recentre: bool = False) -> Finished:
-        """The finished encoder, without places of columns that never change.
+        """The finished encoder, without positions for constant columns, and the map to its rows.
 
-        `recentre`: numbers are centred at the mean of all rows instead of that of the first ones.
+        `recentre`: numbers are centred at the mean of all rows instead of that of the first rows.
         """
         kept = {NEVER_SEEN}
         for column in self.columns:

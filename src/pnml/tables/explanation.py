@@ -26,7 +26,11 @@ _NOBODY = "no single column stands out"
 
 @dataclass(frozen=True)
 class Drivers:
-    """Explanation of rows: the columns with the largest fractions of leverage, largest first."""
+    """The at most three columns with the largest shares of each row's leverage, largest first.
+
+    `columns` (n, ≤3) are indices of columns of the encoder, `fractions` (n, ≤3) their shares, 0 to
+    1.
+    """
 
     columns: npt.NDArray[np.intp]  # (n, ≤3)
     fractions: FloatArray  # (n, ≤3)
@@ -50,14 +54,14 @@ class Explainer:
         return Drivers(np.tile(first, (n, 1)), np.zeros((n, named)))
 
     def spread(self, drivers: Drivers, rows: npt.NDArray[np.intp], n: int) -> Drivers:
-        """Drivers at these places among n rows, of which the others are not explained."""
+        """Drivers of n rows: those given at the indices `rows`, fractions of 0 for the others."""
         every = self.none(n)
         every.columns[rows], every.fractions[rows] = drivers.columns, drivers.fractions
         return every
 
     @cached_property
     def _members(self) -> list[tuple[int, ...]]:
-        """Places of every column; a constant one has none."""
+        """Positions of every column in an encoded row; a constant column has none."""
         return [(NEVER_SEEN,), *(column.places for column in self._encoder.columns)]
 
     @cached_property
@@ -73,9 +77,11 @@ class Explainer:
         return Groups.of(ridge.geometry, ridge.alpha, self._members)
 
     def drivers(self, encoded: Encoded, rows: Any, at: npt.NDArray[np.intp]) -> Drivers:
-        """The three columns that matter most to rows: those `at` these places of all `rows` read.
+        """The at most three columns that contribute most to the leverage of each encoded row.
 
-        `encoded` holds these rows alone.
+        Columns with a cell never seen in training come first. `encoded` holds the m rows to explain
+        only; `rows` is the whole batch as `LearnerAnswers.read` returns it, and `at` (m,) are the
+        indices of the m rows in it.
         """
         parts = self._parts(encoded, rows, at)
         strange = np.flatnonzero(encoded.never_seen)
@@ -102,9 +108,10 @@ class Explainer:
         return self._answers.shares(encoded, rows, at)
 
     def texts(self, drivers: Drivers, encoded: Encoded, batch: pa.RecordBatch) -> pa.Array:
-        """Such as ``age 648; training 19–79 (62%), bmi 31.2; training 18–42 (21%)``.
+        """Texts (n,) that name the driving columns of each row with their cells, ranges and shares.
 
-        Cells never seen in training come first and say so.
+        Such as ``age 648; training 19–79 (62%), bmi 31.2; training 18–42 (21%)``. Cells never seen
+        in training come first and say so. `batch` holds the same rows as `encoded`.
         """
         shares = np.rint(100 * drivers.fractions).astype(np.intp)
         rows = Rows(self._encoder, encoded, batch)
@@ -125,7 +132,7 @@ class Explainer:
 
 
 def _blame(encoded: Encoded, rows: npt.NDArray[np.intp]) -> FloatArray:
-    """Share of each column in the novelty of these rows, (rows, columns)."""
+    """Share (rows, columns) of each column in what is never seen in these rows."""
     cells = encoded.strange_cells[rows].astype(float)
     missing = encoded.missing[rows].astype(float)
     several = np.maximum(missing.sum(axis=1, keepdims=True), 1.0)

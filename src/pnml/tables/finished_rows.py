@@ -1,4 +1,4 @@
-"""From rows as they were summed to rows as the finished encoder writes them."""
+"""Map rows encoded while an encoder was built to rows as the finished encoder writes them."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from pnml.core.statistic.gram import Gram
 
 
 class Terms:
-    """Linear map of encoded rows, x → A x + b, place by place. Eq. (B3).
+    """Linear map x → A x + b from rows of an unfinished encoder to finished rows. Eq. (B3).
 
-    Places that no term names are dropped.
+    `kept` are the old positions that keep one of their own; others are dropped, unless `add` names
+    them.
     """
 
     def __init__(self, kept: Iterable[int]) -> None:
         self._new = {old: new for new, old in enumerate(sorted(kept))}
-        self._terms: list[tuple[int, int, float]] = []  # new place, old place, factor
+        self._terms: list[tuple[int, int, float]] = []  # new position, old position, factor
         self.offset: FloatArray = np.zeros(len(self._new))
 
     @property
     def width(self) -> int:
-        """Numbers in a finished row."""
+        """Length of a finished row."""
         return len(self._new)
 
     def keep(self, place: int, factor: float = 1.0, offset: float = 0.0) -> int:
-        """Keep a place, times a factor and plus an offset; its position in a finished row."""
+        """Keep an old position, times a factor and plus an offset; returns its new position."""
         new = self._new[place]
         self._terms.append((new, place, factor))
         self.offset[new] = offset
         return new
 
     def add(self, new: int, place: int, factor: float) -> None:
-        """Add a multiple of an old place to a new one."""
+        """Add `factor` times the old position `place` to the position `new` of a finished row."""
         self._terms.append((new, place, factor))
 
     def rows(self, X: FloatArray) -> FloatArray:
-        """Finished rows of rows X (n, old width), which may be overwritten."""
+        """Finished rows (n, width) from rows X (n, old width); X may be overwritten."""
         in_place = self.width == X.shape[1] == len(self._terms) and not self.offset.any()
         if in_place and all(new == old for new, old, _ in self._terms):
             factors = np.ones(X.shape[1])
@@ -53,7 +54,7 @@ class Terms:
         return out
 
     def gram(self, gram: Gram) -> Gram:
-        """The Gram of the finished rows from that of the old ones."""
+        """The Gram (means and moments) of the finished rows, from that of the old rows."""
         A = np.zeros((self.width, len(gram.x_mean)))
         for new, old, factor in self._terms:
             A[new, old] += factor

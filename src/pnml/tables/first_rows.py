@@ -17,14 +17,16 @@ _CELL = 8.0  # bytes of a number, or of the place of a text
 
 
 class FirstRows(NamedTuple):
-    """The first rows of a table, and the others; None where there are none."""
+    """The first rows of a table, and an iterator over all other rows; None if there are none."""
 
     look: pa.Table | None
     rest: Iterator[pa.RecordBatch] | None
 
 
 def first_rows(batches: Iterator[pa.RecordBatch], rows: int, size: float) -> FirstRows:
-    """At most so many rows, of about so many bytes, whatever the batches that they come in.
+    """The first rows of a table, at most `rows` rows and about `size` bytes, and all others.
+
+    The split is the same however the rows are cut into batches; one row is always taken.
 
     >>> batches = [pa.record_batch({"x": [1, 2]}), pa.record_batch({"x": [3, 4]})]
     >>> first = first_rows(iter(batches), 3, 1e6)

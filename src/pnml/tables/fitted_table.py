@@ -32,7 +32,11 @@ USUAL = "like the training rows"
 
 @dataclass(frozen=True)
 class FittedTable:
-    """The model of a table, which `pnml fit` learns and `pnml score` asks."""
+    """The model of a table, which `pnml fit` learns and `pnml score` asks.
+
+    `estimator` is the fitted learner, `encoder` turns rows of a table into its numbers, `losses`
+    are the learners tried with their leave-one-out log-losses in nats.
+    """
 
     estimator: Any
     encoder: Encoder
@@ -53,7 +57,7 @@ class FittedTable:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Labels of a classification, in the order of their probabilities."""
+        """Labels of a classification, in the order of their probabilities; () for a regression."""
         if self.target.task == "regression":
             return ()
         return tuple(map(str, self.estimator.classes_))
@@ -74,31 +78,31 @@ class FittedTable:
 
     @property
     def numeric_columns(self) -> list[str]:
-        """Columns that must be read as numbers; times of day are told by their cells."""
+        """Names of columns to be read as numbers; those of times are in `time_columns`."""
         types = dict(self.types)
         return [name for name in self.encoder.numbers() if not types[name].startswith("time")]
 
     @property
     def date_columns(self) -> dict[str, bool | None]:
-        """Columns that must be read as dates, and whether with a time zone; None: not known."""
+        """Names of columns to be read as dates, and whether with a time zone; None: unknown."""
         columns = self.encoder.columns
         dates = (c for c in columns if isinstance(c, NumberColumn) and c.is_date)
         return {column.name: column.has_zone for column in dates}
 
     @property
     def time_columns(self) -> list[str]:
-        """Columns that must be read as times of day."""
+        """Names of columns to be read as times of day."""
         kinds = dict(self.types)
         return [name for name in self.encoder.numbers() if kinds[name].startswith("time")]
 
     @property
     def text_columns(self) -> list[str]:
-        """Columns that must be read as words, whatever they look like: 007 keeps its zeros."""
+        """Names of columns to be read as words, whatever they look like: 007 keeps its zeros."""
         target = [self.target.name] if "string" in self.target.kind else []
         return [*self.encoder.words(), *self.id_columns, *target]
 
     def threshold(self, level: float) -> float:
-        """Regret up to which a row is trusted."""
+        """Regret, in nats, up to which a row is trusted, at a level of trust such as 0.99."""
         return self._limits(level).regret
 
     @cached_property
@@ -106,19 +110,25 @@ class FittedTable:
         return {}
 
     def _limits(self, level: float) -> Thresholds:
-        """Thresholds of trust, found once for all batches."""
+        """Largest regret, leverage and excess of trusted rows at a level, computed once."""
         if level not in self._known_limits:
             self._known_limits[level] = self.estimator.reference_.thresholds(level)
         return self._known_limits[level]
 
     def usual_share(self, level: float) -> float | None:
-        """Share of the training rows that are trusted, each left out; None where it is `level`."""
+        """Share of the training rows, each left out, that are trusted; None for a regression.
+
+        `level` is the level of trust, such as 0.99; in a regression this share is `level` itself.
+        """
         if self.target.task == "regression":
             return None
         return float(self.estimator.reference_.trusted_share(level))
 
     def check_columns(self, names: Iterable[str], table: str) -> None:
-        """Raise where the table lacks columns that the model needs."""
+        """Raise InputError if a table lacks columns that the model needs.
+
+        `names` are the columns of the table, `table` is its name in the message.
+        """
         names = list(names)
         lacking = [name for name in self.encoder.used if name not in names]
         if not lacking:
@@ -132,11 +142,15 @@ class FittedTable:
         raise InputError(f"{table} lacks the {what} {listed} that the model learnt from{hint}")
 
     def rows_of(self, encoded: Encoded) -> FloatArray:
-        """Encoded rows in the form that the learner takes."""
+        """Encoded rows as the learner takes them: (n, width) one-hot, or (n, columns) of codes."""
         return self._answers.rows(encoded)
 
     def score(self, batch: pa.RecordBatch, coverage: float, level: float) -> Scores:
-        """Predictions, regrets and reasons; outcomes too where the batch has the target."""
+        """Predictions, regrets and reasons for a batch; outcomes too if the batch has the target.
+
+        `coverage` is that of the intervals, such as 0.9; `level` is the level of trust, such as
+        0.99.
+        """
         encoded = self.encoder.encode(batch)
         rows = self._answers.read(encoded)
         ask = self._classify if self.target.task == "classification" else self._regress
@@ -186,11 +200,11 @@ class FittedTable:
 
     @cached_property
     def _usual(self) -> float:
-        """Regret that nine of ten training rows do not pass."""
+        """Regret, in nats, that nine of ten training rows do not exceed."""
         return float(np.quantile(self.estimator.reference_.regrets, 0.9))
 
     def _evidence(self, answer: Answer, encoded: Encoded, rows: Any) -> Evidence:
-        """What the verdict on rows looks at, by the regrets that are known already."""
+        """What the verdict on each row is based on: regret, leverage, and what was never seen."""
         evidence = self._learner.evidence(rows, answer.regret)
         strange = encoded.never_seen
         if evidence.never_seen is not None:

@@ -1,4 +1,4 @@
-"""One pass over a table: roles, numbers, statistic, model."""
+"""Fit a model to a table in one pass: roles of columns, encoded rows, their sums, learners."""
 
 from __future__ import annotations
 
@@ -51,11 +51,14 @@ _LONELY = 0.01  # share of rows with a missing pattern of their own, above which
 def fit_table(
     batches: Iterable[pa.RecordBatch], request: Request, learner: str, table: str
 ) -> FittedTable:
-    """Fit a table that is read once: its model; `table` is its name in messages.
+    """The model of a table that is read once, batch by batch.
 
-    Up to 100,000 rows are learnt in memory, to full accuracy. Longer tables are summed in a Gram,
-    with penalty and trust from a sample of the rows; learners that need the rows themselves get a
-    uniform sample.
+    `request` says the target and the roles of other columns; `learner` is a name such as "pnml", or
+    "auto" to choose among several; `table` is the name of the table in messages.
+
+    Up to 100,000 rows are learnt in memory, to full accuracy. Longer tables are summed in a Gram
+    (means and moments), with penalty and trust from a sample of the rows; learners that need the
+    rows themselves get a uniform sample.
     """
     look, rest = first_look(iter(batches))
     if look is None:
@@ -73,7 +76,11 @@ def fit_table(
 
 @dataclass
 class Job:
-    """What a fit of a table needs: columns, target and learners, known after the first rows."""
+    """One fit of a table: its columns, target and learners, as known after the first rows.
+
+    `names` are the learners to try, `table` is the name of the table in messages, and `types` are
+    the columns with their arrow types.
+    """
 
     request: Request
     names: tuple[str, ...]
@@ -83,11 +90,15 @@ class Job:
     types: tuple[tuple[str, str], ...]
     unlabelled: int = 0  # rows left out
     weightless: int = 0
-    lowest: float = -np.inf  # label
+    lowest: float = -np.inf  # smallest label
 
     @classmethod
     def of(cls, look: pa.Table, request: Request, learner: str, table: str) -> Job:
-        """A job from the first rows and the user's request."""
+        """The job of fitting a table, from its first rows `look` and the user's request.
+
+        `learner` is the name of a learner, or "auto" for all that suit the task; `table` is the
+        name of the table in messages. Raises InputError if the request cannot be met.
+        """
         cells = look[request.target]
         task = infer_task(cells, request)
         target = Target.of(cells, request.target, task, log=request.log_target)
@@ -105,17 +116,20 @@ class Job:
 
     @property
     def streams(self) -> bool:
-        """Whether the learners need no more than a Gram, or a Gram beside a sample of the rows."""
+        """Whether any learner to try can be fitted from a Gram (means and moments) alone."""
         return any(LEARNERS[name].streams for name in self.names)
 
     @property
     def most_sampled(self) -> int:
-        """Rows in the sample that is wanted beside the Gram of a long table; 0 for none."""
+        """Rows to sample from a long table for learners that need rows; 0 if no learner does."""
         coded = [LEARNERS[name] for name in self.names if LEARNERS[name].make_coded is not None]
         return max((entry.rows for entry in coded), default=0)
 
     def in_memory(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> FittedTable:
-        """All rows at once, or a uniform sample of as many as the learner can take."""
+        """The model learnt from all rows in memory, or from a uniform sample of as many as fit.
+
+        `look` are the first rows, `rest` the others; None if there are none.
+        """
         limit = MOST_ROWS if len(self.names) > 1 else LEARNERS[self.names[0]].rows
         total, rows = look.num_rows, look
         if rest is not None or total > limit:
@@ -155,7 +169,10 @@ class Job:
         return replace(model, profiles=profiles(encoder, X), mean_weight=mean)
 
     def streamed(self, look: pa.Table, rest: Iterator[pa.RecordBatch] | None) -> FittedTable:
-        """From moments of the rows and a sample of them, batch by batch."""
+        """The model learnt batch by batch, from moments of all rows and a sample of them.
+
+        `look` are the first rows, `rest` the others; None if there are none.
+        """
         statistic = self.statistic(look)
         sample = Reservoir(self.most_sampled)
         for batch in chain(look.to_batches(), rest or ()):
@@ -165,12 +182,15 @@ class Job:
         return self.from_statistic(statistic, sample.rows() if sample.size else None)
 
     def statistic(self, look: pa.Table) -> TableStatistic:
-        """Accumulator for the table; `look` fixes units but is not added."""
+        """An empty accumulator of sums over rows; `look`, the first rows, only fixes its units."""
         survey = self.request.weight_kind == SURVEY
         return TableStatistic(self.roles, self.target, self.request.weight, look, survey)
 
     def from_statistic(self, statistic: TableStatistic, sample: pa.Table | None) -> FittedTable:
-        """The model of all rows that were added; some learners need a sample of the rows."""
+        """The model of all rows that were added to a statistic (sums over the rows).
+
+        `sample` holds rows for learners that cannot be fitted from sums; None: these are not tried.
+        """
         self.unlabelled, self.weightless = statistic.unlabelled, statistic.weightless
         total, builder = statistic.total.high, statistic.builder
         self.lowest = statistic.lowest
@@ -312,5 +332,5 @@ def _rows(n: int) -> str:
 
 
 def first_look(batches: Iterator[pa.RecordBatch]) -> FirstRows:
-    """The first rows of a fit, up to 100,000 or 256 MiB of them, and the others."""
+    """The first rows of a table, at most 100,000 or 256 MiB, and an iterator over the others."""
     return first_rows(batches, MOST_ROWS, _LOOK_BYTES)

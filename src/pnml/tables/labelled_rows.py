@@ -16,7 +16,10 @@ from pnml.tables.targets import Target, check_amounts, weights_of
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Labelled rows to learn from, and the number of rows that were left out."""
+    """Rows to learn from, with labels `y` (n,) and `weights` (n,) or None.
+
+    `unlabelled` and `weightless` are the numbers of rows left out: without a label, or of weight 0.
+    """
 
     rows: pa.Table | pa.RecordBatch
     y: npt.NDArray[Any]  # (n,)
@@ -28,7 +31,10 @@ class LabelledRows:
     def of(
         cls, rows: pa.Table | pa.RecordBatch, target: Target, weight: str | None
     ) -> LabelledRows:
-        """Rows with a label and a positive weight, with their labels and weights."""
+        """The rows that have a label and a positive weight, with their labels and weights.
+
+        `weight` names the column of weights; None: every row counts once.
+        """
         cells = rows.column(target.name)
         cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
         y = target.labels(cells)

@@ -25,7 +25,11 @@ _LEAST_BOOSTED = 100
 
 
 def contenders(name: str, task: str, *, weighted: bool = False) -> tuple[str, ...]:
-    """Names of the learners that are to be tried on this task of a table."""
+    """Names of the learners to try: `name` itself, or for "auto" all that suit the task.
+
+    `weighted`: rows have weights, so that "auto" leaves out learners without weights. Raises
+    InputError if `name` does another task.
+    """
     if name == AUTO:
         return tuple(n for n in _CONTENDERS[task] if LEARNERS[n].weighs or not weighted)
     if LEARNERS[name].task != task and f"{name}-classifier" in LEARNERS:
@@ -40,7 +44,7 @@ def contenders(name: str, task: str, *, weighted: bool = False) -> tuple[str, ..
 
 
 def worth_trying(names: tuple[str, ...], rows: int) -> list[str]:
-    """Names of the learners that suit a table with so many rows; a single one always does."""
+    """Those learners of `names` that suit a table with so many rows; a single one always does."""
     if len(names) == 1:
         return list(names)
     least = {name: _LEAST_BOOSTED if LEARNERS[name].make_coded else 0 for name in names}
@@ -48,7 +52,11 @@ def worth_trying(names: tuple[str, ...], rows: int) -> list[str]:
 
 
 class Ridge(NamedTuple):
-    """Ridge fit behind a table learner's leverage: one spectrum at one penalty."""
+    """Ridge fit from which a learner's leverage is computed, at the penalty `alpha`.
+
+    `spectrum` is that of the training rows; `geometry` also has the directions that these rows
+    lack.
+    """
 
     spectrum: Spectrum  # of the training rows
     geometry: Spectrum  # with the directions that they lack, where a penalty makes that safe
@@ -56,13 +64,13 @@ class Ridge(NamedTuple):
 
 
 def ridge_in(estimator: Any) -> Ridge | None:
-    """The ridge fit behind the leverage of a table's learner, in its estimator, if any."""
+    """The ridge fit from which a fitted estimator computes leverages, or None if it has none."""
     return ridge_of(learner_of(estimator))
 
 
 @singledispatch
 def ridge_of(learner: Any) -> Ridge | None:
-    """The ridge fit behind the leverage of a table's learner; None by default."""
+    """The ridge fit from which a fitted learner computes leverages, or None if it has none."""
     return None
 
 

@@ -37,10 +37,11 @@ def main_reasons(
     limits: Thresholds,
     trusted: BoolArray,
 ) -> pa.Array:
-    """Main reason (n,) of each row that is not trusted, null for the others.
+    """Main reason (n,), as text, of each row that is not trusted; null for the others.
 
     Such as ``carat above the 0.2–1 of training``. The texts name no value, so that rows of one
-    reason have one text.
+    reason have one text. `drivers` are the columns with the largest shares of the leverage;
+    `evidence` is what trust was judged by, and `limits` are the thresholds.
     """
     rows = np.flatnonzero(~trusted)
     kinds, columns = _found(encoder, encoded, drivers, evidence, limits, rows)
@@ -101,7 +102,11 @@ def _odd_cells(
 
 
 def gaps(encoder: Encoder, encoded: Encoded) -> BoolArray:
-    """Cells (n, columns) that are missing; the encoder calls those of an empty column so always."""
+    """Booleans (n, columns): cells that are really missing.
+
+    `Encoded.missing` says so of every cell of a column that was empty in training, even a filled
+    one.
+    """
     usual = np.array([getattr(column, "kind", "") == "gap" for column in encoder.columns])
     found: BoolArray = encoded.missing & ~(encoded.strange_cells & usual)
     return found
@@ -127,7 +132,7 @@ def _text(column: AnyColumn, kind: int) -> str:
 
 
 def training_text(column: AnyColumn) -> str:
-    """What training had in a column: a range of numbers or dates, or words."""
+    """What training had in a column, as text: a range of numbers or dates, or words."""
     if isinstance(column, ConstantColumn):
         return constant_text(column)
     if isinstance(column, NumberColumn):

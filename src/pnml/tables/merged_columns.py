@@ -1,4 +1,4 @@
-"""One column of several encoders: what they have in common, and the way there."""
+"""Merge one column of several encoders, and map its encoded numbers to the merged column."""
 
 from __future__ import annotations
 
@@ -15,19 +15,28 @@ from pnml.tables.word_times import MOST, Times, none_seen, seen_again
 
 
 def kind_of(column: AnyColumn) -> str:
-    """Kind of a column, which merged models must share; older files call times numbers."""
+    """Kind of a column for merging models: "number", "date", "word", or "gap" if always empty.
+
+    Times count as numbers, since older model files call them so.
+    """
     return "number" if column.kind == "time" else column.kind
 
 
 def zone_of(same: Sequence[AnyColumn]) -> bool | None:
-    """Whether the dates of a column name a time zone in all models; None where one is unknown."""
+    """Whether the dates of a column name a time zone; None if the models differ or do not know.
+
+    `same` holds this column of each model.
+    """
     dates = [c for c in same if isinstance(c, NumberColumn | ConstantColumn) and c.kind == "date"]
     zones = {column.has_zone for column in dates}
     return zones.pop() if len(zones) == 1 else None
 
 
 def joined_column(same: Sequence[AnyColumn], place: int) -> AnyColumn:
-    """The column of all models, with its places from `place` on."""
+    """The merged column of several models, at positions from `place` on in an encoded row.
+
+    `same` holds the column of one name in each model.
+    """
     kinds = {kind_of(column) for column in same}
     gaps = "gap" in kinds or any(column.missing is not None for column in same)
     if kinds == {"gap"}:
@@ -79,7 +88,7 @@ def _words(same: Sequence[AnyColumn], place: int, gaps: bool) -> AnyColumn:
 
 
 def _joint_times(same: Sequence[AnyColumn]) -> tuple[Hashes, Times | None]:
-    """Hashes of the words of all models, and how often all saw them; None where one forgot."""
+    """Sorted hashes of the words of all models, and their counts; None if a model has no counts."""
     known, times = np.zeros(0, dtype=np.int64), none_seen()
     forgotten = False
     for column in same:
@@ -94,7 +103,7 @@ def _joint_times(same: Sequence[AnyColumn]) -> tuple[Hashes, Times | None]:
 
 
 def _times(column: AnyColumn) -> Times | None:
-    """How often a model saw the words that it has; a word that never changed, often."""
+    """How often training saw each word of a column, at most 3; None if the model has no counts."""
     if isinstance(column, CategoryColumn):
         return np.array(column.times, dtype=np.uint8) if column.times else None
     return np.full(len(_levels(column)), MOST, dtype=np.uint8)
@@ -107,7 +116,11 @@ def _levels(column: AnyColumn) -> tuple[str, ...]:
 
 
 def move(A: FloatArray, b: FloatArray, new: AnyColumn, old: AnyColumn) -> None:
-    """Write the map x → A x + b of a column's places in merged models into A and b. Eq. (B3)."""
+    """Write the map from one column of a model to the merged column into A and b. Eq. (B3).
+
+    x → A x + b takes encoded rows of that model to those of the merged model. `old` and `new` are
+    the column in the two models; only the entries of A and b at their positions are written.
+    """
     if isinstance(new, ConstantColumn):
         return
     if isinstance(new, NumberColumn):

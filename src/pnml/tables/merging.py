@@ -30,12 +30,13 @@ _MOST_PATTERNS = 100_000
 
 
 def merge_tables(models: Sequence[FittedTable], names: Sequence[str]) -> FittedTable:
-    """Merge models of tables into that of all their rows; `names` are for messages.
+    """The model of all training rows of several models; `names` of the models are for messages.
 
-    Rows of every model are brought to common columns by a linear map of their sums, Eq. (B3):
-    the words of all, the mean and the spread of all. Learners that any of them has tried are
-    tried anew. Weights of a survey, which each model has scaled to sum to its number of rows, are
-    brought to their own unit again, and scaled to sum to the number of all rows.
+    The sums over the rows of each model are mapped to common columns, Eq. (B3): with the words of
+    all models, and the mean and spread of all rows. Every learner that one of the models tried is
+    fitted anew, and the best one is kept. Survey weights, which each model scaled to sum to its
+    number of rows, are brought back to their own unit, and then scaled to sum to the number of all
+    rows.
     """
     for model, name in zip(models, names, strict=True):
         _refuse_unlike(models[0], model, names[0], name)
@@ -67,7 +68,7 @@ def merge_tables(models: Sequence[FittedTable], names: Sequence[str]) -> FittedT
 
 
 def _all_rows(models: Sequence[FittedTable], shared: Encoder) -> tuple[Gram, float | None]:
-    """The Gram of the rows of all models, and the mean of their weights of a survey, if any."""
+    """The Gram of the rows of all models, and the mean of their survey weights or None."""
     grams = [_moved(_gram(model.estimator), model.encoder, shared) for model in models]
     means = [model.mean_weight for model in models if model.mean_weight is not None]
     if not means:

@@ -16,7 +16,11 @@ _MOST_ROWS = 4096  # of the training rows; more change the shares little
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """Spread of one column of a table in training: shares of its cells in bins or words."""
+    """Counts of the training cells of one column of a table, by bins of numbers or by words.
+
+    `edges` lie between the bins, in the encoder's units; `words` are the indices of the words
+    counted, −1 for all rarer words together; `missing` cells are counted apart.
+    """
 
     edges: tuple[float, ...]  # between bins, in the encoder's units; () for words
     counts: tuple[int, ...]  # training cells in each bin or word, the rarest words together, or all
@@ -65,7 +69,7 @@ def _edges(values: FloatArray) -> tuple[float, ...]:
 
 
 def binned(edges: tuple[float, ...], values: FloatArray) -> tuple[int, ...]:
-    """Number of values in each bin; a value on an edge is below it.
+    """Number of values in each bin between `edges`; a value on an edge is in the bin below it.
 
     >>> binned((0.0, 1.0), np.array([-1.0, 0.0, 0.5, 3.0]))
     (2, 1, 1)

@@ -33,17 +33,21 @@ Places = npt.NDArray[np.intp]
 
 
 class Reasons:
-    """Texts of a table's encoder for cells, such as ``age 648; training 19–79 (62%)``.
+    """Writes reasons for cells of a table, such as ``age 648; training 19–79 (62%)``.
 
-    All rows are written at once: tables of phrases by column and state, and numbers in
-    arrow's own writing, so that a text costs less than a cell of the CSV file did.
+    All rows are written at once, from tables of phrases by column and state and with arrow's own
+    writing of numbers, so that a text costs less time than reading a CSV cell.
     """
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
 
     def texts(self, places: Places, shares: Places, rows: Rows) -> pa.Array:
-        """Text (n,) for the cell at column `places` (n,) of each row; empty for a share of 0."""
+        """Text (n,) on the cell in column `places` (n,) of each row; "" for known cells of share 0.
+
+        `places` are indices of columns of the encoder, `shares` (n,) their shares of the leverage,
+        in percent.
+        """
         states = rows.states(places)
         cells = self._cells(places, states, rows)
         states = self._told_by_zone(places, states, cells)
@@ -163,7 +167,10 @@ class Rows:
         self._coded: dict[int, tuple[npt.NDArray[np.int64], pa.Array]] = {}
 
     def states(self, places: Places) -> Places:
-        """How the cell (n,) at these columns stands to training."""
+        """Code (n,) of how the cell in column `places` (n,) of each row stands to training.
+
+        The codes are the constants of this file: known, never seen, missing, bad and so on.
+        """
         encoded, every = self.encoded, np.arange(len(places))
         states = np.full(len(places), _KNOWN, dtype=np.intp)
         if not encoded.never_seen.any():
@@ -181,7 +188,7 @@ class Rows:
         return states
 
     def words(self, mask: BoolArray, places: Places) -> pa.Array:
-        """The cells in the mask (n,) as words in quotes."""
+        """Quoted words, one for each row in the mask (n,): its cell in column `places` (n,)."""
         at = np.flatnonzero(mask)
         texts = np.empty(len(at), dtype=object)
         for place in np.unique(places[at]).tolist():
@@ -207,12 +214,12 @@ class Rows:
 
 
 def shortened(text: str) -> str:
-    """A name or word that is not too long for a reason."""
+    """A name or word cut to at most 40 characters, with an ellipsis where it was cut."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def phrase_kind(column: AnyColumn) -> str:
-    """How `columns.phrases` writes the values of a column: as numbers, dates or times."""
+    """The kind of value that `columns.phrases` takes for a column: "number", "date" or "span"."""
     return _PHRASES.get(column.kind, "number")
 
 

@@ -37,7 +37,7 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Request:
-    """The roles of columns that the user asks for."""
+    """What the user asks of a fit: the target, the task, and the roles of other columns."""
 
     target: str
     task: str | None = None  # "regression", "classification", or to be inferred
@@ -52,7 +52,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Role:
-    """Role of one column: number, date, category, or a reason why it is none of these."""
+    """Role of one column: how it is used, `kind`, and a `remark` such as why it is left out.
+
+    `kind` is "number", "date", "category", "target", "weight", "id" or "left out".
+    """
 
     column: str
     kind: str  # "number", "date", "category", "target", "weight", "id", "left out"
@@ -60,7 +63,10 @@ class Role:
 
 
 def check_request(names: list[str], request: Request, table: str) -> None:
-    """Raise where the user gives roles to columns that are not there, or two to one."""
+    """Raise InputError if a request names a column that is not in `names`, or gives it two roles.
+
+    `table` is the name of the table in the message.
+    """
     asked = {
         "--target": (request.target,),
         "--categorical": request.categorical,
@@ -91,7 +97,7 @@ def check_request(names: list[str], request: Request, table: str) -> None:
 
 
 def infer(look: pa.Table, request: Request) -> list[Role]:
-    """Role of every column, from the first rows."""
+    """The role of every column, from the first rows; raises InputError if none is left to learn."""
     roles = [_role(look[name], name, request) for name in look.column_names]
     if not any(role.kind in ("number", "date", "category") for role in roles):
         raise InputError(
@@ -102,7 +108,10 @@ def infer(look: pa.Table, request: Request) -> list[Role]:
 
 
 def infer_task(target: pa.ChunkedArray, request: Request) -> str:
-    """Task by the target's role: regression for amounts, else (words, two values) classes."""
+    """The task, "regression" or "classification": as requested, or by the cells of the target.
+
+    Words, truth values and whole numbers with at most two values are classes.
+    """
     if request.task is not None:
         return request.task
     kind = target.type
@@ -226,7 +235,7 @@ def _refuse_mixture(levels: pa.Array, seen: Codes, codes: Codes, name: str) -> N
 
 
 def nearest(column: str, names: list[str]) -> str | None:
-    """The most similar of the known names, for a column that was given a role."""
+    """The one of `names` that is most similar to `column`, for a hint in a message; or None."""
     near = get_close_matches(column, names, n=1, cutoff=0.6)
     folded = [name for name in names if name.strip().lower() == column.strip().lower()]
     return next(iter(folded or near), None)

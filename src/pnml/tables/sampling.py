@@ -12,7 +12,11 @@ from pnml.core.statistic.row_sample import smallest
 
 
 class Reservoir:
-    """Sampling of a table's rows: those with the smallest random keys, in order."""
+    """Uniform sample of at most `size` rows of a table that is read batch by batch.
+
+    Call `add` for each batch and `rows` at the end. Each row draws a random key, and the rows with
+    the smallest keys are kept, in the order of the table. `total` is the number of rows added.
+    """
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.size = size
@@ -23,7 +27,7 @@ class Reservoir:
         self._parts: list[pa.Table] = []
 
     def add(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Let rows enter the sample."""
+        """Let the rows of a batch enter the sample."""
         keys = self._rng.random(rows.num_rows)
         self.total += rows.num_rows
         wanted = keys < self._bound
@@ -44,13 +48,13 @@ class Reservoir:
             self._bound = float(self._keys.max())
 
     def rows(self) -> pa.Table:
-        """The sample."""
+        """The sample: at most `size` of the rows added so far, in the order they came."""
         self._shrink()
         return pa.concat_tables(self._parts).combine_chunks()
 
 
 def uniform_rows(batches: Iterable[pa.RecordBatch], size: int) -> tuple[pa.Table, int]:
-    """Sampling of a table read once: at most `size` rows, and the number of all rows."""
+    """A uniform sample of at most `size` rows of all batches, and the number of all rows."""
     reservoir = Reservoir(size)
     for batch in batches:
         reservoir.add(batch)

@@ -16,7 +16,7 @@ REGRESSION = ("prediction", "lower", "upper", *_JUDGED)
 
 
 def added_columns(model: FittedTable, prefix: str = "") -> list[str]:
-    """Names of the columns of scores that scoring adds."""
+    """Names of the columns that scoring adds to a table, with `prefix` in front."""
     if model.target.task == "regression":
         return [prefix + name for name in REGRESSION]
     probabilities = [f"{prefix}probability_{label}" for label in model.classes]
@@ -24,7 +24,11 @@ def added_columns(model: FittedTable, prefix: str = "") -> list[str]:
 
 
 def check_names(model: FittedTable, names: list[str], table: str, prefix: str) -> None:
-    """Raise where the table already has a column of scores that would be added."""
+    """Raise InputError if a table already has a column that scoring would add.
+
+    `names` are the columns of the table, `table` is its name in the message, and `prefix` goes
+    before the names of added columns.
+    """
     taken = [name for name in added_columns(model, prefix) if name in names]
     if taken:
         raise InputError(
@@ -37,7 +41,7 @@ def check_names(model: FittedTable, names: list[str], table: str, prefix: str) -
 def with_scores(
     model: FittedTable, batch: pa.RecordBatch, scores: Scores, prefix: str
 ) -> pa.RecordBatch:
-    """The batch with the columns of scores, without the texts of cells that could not be read."""
+    """The batch with the score columns added, and without its columns of unreadable cells."""
     given = [name for name in batch.schema.names if not name.startswith(UNREADABLE)]
     batch = batch.select(given)
     names = [*given, *added_columns(model, prefix)]

@@ -17,7 +17,12 @@ from pnml.tables.explanation import Drivers
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the labels came out by a table's model; NaN where a row has none."""
+    """How the labels of rows compare with the predictions; arrays (n,), NaN without a label.
+
+    `log_loss` is in nats; `loss` is the squared error, or 1 for a wrong label; `covered` is 1 if
+    the interval holds the label; `reach` is the coverage of the smallest central interval that
+    holds it.
+    """
 
     log_loss: FloatArray  # (n,) nats
     loss: FloatArray  # (n,) squared error, or 1 where the label is wrong
@@ -27,7 +32,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the estimator of a table's model says of each row."""
+    """What the learner of a table's model says of each row.
+
+    `strength` (n,) is the prediction, or the probability of the predicted class; `interval` (n, 2)
+    and `probabilities` (n, classes) are None in the other task.
+    """
 
     prediction: npt.NDArray[Any]  # (n,) numbers or words
     strength: FloatArray  # (n,) the prediction, or the probability of the predicted class
@@ -40,7 +49,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a table's model says of each row of a batch, and why."""
+    """What a table's model says of each row of a batch, and why.
+
+    `drivers` are the columns behind each regret, `because` names them in words, and `reason` is the
+    main reason why a row is not trusted, null if it is.
+    """
 
     answer: Answer
     prediction: pa.Array  # in the type of the target

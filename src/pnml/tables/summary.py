@@ -18,7 +18,11 @@ NOMINAL = (0.5, 0.8, 0.9, 0.95)  # coverages of the intervals that are checked
 
 @dataclass
 class Tally:
-    """Sums over a group of rows in the summary, those whose labels are known."""
+    """Sums over a group of scored rows; all but `rows` are over those with a known label.
+
+    `covered` counts labels inside the interval; `log_loss` is in nats; `loss` is the squared error,
+    or 1 for a wrong label.
+    """
 
     rows: int = 0  # labelled or not
     labelled: int = 0
@@ -27,7 +31,7 @@ class Tally:
     loss: float = 0.0
 
     def add(self, scores: Scores, group: BoolArray) -> None:
-        """Add the rows of a batch that are in the group."""
+        """Add the rows of a scored batch that are in the mask `group` (n,)."""
         self.rows += int(group.sum())
         outcome = scores.answer.outcome
         if outcome is None:
@@ -39,7 +43,7 @@ class Tally:
         self.loss += float(outcome.loss[there].sum())
 
     def mean(self, total: float) -> float:
-        """A sum over the labelled rows as their mean; NaN where there are none."""
+        """`total`, a sum over the labelled rows, divided by their number; NaN if there are none."""
         return total / self.labelled if self.labelled else float("nan")
 
 
@@ -58,23 +62,23 @@ class Summary:
 
     @property
     def rows(self) -> int:
-        """Rows scored so far."""
+        """Number of rows scored so far."""
         return self.trusted.rows + self.untrusted.rows
 
     @property
     def labelled(self) -> int:
-        """Rows scored so far whose label is known."""
+        """Number of rows scored so far whose label is known."""
         return self.trusted.labelled + self.untrusted.labelled
 
     @property
     def mean_regret(self) -> float:
-        """Mean of the finite regrets."""
+        """Mean of the finite regrets, in nats; inf if no regret is finite."""
         finite = self.rows - self.infinite
         return self.regret / finite if finite else float("inf")
 
     @property
     def all(self) -> Tally:
-        """Both groups together."""
+        """Sums over all rows, trusted or not."""
         a, b = self.trusted, self.untrusted
         return Tally(
             a.rows + b.rows,
@@ -86,7 +90,7 @@ class Summary:
 
     @property
     def calibration(self) -> tuple[tuple[float, float], ...]:
-        """Shares of labels inside central intervals, beside the shares meant; () for classes."""
+        """Pairs of nominal coverage and share of labels in that interval; () for classes."""
         labelled = self.all.labelled
         if not labelled or np.isnan(self.all.covered):
             return ()
@@ -117,6 +121,6 @@ class Summary:
         self.sample.add(pa.table({name: pa.array(c) for name, c in columns.items()}))
 
     def sampled(self, name: str) -> FloatArray:
-        """A column of the sample."""
+        """Values (rows,) of one column of the sample, such as "regret", "trusted" or "loss"."""
         values: FloatArray = self.sample.rows()[name].to_numpy()
         return values

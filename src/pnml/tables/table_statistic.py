@@ -1,4 +1,4 @@
-"""The statistic of a long table, batch by batch; the columns are learnt on the way."""
+"""Sums over the rows of a long table, batch by batch; the columns are learnt on the way."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ class WeightRange:
         return self.least == self.most
 
     def state(self) -> list[float | None]:
-        """State needed to resume."""
+        """State needed to resume: the least and the largest weight."""
         return [self.least, self.most]
 
 
 class TableStatistic:
     """Statistic of a table: words, means, spreads and moments of the rows read so far.
 
-    Standardising, one-hot places and the values for missing cells all come from the same pass:
+    Standardising, one-hot positions and the values for missing cells all come from the same pass:
     numbers are summed in units of the first rows, and the sums are converted at the end. Eq. (B3).
-    `look` fixes the units but is not added.
+    `look`, the first rows, fixes the units but is not added. `weight` names the column of row
+    weights; `survey`: they are scaled to sum to the number of rows.
     """
 
     def __init__(
@@ -66,10 +67,10 @@ class TableStatistic:
         self.builder = EncoderBuilder(roles, first.rows, first.weights)
         self.total = GramSum.empty(self.builder.width, 1)
         self.unlabelled = self.weightless = 0
-        self.lowest = np.inf  # label
+        self.lowest = np.inf  # smallest label so far
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add the rows of a batch."""
+        """Add the rows of a batch; rows without a label or with weight 0 are only counted."""
         for part in _slices(batch, self.builder.width):
             labelled = LabelledRows.of(part, self._target, self._weight)
             self.unlabelled += labelled.unlabelled
@@ -84,15 +85,15 @@ class TableStatistic:
 
     @property
     def mean_weight(self) -> float | None:
-        """Mean of the weights of a survey, as they came; None without."""
+        """Mean of the survey weights before scaling; None if the rows have no survey weights."""
         total = self.total.high
         return total.weight / total.rows if self._survey and self._weight is not None else None
 
     def finish(self) -> tuple[Gram, Encoder]:
-        """The Gram of all rows as the finished encoder writes them, and that encoder.
+        """The Gram (means and moments) of all rows in the finished encoding, and the encoder.
 
-        Weights of a survey are scaled to sum to the number of rows. The moments are linear in the
-        weights and no mean changes, so the end of the stream is early enough.
+        Survey weights are scaled to sum to the number of rows. The moments are linear in the
+        weights and no mean changes, so they can be scaled at the end.
         """
         finished = self.builder.finish(recentre=True)
         gram = finished.terms.gram(self.total.gram())
@@ -101,7 +102,7 @@ class TableStatistic:
         return gram, finished.encoder
 
     def state(self) -> tuple[Document, Arrays]:
-        """State needed to resume: a JSON document and arrays."""
+        """State needed to resume: a dict of JSON values, and arrays by name."""
         document, arrays = state_of(self.total)
         left_out = [self.unlabelled, self.weightless]
         more = {
@@ -112,7 +113,7 @@ class TableStatistic:
         return document | more | {"builder": self.builder.state()}, arrays
 
     def restore(self, document: Document, arrays: Arrays) -> None:
-        """Resume from a state."""
+        """Resume from the two results of `state`."""
         self.total = sum_of(document, arrays)
         self.unlabelled, self.weightless = document["left_out"]
         self.lowest = np.inf if document["lowest"] is None else document["lowest"]

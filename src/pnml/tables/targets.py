@@ -27,7 +27,11 @@ from pnml.tables.encoder import LARGEST
 
 @dataclass(frozen=True)
 class Target:
-    """The target: the column to predict, and how its cells are read."""
+    """The target: the column to predict, and how its cells are read.
+
+    `task` is "regression" or "classification"; `kind` is the arrow type of the cells; `log`: their
+    logarithm is learnt; `least`: no prediction is below it, None for no bound.
+    """
 
     name: str
     task: str  # "regression" or "classification"
@@ -37,7 +41,7 @@ class Target:
 
     @classmethod
     def of(cls, cells: pa.ChunkedArray, name: str, task: str, *, log: bool = False) -> Target:
-        """Check that the cells can be the labels of this task."""
+        """The target column `name`; raises InputError if its cells cannot be labels of the task."""
         kind = cells.type
         if pt.is_dictionary(kind):
             kind = kind.value_type
@@ -57,7 +61,10 @@ class Target:
         return cls(name, task, str(kind), log)
 
     def labels(self, cells: pa.Array) -> npt.NDArray[Any]:
-        """Numbers (n,) with NaN, or words (n,) with None, where a label is missing."""
+        """Labels (n,) to learn: numbers, NaN where missing, or class words, None where missing.
+
+        Numbers are logarithms if `log` is set; dates are days since 1970.
+        """
         if self.task == "regression":
             return self._logs(self._numbers(cells)) if self.log else self._numbers(cells)
         if str(cells.type) != self.kind:
@@ -68,12 +75,12 @@ class Target:
         return words
 
     def _logs(self, y: FloatArray) -> FloatArray:
-        """Logarithms; −inf where there is none."""
+        """Logarithms of y (n,); −inf for numbers of 0 or less."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(y <= 0, -np.inf, np.log(y))
 
     def outcomes(self, cells: pa.Array) -> npt.NDArray[Any]:
-        """Targets (n,) of rows that are scored; text that is no label counts as missing."""
+        """Labels (n,) of rows to score, as of `labels`; text that is no label counts as missing."""
         if self.task == "regression" and is_words(cells.type):
             kind = "date" if self.kind.startswith(("date", "timestamp")) else "number"
             y = read_cells(cells, self.name, kind)[0]
@@ -93,24 +100,32 @@ class Target:
             ) from error
 
     def amounts(self, values: FloatArray) -> FloatArray:
-        """What is learnt, as amounts of the target; not below the least possible."""
+        """Learnt values in units of the target column: their exp if `log`, and at least `least`."""
         with np.errstate(over="ignore"):
             values = np.exp(values) if self.log else values
         return values if self.least is None else np.maximum(values, self.least)
 
     def log_slope(self, y: FloatArray) -> FloatArray:
-        """Log of the slope of the amounts in what is learnt; densities shrink by it. Eq. (C4)."""
+        """Term (n,), in nats, from the log-loss of learnt labels y to that of amounts. Eq. (C4).
+
+        It is the log of the slope of the amounts in the learnt labels: y if logarithms are learnt,
+        else 0.
+        """
         return y if self.log else np.zeros(len(y))
 
     def error_in_amounts(self, mean: FloatArray, error: FloatArray) -> FloatArray:
-        """Expected error of what is learnt, in units of the target."""
+        """Expected absolute error (n,) in units of the target column, from that of learnt labels.
+
+        `mean` (n,) and `error` (n,) are the prediction and its expected error as learnt: of
+        logarithms if `log` is set.
+        """
         if not self.log:
             return error
         with np.errstate(over="ignore"):
             return np.exp(mean) * np.sinh(error)
 
     def cells(self, labels: npt.NDArray[Any]) -> pa.Array:
-        """Predicted labels in the type that the column had."""
+        """Predicted labels (n,) as an arrow array; classes in the type that the column had."""
         if self.task == "regression":
             return pa.array(labels)
         words = pa.array(labels, type=pa.string())
@@ -121,7 +136,11 @@ class Target:
 
 
 def weights_of(cells: pa.Array, name: str, asked: npt.NDArray[np.bool_]) -> FloatArray:
-    """Weights (n,) of the targets' rows; those in use must have numbers of 0 or more."""
+    """Weights (n,) of rows, from the cells of the weight column `name`; NaN for empty cells.
+
+    Raises InputError unless every row in the mask `asked` (n,) has a finite number of 0 or more.
+    Weights of other rows are not checked, but a cell that is no number raises in any row.
+    """
     try:
         weights = as_numbers(cells, name)
     except InputError as error:
@@ -154,7 +173,7 @@ def survey_weights(weights: FloatArray | None) -> FloatArray | None:
 
 
 def check_amounts(values: FloatArray, name: str) -> None:
-    """Raise where a target is infinite, or so large that its square is."""
+    """Raise InputError if a label is infinite, or so large that its square overflows."""
     if np.any(values == -np.inf):
         raise InputError(
             f"The target {shorten(name)!r} holds amounts of 0 or less, which have no logarithm; "
@@ -169,7 +188,7 @@ def check_amounts(values: FloatArray, name: str) -> None:
 
 
 def check_classes(labels: npt.NDArray[Any], name: str) -> None:
-    """Raise where the target has one class, or nearly as many classes as rows."""
+    """Raise InputError if there is one class only, or more classes than half the number of rows."""
     classes = len(set(labels.tolist()))
     if classes < 2:
         raise InputError(

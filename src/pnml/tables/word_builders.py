@@ -24,7 +24,7 @@ from pnml.tables.word_times import MOST, Times, none_seen, seen_again
 
 @dataclass
 class CategoryBuilder:
-    """Builder of a column of categories: words seen so far and their places.
+    """Builder of an encoded column of words: the words seen so far, and their positions.
 
     Once there are more than `limit` words, further ones are hashed; at the end all of them are.
     """
@@ -39,7 +39,7 @@ class CategoryBuilder:
     known_times: Times = field(default_factory=none_seen)  # the same of hashed words
 
     def look(self, cells: pa.ChunkedArray, weights: FloatArray) -> None:
-        """Hash from the first row on where the first rows have too many words already."""
+        """Decide to hash all words if the first rows have more than `limit` distinct words."""
         kind = cells.type
         words = cells.cast(kind.value_type) if pa.types.is_dictionary(kind) else cells
         try:
@@ -51,7 +51,10 @@ class CategoryBuilder:
     def learn(
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]
     ) -> ColumnCells:
-        """The place of each cell; new words get new places, or are hashed."""
+        """Position (n,) of each cell in an encoded row; a new word gets one, or is hashed.
+
+        `next_place` returns the next free position.
+        """
         words = as_words(cells, self.name)
         codes = codes_of(words)
         levels = words.dictionary.to_pylist()
@@ -82,30 +85,30 @@ class CategoryBuilder:
         return ColumnCells(place[codes], codes < 0, signs[codes] if self.hash_places else None)
 
     def write(self, learnt: ColumnCells, X: FloatArray) -> None:
-        """Write the cells into encoded rows."""
+        """Write the cells, as `learn` returned them, into the encoded rows X (n, width)."""
         X[np.arange(len(X)), learnt.values] = 1.0 if learnt.signs is None else learnt.signs
 
     @property
     def is_constant(self) -> bool:
-        """Whether every cell is the same word, or missing."""
+        """Whether every cell is the same word, or every cell is missing."""
         words = len(self.places) + len(self.known)
         return not words or (words == 1 and self.missing is None)
 
     @property
     def places_kept(self) -> tuple[int, ...]:
-        """Positions of this column in an encoded row that the finished encoder has, too."""
+        """Positions of this column in an encoded row that the finished encoder keeps."""
         words = self.hash_places or tuple(self.places.values())
         return words if self.missing is None else (*words, self.missing)
 
     def state(self) -> list[Any]:
-        """State needed to resume."""
+        """State needed to resume, as JSON values."""
         known = base64.b64encode(self.known.astype("<i8").tobytes()).decode()
         times = [list(self.times.items()), base64.b64encode(self.known_times.tobytes()).decode()]
         places = list(self.places.items())
         return [places, self.missing, self.limit, self.hash_places, known, *times]
 
     def restore(self, state: list[Any]) -> None:
-        """Resume from a state."""
+        """Resume from the result of `state`; raises ValueError if its parts do not fit together."""
         places, self.missing, self.limit, hash_places, known, times, known_times = state
         self.places, self.hash_places = dict(places), tuple(hash_places)
         self.known = np.frombuffer(base64.b64decode(known), dtype="<i8").astype(np.int64)
@@ -122,12 +125,12 @@ class CategoryBuilder:
             raise ValueError("Words with a place and words that were counted differ.")
 
     def constant(self) -> ConstantColumn:
-        """The finished column where it is constant."""
+        """The finished column of a column that `is_constant`."""
         word = next(iter(self.places), None)
         return ConstantColumn(self.name, "gap" if word is None else "word", word=word)
 
     def build(self, terms: Terms, recentre: bool) -> CategoryColumn | HashedColumn:
-        """The finished column; what becomes of its places is added to `terms`."""
+        """The finished column; the map from its old positions to new ones is added to `terms`."""
         if not self.hash_places:
             places = tuple(terms.keep(place) for place in self.places.values())
             missing = None if self.missing is None else terms.keep(self.missing)
@@ -145,7 +148,7 @@ class CategoryBuilder:
 
 
 def _in_order(codes: npt.NDArray[Any], count: int) -> list[int]:
-    """The codes that occur, in the order in which they come first, however rows are cut."""
+    """The codes that occur, in order of their first cell, however rows are cut into batches."""
     first = np.full(count + 1, -1)  # the last place is that of code −1
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     order = np.argsort(first[:count], kind="stable")

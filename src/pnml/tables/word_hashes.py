@@ -1,4 +1,4 @@
-"""Stable 64-bit hashes of words, and where a hashed word stands in a row."""
+"""Stable 64-bit hashes of words, and the position of a hashed word in an encoded row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Hashes = npt.NDArray[np.int64]
 
 
 def word_hashes(words: Iterable[str]) -> Hashes:
-    """Hashes (n,) of words: the first 8 bytes of BLAKE2b of their UTF-8 text, little-endian.
+    """Hashes (n,) of words: BLAKE2b of 8 bytes of their UTF-8 text, as little-endian integers.
 
     >>> word_hashes(["N14228", "N24211"]) % 64
     array([22, 48])
@@ -26,18 +26,18 @@ def word_hashes(words: Iterable[str]) -> Hashes:
 
 
 def hash_slots(hashes: Hashes) -> npt.NDArray[np.int64]:
-    """Which of the `PLACES` places (n,) hashed words take: the last 6 bits of the hash."""
+    """Slot (n,) of each hashed word in the 64 positions of its column: the hash's last 6 bits."""
     slots: npt.NDArray[np.int64] = hashes & (PLACES - 1)
     return slots
 
 
 def hash_signs(hashes: Hashes) -> FloatArray:
-    """What hashed words (n,) write at their place: +1, or −1 where bit 32 of the hash is set."""
+    """Sign (n,) of each hashed word at its slot: −1 if bit 32 of the hash is set, else +1."""
     return np.where((hashes >> 32) & 1, -1.0, 1.0)
 
 
 def are_known(hashes: Hashes, known: Hashes) -> npt.NDArray[np.bool_]:
-    """Which hashes (n,) are among the sorted ones of known words."""
+    """Booleans (n,): whether each hash is in `known`, the sorted hashes of training words."""
     if not len(known):
         return np.zeros(len(hashes), dtype=bool)
     place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)

@@ -17,19 +17,21 @@ Times = npt.NDArray[np.uint8]
 
 
 def none_seen() -> Times:
-    """No words, and so no times."""
+    """An empty array of counts, for a column of which no word has been seen yet."""
     return np.zeros(0, dtype=np.uint8)
 
 
 def capped(counts: npt.ArrayLike) -> Times:
-    """Counts as times: 1, 2, or 3 for all above."""
+    """Counts capped at 3, which stands for three times or more."""
     return np.minimum(counts, MOST).astype(np.uint8)
 
 
 def seen_again(
     known: Hashes, times: Times, hashes: Hashes, more: npt.ArrayLike
 ) -> tuple[Hashes, Times]:
-    """Sorted hashes of words and their times, after these distinct words came so often.
+    """Sorted hashes of all words and their capped counts, after `hashes` came `more` times each.
+
+    `known` are the sorted hashes of the words before, `times` their counts; `hashes` are distinct.
 
     >>> known, times = np.array([2, 5]), capped([1, 3])
     >>> seen_again(known, times, np.array([7, 2]), [1, 1])
@@ -45,7 +47,7 @@ def seen_again(
 
 
 class RareWords(NamedTuple):
-    """Words of a column that training has seen once and twice, in so many rows."""
+    """Numbers of words of a column seen exactly once and exactly twice in `rows` training rows."""
 
     once: int
     twice: int
@@ -53,17 +55,20 @@ class RareWords(NamedTuple):
 
     @classmethod
     def of(cls, times: Sequence[int] | Times, rows: int) -> RareWords:
-        """Counts from the times of all words."""
+        """Rare words of a column; `times` says how often each word was seen in so many rows."""
         times = np.asarray(times)
         return cls(int(np.sum(times == 1)), int(np.sum(times == 2)), rows)
 
     @property
     def expected(self) -> float:
-        """Share of training rows that show a word never seen when they are left out. Eq. (W6)."""
+        """Share of training rows whose word no other training row has. Eq. (W6).
+
+        About the same share of new rows is expected to have a word never seen.
+        """
         return self.once / max(self.rows, 1)
 
     def chance(self, new: int, of: int) -> float:
-        """Probability that as many `of` so many new rows show words never seen. Eq. (W6).
+        """Probability that at least `new` out of `of` new rows have a word never seen. Eq. (W6).
 
         >>> rare = RareWords(once=200, twice=50, rows=1000)
         >>> rare.chance(25, 100) > 0.05, rare.chance(50, 100) < 1e-6

@@ -52,7 +52,10 @@ class DIALHeuristic(AbstractHeuristic):
         self.targets = targets
 
     def compute_score(self, predictions: Any, target_predictions: Any = None) -> FloatArray:
-        """Worst-case scores (N,) in nats; the smallest is the best row."""
+        """Worst-case DIAL scores (N,) in nats from predictions (N, C, M); the smallest is the best.
+
+        Predictions of the targets are (K, C, M), by default those of the function `targets`.
+        """
         if target_predictions is None and self.targets is not None:
             target_predictions = self.targets()
         if target_predictions is None:
@@ -65,9 +68,9 @@ class DIALHeuristic(AbstractHeuristic):
         return worst
 
     def reorder_indices(self, scores: Any) -> npt.NDArray[np.intp]:
-        """Rows by score, smallest first; ties go to the first.
+        """Positions (N,) of rows by score, smallest first; ties go to the first.
 
-        Scores are an array (N,), or a list of such arrays, one for each batch.
+        Scores are an array (N,), or a list of arrays, one for each batch.
         """
         joined = np.concatenate(scores) if isinstance(scores, Sequence) else np.asarray(scores)
         return np.argsort(joined, kind="stable")

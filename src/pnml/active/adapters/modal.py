@@ -25,8 +25,10 @@ def dial_sampling(
 ) -> tuple[IntArray, FloatArray]:
     """DIAL for modAL: rows of the pool to label, and the utility of each in nats. Eq. (I3).
 
-    modAL has had no release since June 2023. This adapter is no longer tested with it, and warns a
-    learner of modAL; any object with `estimator` or `vote_proba` works as well.
+    Returns positions (n_instances,) in X and utilities (n_instances,), minus the sum of the regrets
+    of the rows to be predicted after the worst label. modAL has had no release since June 2023.
+    This adapter is no longer tested with it, and warns if the learner is one of modAL; any object
+    with `estimator` or `vote_proba` works as well.
 
     Parameters
     ----------

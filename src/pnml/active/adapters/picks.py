@@ -23,7 +23,10 @@ from pnml.runtime.checks import check_count
 def picks_of(
     candidates: LogProbabilities, targets: LogProbabilities, n: int, label_paths: int | None
 ) -> IntArray:
-    """Picks for the adapters: n candidates, each alone, Eq. (I3), or given earlier ones, Eq. (I5).
+    """Positions (n,) of n picks, independent, Eq. (I3), or each given the earlier ones, Eq. (I5).
+
+    Candidates and targets are log-probabilities (M, N, C) and (M, K, C) by the same M models. Picks
+    are independent if `label_paths` is None; a number is that of `dial_select_batch`.
 
     >>> logs = np.log(np.random.default_rng(0).dirichlet(np.ones(3), size=(9, 5)))
     >>> bool(picks_of(logs, logs, 2, None)[0] == picks_of(logs, logs, 2, 1)[0])
@@ -37,9 +40,10 @@ def picks_of(
 def worst_cases(
     candidates: LogProbabilities, targets: LogProbabilities, n: int, label_paths: int | None
 ) -> FloatArray:
-    """Largest scores (n, N) at each of n picks of an adapter, infinite once picked.
+    """Worst-case DIAL scores (n, N) in nats of N candidates at each of n picks; inf once picked.
 
-    The least of each row, with ties going to the first, are the picks of `picks_of`.
+    The smallest score of each row, with ties going to the first, is the pick of `picks_of`, which
+    has the same arguments.
 
     >>> logs = np.log(np.random.default_rng(0).dirichlet(np.ones(3), size=(9, 5)))
     >>> bool(all(worst_cases(logs, logs, 3, None).argmin(axis=1) == picks_of(logs, logs, 3, None)))

@@ -96,13 +96,17 @@ class DIAL(SingleAnnotatorPoolQueryStrategy):
         batch_size: int = 1,
         return_utilities: bool = False,
     ) -> Any:
-        """Rows to label next, best first, and the utilities of all candidates if asked for.
+        """Indices (batch_size,) of the rows to label next, best first; with utilities if asked for.
+
+        With `return_utilities` the result is a pair: the indices, and utilities with a row for each
+        pick and a column for each row of X, or for each candidate if `candidates` holds features;
+        NaN for rows that cannot be picked.
 
         Parameters
         ----------
         X, y, candidates, batch_size, return_utilities
-            As in every strategy. The utility of a row is minus the sum of the targets' regrets
-            after its worst label, in nats.
+            As in every strategy of scikit-activeml. The utility of a row is minus the sum of the
+            targets' regrets after its worst label, in nats.
         ensemble : classifier, list of classifiers, or callable
             A classifier of scikit-activeml with members in ``estimators_`` or with the method
             ``sample_predictions_method_name``; a list of such classifiers; or a callable that

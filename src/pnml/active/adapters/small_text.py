@@ -71,7 +71,11 @@ class DIALQueryStrategy(QueryStrategy):
         y: Any,
         n: int = 10,
     ) -> IntArray:
-        """Indices (n,) of the texts to label, best first."""
+        """Indices (n,) in the dataset of the texts to label, best first.
+
+        Arguments are those of all query strategies of small-text; `indices_labeled` and `y` are not
+        used.
+        """
         self._validate_query_input(indices_unlabeled, n)
         unlabelled = np.asarray(indices_unlabeled)
         a = self._log_probs(clf, dataset[unlabelled])

@@ -13,9 +13,10 @@ from pnml.errors import InputError
 
 @dataclass(frozen=True)
 class Quadratics:
-    """Log-quadratic pieces, P a row: log-density q0 + q1 (y − origin) + q2 (y − origin)².
+    """Functions of y for T rows: log-density q0 + q1 u + q2 u² on each of P pieces of the line.
 
-    Neighbouring edges may coincide (an empty piece), so rows with fewer pieces fit in one array.
+    Here u = y − origin. Neighbouring edges may coincide (an empty piece), so rows with fewer pieces
+    fit in one array.
     """
 
     edges: FloatArray  # (T, P+1)  ascending, from −inf to inf
@@ -38,7 +39,7 @@ class Quadratics:
             )
 
     def monotone(self) -> Monotone:
-        """Each piece cut at its own peak, so that both halves only fall away from it. Eq. (Q1)."""
+        """The same pieces, each cut at its peak into halves that fall away from it. Eq. (Q1)."""
         left, right = self.edges[:, :-1] - self.origin, self.edges[:, 1:] - self.origin
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             vertex = -0.5 * self.q1 / self.q2
@@ -66,14 +67,18 @@ class Quadratics:
         )
 
     def log_masses(self) -> FloatArray:
-        """Log of the integral over each piece, (T, P). Eq. (Q3)."""
+        """Log of the integral over each piece, (T, P) for T rows of P pieces. Eq. (Q3)."""
         halves = self.monotone().log_masses()
         return np.asarray(np.logaddexp(halves[:, 0::2], halves[:, 1::2]))
 
 
 @dataclass(frozen=True)
 class Monotone:
-    """Log-quadratic pieces level − slope·u − curve·u²/2, with u from `near` towards `side`."""
+    """Pieces whose log-density falls: level − slope·u − curve·u²/2 at distance u from the peak.
+
+    T rows of P pieces; u runs from `near` to the right where `side` is 1, to the left where it is
+    −1.
+    """
 
     start: FloatArray  # (T, P)  left edge
     near: FloatArray  # (T, P)  where the piece is highest
@@ -84,14 +89,14 @@ class Monotone:
     width: FloatArray  # (T, P)  may be inf
 
     def log_masses(self) -> FloatArray:
-        """Log of the integral over each piece, (T, P). Eq. (Q3)."""
+        """Log of the integral over each piece, (T, P) for T rows of P pieces. Eq. (Q3)."""
         with np.errstate(divide="ignore"):
             return np.asarray(
                 self.level + np.log(integral.mass(self.width, self.slope, self.curve))
             )
 
     def compact(self) -> Monotone:
-        """The same without empty pieces, as far as the row with most pieces allows."""
+        """The same pieces without empty ones, but for those that pad rows with fewer pieces."""
         empty = self.width == 0
         order = np.argsort(empty, axis=1, kind="stable")
         order = order[:, : int(np.max(np.sum(~empty, axis=1), initial=1))]

@@ -19,7 +19,7 @@ _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 class Predictive(Protocol):
-    """What predictive distributions of n labels offer, normal or other; arguments broadcast."""
+    """Protocol of predictive distributions of n labels; arguments broadcast against (n,)."""
 
     @property
     def mean(self) -> FloatArray: ...
@@ -51,26 +51,26 @@ class Normal:
 
     @property
     def mode(self) -> FloatArray:
-        """Where the density is largest."""
+        """Labels of largest density, equal to the mean: (n,) or (n, k)."""
         return self.mean
 
     def rows(self, rows: IntArray) -> Normal:
-        """The distributions of some rows, which may repeat."""
+        """The distributions of the rows at these indices, which may repeat."""
         return Normal(self.mean[rows], self.std[rows], self.regret[rows])
 
     def log_prob(self, y: Any) -> FloatArray:
-        """Log-density at y, in nats."""
+        """Log-density at labels y, in nats; y broadcasts against the mean."""
         u = (np.asarray(y, dtype=float) - self.mean) / self.std
         out: FloatArray = -0.5 * u * u - np.log(self.std) - _LOG_SQRT_2PI
         return out
 
     def cdf(self, y: Any) -> FloatArray:
-        """Probability of a label of at most y."""
+        """Probability of a label of at most y; y broadcasts against the mean."""
         out: FloatArray = ndtr((np.asarray(y, dtype=float) - self.mean) / self.std)
         return out
 
     def ppf(self, q: Any) -> FloatArray:
-        """Label below which the probability is q."""
+        """Label below which the probability is q; q broadcasts against the mean."""
         u = ndtri(check_levels(q))
         with np.errstate(invalid="ignore"):
             # 0 · inf: the median of an unknown label is the mean
@@ -85,20 +85,23 @@ class Normal:
         return np.stack([self.ppf(tail), self.ppf(1 - tail)], axis=-1)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draw labels (n, n_samples), or (n, k, n_samples)."""
+        """Random labels (n, n_samples), or (n, k, n_samples) for k targets."""
         rng = np.random.default_rng(random_state)
         noise = rng.standard_normal((*self.mean.shape, n_samples))
         return self.mean[..., None] + self.std[..., None] * noise
 
 
 def central_interval(ppf: Callable[[FloatArray], FloatArray], coverage: float) -> FloatArray:
-    """Interval (n, 2), even on either side, of a normal or other distribution."""
+    """Central intervals (n, 2) that hold each label with probability `coverage`.
+
+    `ppf` gives the quantiles of the n labels; either tail has probability (1 − coverage)/2.
+    """
     tail = (1 - check_coverage(coverage)) / 2
     return ppf(np.array([[tail], [1 - tail]])).T
 
 
 def check_coverage(coverage: float) -> float:
-    """Refuse a coverage of a normal or other distribution that is not in (0, 1)."""
+    """`coverage` as a float; raises InputError unless it lies strictly between 0 and 1."""
     if not (isinstance(coverage, int | float | np.number) and 0 < coverage < 1):
         raise InputError(
             f"coverage is {coverage!r}, but it must lie strictly between 0 and 1; "
@@ -108,7 +111,7 @@ def check_coverage(coverage: float) -> float:
 
 
 def check_levels(q: Any) -> FloatArray:
-    """Refuse quantile levels of a normal or other distribution outside [0, 1]."""
+    """Quantile levels q as a float array; raises InputError if some are outside [0, 1]."""
     levels = np.asarray(q, dtype=float)
     if not bool(np.all((levels >= 0) & (levels <= 1))):
         raise InputError(

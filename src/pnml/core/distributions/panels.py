@@ -21,13 +21,16 @@ _BISECTIONS = 60
 
 
 def coefficients(values: FloatArray) -> FloatArray:
-    """Chebyshev coefficients (..., n) of the polynomials through values at the nodes."""
+    """Chebyshev coefficients (..., n) of the polynomials with values (..., n) at `NODES`."""
     out: FloatArray = values @ _TO_COEFFICIENTS.T
     return out
 
 
 def integrals(values: FloatArray, widths: FloatArray) -> FloatArray:
-    """Integrals over panels of the polynomials through values (..., n) at the nodes.
+    """Integrals (...) over panels of the polynomials through values (..., n) at the n nodes.
+
+    `widths` (...) are the lengths of the panels, which are intervals of the line; `NODES` gives the
+    nodes in [−1, 1].
 
     >>> integrals(NODES**2, np.array(2.0)).round(9)
     np.float64(0.666666667)
@@ -38,14 +41,17 @@ def integrals(values: FloatArray, widths: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Panels:
-    """Panels of T densities, P a row, neighbours touching; unused ones have no width."""
+    """T densities, each a polynomial on each of P touching panels (intervals of the line).
+
+    Spare panels have no width. A polynomial is given by its values at n nodes.
+    """
 
     edges: FloatArray  # (T, P+1)
     values: FloatArray  # (T, P, n)  at the nodes, divided by the integral over the row
 
     @cached_property
     def masses(self) -> FloatArray:
-        """Probability of each panel, (T, P)."""
+        """Probability (T, P) of each panel of each of T densities."""
         return np.maximum(integrals(self.values, np.diff(self.edges, axis=1)), 0.0)
 
     @cached_property
@@ -65,7 +71,10 @@ class Panels:
         return half * (coefficients(self.values) @ _INTEGRAL.T)
 
     def moments(self, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation (T,); sums are taken about a reference (T,) of each row."""
+        """Mean and standard deviation (T,) of each density.
+
+        `reference` (T,) is a place near each density; sums are taken about it, to keep digits.
+        """
         half = 0.5 * np.diff(self.edges, axis=1)
         middle = 0.5 * (self.edges[:, 1:] + self.edges[:, :-1]) - reference[:, None]
         weighted = self.values * _WEIGHTS
@@ -76,7 +85,7 @@ class Panels:
         return reference + mean, np.sqrt(np.maximum(np.sum(parts, axis=1), 0.0))
 
     def cdf(self, y: FloatArray) -> FloatArray:
-        """Probability (K, T) of labels of at most y (K, T)."""
+        """Probability (K, T) of labels of at most y (K, T): K labels for each of T densities."""
         at = self._panel(self.edges, y)
         left, right = _take(self.edges, at), _take(self.edges, at + 1)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -86,7 +95,7 @@ class Panels:
         return np.where(y < self.edges[:, 0], 0.0, np.where(y >= self.edges[:, -1], 1.0, out))
 
     def ppf(self, q: FloatArray) -> FloatArray:
-        """Labels (K, T) below which the probability is q (K, T)."""
+        """Labels (K, T) below which the probability is q (K, T), K levels for T densities."""
         low = q <= 0.5
         from_left = self._panel(self._below, q)
         from_right = self._panel(-self._above, -(1 - q))

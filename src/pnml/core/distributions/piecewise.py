@@ -20,10 +20,10 @@ _CHUNK = 4_000  # pieces whose moments are integrated at once: they fit in the c
 
 @dataclass(frozen=True)
 class PiecewiseLogQuadratic:
-    """Piecewise log-quadratic distributions of the labels of T rows. Made by `of`.
+    """Distributions of the labels of T rows: the log-density is a quadratic on each piece.
 
-    A row whose mass is infinite (flat out to infinity) has no density; results are the limit
-    of ever wider normals: log_prob −inf, std inf, every interval the whole line.
+    Made by `of`. A row whose mass is infinite (flat out to infinity) has no density; results are
+    the limit of ever wider normals: log_prob −inf, std inf, every interval the whole line.
 
     >>> line = np.array([[-np.inf, 0.0, np.inf]])
     >>> laplace = PiecewiseLogQuadratic.of(
@@ -41,13 +41,17 @@ class PiecewiseLogQuadratic:
 
     @classmethod
     def of(cls, quadratics: Quadratics, regret: FloatArray | None = None) -> PiecewiseLogQuadratic:
-        """Normalise. Without a regret given, it is the log-normaliser, never below 0. Eq. (Q6)."""
+        """The distributions with these log-densities, normalised. Eq. (Q6).
+
+        `regret` (T,) is in nats; None takes the log of each normaliser, or 0 where that is
+        negative.
+        """
         pieces = quadratics.monotone().compact()
         log_mass = np.asarray(logsumexp(pieces.log_masses(), axis=1))
         return cls(pieces, log_mass, np.maximum(log_mass, 0.0) if regret is None else regret)
 
     def rows(self, rows: npt.NDArray[np.intp]) -> PiecewiseLogQuadratic:
-        """The distributions of some rows, which may repeat."""
+        """The distributions of the rows at these indices, which may repeat."""
         pieces = replace(self.pieces, **{k: v[rows] for k, v in vars(self.pieces).items()})
         return PiecewiseLogQuadratic(pieces, self.log_mass[rows], self.regret[rows])
 
@@ -102,7 +106,7 @@ class PiecewiseLogQuadratic:
         return (mode + shift)[:, 0], std
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
-        """Log-density of the labels y, which broadcast against (T,). Eq. (Q6)."""
+        """Log-density at labels y, in nats; y broadcasts against (T,). Eq. (Q6)."""
         values, shape = self._flat(y)
         at = _last_at_most(self.pieces.start, values)
         p = self.pieces
@@ -136,13 +140,13 @@ class PiecewiseLogQuadratic:
         return self._quantile(shares, 1 - shares).reshape(shape)
 
     def interval(self, coverage: float) -> FloatArray:
-        """Central interval with that share of the mass, (T, 2)."""
+        """Central interval (T, 2) that holds each label with probability `coverage`."""
         outside = np.full((1, len(self.log_mass)), (1 - check_coverage(coverage)) / 2)
         ends = self._quantile(outside, 1 - outside), self._quantile(1 - outside, outside)
         return np.concatenate(ends).T
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Independent labels of each row, (T, n_samples)."""
+        """Independent random labels (T, n_samples) of the T rows."""
         generator = np.random.default_rng(random_state)
         shares = generator.uniform(np.finfo(np.float64).tiny, 1.0, (n_samples, len(self.log_mass)))
         return self.ppf(shares).T

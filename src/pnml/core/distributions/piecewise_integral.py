@@ -20,7 +20,7 @@ _MAX_NEWTON = 200
 
 
 def drop(u: FloatArray, b: FloatArray, a: FloatArray) -> FloatArray:
-    """How far the log-density of a piece has fallen at distance u, to integrate it. Eq. (Q1)."""
+    """Fall b·u + a·u²/2 of the log-density of a piece at distance u from its peak. Eq. (Q1)."""
     with np.errstate(invalid="ignore", over="ignore"):
         linear = np.where(b > 0, b * u, 0.0)
         quadratic = np.where(a > 0, 0.5 * a * u * u, 0.0)
@@ -56,7 +56,10 @@ def mass(u: FloatArray, b: FloatArray, a: FloatArray) -> FloatArray:
 
 
 def moments(width: FloatArray, b: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Integrals over a piece: mean and variance of the distance u inside it. Eq. (Q4)."""
+    """Mean and variance of the distance u from the peak inside a piece. Eq. (Q4).
+
+    The density is proportional to exp(−bu − au²/2) for 0 ≤ u ≤ width; all arrays have one shape.
+    """
     with np.errstate(divide="ignore", over="ignore"):
         deep = 2 * _DEEP / (b + np.sqrt(b * b + 2 * a * _DEEP))
     cut = np.minimum(width, deep)[..., None]
@@ -104,9 +107,10 @@ def _from_far_end(
 def distance(
     near: FloatArray, far: FloatArray, width: FloatArray, b: FloatArray, a: FloatArray
 ) -> FloatArray:
-    """Distance u at which the integral over a piece splits into near and 1 − near. Eq. (Q5).
+    """Distance u from the peak that splits the mass of a piece into shares near and far. Eq. (Q5).
 
-    Both shares come as they are known, so that a share of 1e-300 on either side is resolved.
+    The density is proportional to exp(−bu − au²/2) for 0 ≤ u ≤ width. Both `near`, the share up to
+    u, and `far` = 1 − near are given, so that a share of 1e-300 on either side is resolved.
     """
     out = np.empty_like(near)
     left = near <= far

@@ -14,10 +14,11 @@ from pnml.core.distributions.normal import RandomState, central_interval, check_
 
 @dataclass(frozen=True)
 class Tabulated:
-    """Tabulated distribution: ŷ ± ν·s with s from sorted scores, either sign alike. Eq. (C3).
+    """Distributions of labels mean ± scale·s, with s from m sorted scores, signs alike. Eq. (C3).
 
-    Its central intervals are the conformal ones. The density is constant over groups of √m scores:
-    over the gaps between single scores it would be so ragged that labels lose 0.42 nats by it.
+    A score is the absolute residual of a held-back row divided by its scale. Central intervals are
+    the conformal ones. The density is constant over groups of √m scores: over the gaps between
+    single scores it would be so ragged that labels lose 0.42 nats by it.
 
     >>> dist = Tabulated(np.zeros(1), np.ones(1), np.zeros(1), np.arange(1.0, 20.0))
     >>> dist.interval(0.9)
@@ -31,12 +32,12 @@ class Tabulated:
 
     @property
     def mode(self) -> FloatArray:
-        """The prediction itself, about which labels scatter."""
+        """The predictions (n,), about which labels scatter alike on both sides."""
         return self.mean
 
     @property
     def std(self) -> FloatArray:
-        """Root mean square of the scores, times the row's scale."""
+        """Standard deviation (n,): root mean square of the scores, times the row's scale."""
         return self._times(float(np.sqrt(np.mean(self.scores**2))))
 
     @cached_property
@@ -63,14 +64,14 @@ class Tabulated:
         return log_tail
 
     def cdf(self, y: Any) -> FloatArray:
-        """Probability of a label of at most y."""
+        """Probability of a label of at most y; y broadcasts against (n,)."""
         with np.errstate(invalid="ignore"):
             u = np.nan_to_num((np.asarray(y, dtype=float) - self.mean) / self.scale)
         half = 0.5 * np.exp(self._tail(np.abs(u)))
         return np.where(u < 0, half, 1 - half)
 
     def log_prob(self, y: Any) -> FloatArray:
-        """Log-density at y, in nats; the density is constant between knots."""
+        """Log-density at labels y, in nats, constant over groups of √m scores."""
         knots, above = self._table
         density = np.log(-np.diff(above) / np.diff(knots) / 2)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -81,7 +82,7 @@ class Tabulated:
         return np.where(np.isinf(self.scale), -np.inf, level - beyond)
 
     def ppf(self, q: Any) -> FloatArray:
-        """Label below which the probability is at least q: a score of the table, or infinite."""
+        """Label below which the probability is at least q: mean ± scale·score, or infinite."""
         q = check_levels(q)
         m = len(self.scores)
         rank = np.ceil((m + 1) * np.abs(2 * q - 1) - 1e-9).astype(int)
@@ -100,7 +101,7 @@ class Tabulated:
         return central_interval(self.ppf, coverage)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draw labels (n, n_samples): scores of the table with either sign."""
+        """Random labels (n, n_samples): mean ± scale times a random score."""
         rng = np.random.default_rng(random_state)
         shape = (len(self.mean), n_samples)
         size = self._times(rng.choice(self.scores, size=shape).T).T

@@ -36,10 +36,10 @@ class LabelMap(Protocol):
         """Smallest and largest label that the transform reaches; may be infinite."""
 
     def forward(self, y: FloatArray) -> FloatArray:
-        """T(y), of the same shape; labels beyond an end count as that end."""
+        """Transformed labels T(y), of the same shape; labels beyond an end count as that end."""
 
     def inverse(self, z: FloatArray) -> FloatArray:
-        """The label of z, of the same shape; the end beyond which no label has this transform."""
+        """Labels y with T(y) = z, of the same shape; the nearer end where no label has this z."""
 
     def log_slope(self, y: FloatArray) -> FloatArray:
         """log |T′(y)| of labels between the ends."""
@@ -47,10 +47,10 @@ class LabelMap(Protocol):
 
 @dataclass(frozen=True)
 class Transformed:
-    """Distribution of y where that of z = T(y) is known, with T monotone. Eq. (C4).
+    """Distributions of n labels y where those of z = T(y) are known, with T monotone. Eq. (C4).
 
-    Quantiles and intervals are those of z, mapped back. The probability of z that no label
-    reaches (a square root below 0) lies on the end of the labels, where it has no density.
+    Quantiles and intervals are those of z, mapped back. The probability of z that no label reaches
+    (a square root below 0) lies on the end of the labels, where it has no density.
     """
 
     inner: Predictive  # of z
@@ -58,31 +58,31 @@ class Transformed:
 
     @property
     def regret(self) -> FloatArray:
-        """Regret of each row in nats, which does not depend on the scale of the labels."""
+        """Regret (n,) of each row in nats, which does not depend on the scale of the labels."""
         return self.inner.regret
 
     @property
     def median(self) -> FloatArray:
-        """Label with half of the probability on either side."""
+        """Label (n,) with half of the probability on either side."""
         return self.ppf(0.5)
 
     @property
     def mean(self) -> FloatArray:
-        """Mean label, by integration over quantiles; the median where the label is unknown.
+        """Mean label (n,), by integration over quantiles; the median where the label is unknown.
 
         Seven digits for a log-normal label with a standard deviation of up to 2 in the logarithm.
-        A quantile that is infinite, as of few conformal scores, is left out.
+        Infinite quantiles, which few conformal scores give, are left out.
         """
         return self._moments[0]
 
     @property
     def std(self) -> FloatArray:
-        """Standard deviation of the label, by the same integration."""
+        """Standard deviation (n,) of the label, by integration over quantiles; inf if unknown."""
         return self._moments[1]
 
     @cached_property
     def mode(self) -> FloatArray:
-        """Where the density is largest: the best of many quantiles, refined between neighbours."""
+        """Label (n,) of largest density: the best of many quantiles, refined between neighbours."""
         best = np.zeros(len(self.median), dtype=int)
         top = np.full(len(best), -np.inf)
         for k, labels in enumerate(self._quantiles()):
@@ -98,7 +98,10 @@ class Transformed:
         return np.where(known, (a + b) / 2, self.median)
 
     def log_prob(self, y: Any) -> FloatArray:
-        """Log-density at y, log p(T(y)) + log |T′(y)|, in nats; −inf beyond the ends. Eq. (C4)."""
+        """Log-density at y, log p(T(y)) + log |T′(y)|, in nats; −inf beyond the ends. Eq. (C4).
+
+        T is the map of labels, p the density of the transformed label; y broadcasts against (n,).
+        """
         y = np.asarray(y, dtype=float)
         low, high = self.labels.ends
         within = np.clip(y, np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
@@ -108,7 +111,7 @@ class Transformed:
         return np.where((y < low) | (y > high), -np.inf, out)
 
     def cdf(self, y: Any) -> FloatArray:
-        """Probability of a label of at most y."""
+        """Probability of a label of at most y; y broadcasts against (n,)."""
         y = np.asarray(y, dtype=float)
         low, high = self.labels.ends
         below = self.inner.cdf(self.labels.forward(y))
@@ -116,7 +119,7 @@ class Transformed:
         return np.where(y < low, 0.0, np.where(y >= high, 1.0, p))
 
     def ppf(self, q: Any) -> FloatArray:
-        """Label below which the probability is q."""
+        """Label below which the probability is q; q broadcasts against (n,)."""
         q = check_levels(q)
         return self.labels.inverse(self.inner.ppf(q if self.labels.increasing else 1 - q))
 
@@ -125,7 +128,7 @@ class Transformed:
         return mapped_interval(self.inner.interval(coverage), self.labels)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draw labels (n, n_samples)."""
+        """Random labels (n, n_samples)."""
         return self.labels.inverse(self.inner.sample(n_samples, random_state))
 
     def _quantiles(self) -> Iterator[FloatArray]:
@@ -159,6 +162,6 @@ class Transformed:
 
 
 def mapped_interval(ends: FloatArray, labels: LabelMap) -> FloatArray:
-    """Intervals (n, 2) of transformed labels as intervals of labels. Eq. (C4)."""
+    """Intervals (n, 2) of labels, from intervals `ends` (n, 2) of transformed labels. Eq. (C4)."""
     mapped = labels.inverse(ends)
     return mapped if labels.increasing else mapped[:, ::-1]

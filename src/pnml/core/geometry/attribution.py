@@ -18,16 +18,21 @@ _DENSE = 2_000
 
 
 def additive(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
-    """Attribution by terms x_j (Px)_j (n, d) that sum to the leverage; some negative. Eq. (A1)."""
+    """Terms x_j (Px)_j (n, d), one per feature, that sum to the leverage; some negative. Eq. (A1).
+
+    P = (XᵀX + alpha·I)⁻¹ over the training rows, whose spectrum is given. The sum is the leverage
+    without the intercept's share. Features that carry a row out of the span at alpha = 0 get +inf.
+    """
     rows, pulled, outside = _pulled(spectrum, X, np.full(len(X), alpha))
     split = rows * pulled
     return np.where(outside, np.inf, split)
 
 
 def directions(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
-    """Attribution of leverage to training directions, and last outside them: (n, r+1). Eq. (A2).
+    """Leverage of rows along each of r training directions, and last outside: (n, r+1). Eq. (A2).
 
-    All terms are ≥ 0 and sum to the leverage without the intercept's share.
+    The directions are the singular directions of the training rows in `spectrum`; `alpha` is the
+    ridge penalty. All terms are ≥ 0 and sum to the leverage without the intercept's share.
     """
     a, outside = spectrum.coordinates(X)
     b2 = np.sum(outside**2, axis=1)
@@ -37,10 +42,11 @@ def directions(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
 
 
 def drops(spectrum: Spectrum, X: FloatArray, alphas: FloatArray) -> FloatArray:
-    """Attribution by drops (n, d): feature j becomes its regression on the others. Eq. (A3).
+    """Drop (n, d) of the leverage if feature j became its regression on the others. Eq. (A3).
 
-    (P x)_j² / P_jj ≥ 0, the penalty being alphas (n,) row by row; +inf for the features that
-    carry a row out of the span at penalty 0.
+    It is (P x)_j² / P_jj ≥ 0 with P = (XᵀX + alpha·I)⁻¹ over the training rows; `alphas` (n,) is
+    the ridge penalty for each row. +inf for the features that carry a row out of the span at
+    penalty 0.
     """
     _, pulled, outside = _pulled(spectrum, X, alphas)
     diagonal = _inverse_diagonal(spectrum, alphas)
@@ -50,10 +56,11 @@ def drops(spectrum: Spectrum, X: FloatArray, alphas: FloatArray) -> FloatArray:
 
 
 def shares(drops: FloatArray, leverage: FloatArray) -> FloatArray:
-    """Attribution of leverage (n,) to features in proportion to their drops (n, d). Eq. (A4).
+    """Share (n, d) of each feature in the leverage (n,), in proportion to `drops` (n, d). Eq. (A4).
 
-    All terms are ≥ 0 and sum to the leverage. Where that is infinite, the features that carry
-    the row out of the span are +inf and the others 0.
+    A drop is how far the leverage falls if the feature becomes its regression on the others. All
+    shares are ≥ 0 and sum to the leverage. Where drops are infinite, their features, which carry
+    the row out of the span, get +inf and the others 0.
     """
     lost = np.isinf(drops)
     total = np.sum(np.where(lost, 0.0, drops), axis=1, keepdims=True)
@@ -63,7 +70,11 @@ def shares(drops: FloatArray, leverage: FloatArray) -> FloatArray:
 
 
 def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
-    """Attribution of leverage: share of each feature (n, d), intercept left out. Eq. (A4)."""
+    """Share (n, d) ≥ 0 of each feature in the leverage of rows X (n, d). Eq. (A4).
+
+    The intercept's share is left out. `spectrum` is that of the training rows, `alpha` the ridge
+    penalty.
+    """
     out = np.empty(X.shape)
     for part in spectrum.blocks(len(X)):
         rows = np.asarray(X[part], dtype=float)
@@ -75,10 +86,11 @@ def explain(spectrum: Spectrum, X: FloatArray, alpha: float) -> FloatArray:
 def replacement_drops(
     leverage: FloatArray, without: FloatArray, alone: FloatArray, typical: float
 ) -> FloatArray:
-    """What each feature adds to the leverage, after all others and alone: (n, d) ≥ 0. Eq. (A5).
+    """What each feature adds to the leverage, beside the others plus alone: (n, d) ≥ 0. Eq. (A5).
 
-    `without` (n, d) is the leverage of the row with feature j at its typical value, `alone` (n, d)
-    that of the typical row with feature j of the row, `typical` that of the typical row.
+    `leverage` (n,) is that of each row, `without` (n, d) that of the row with feature j at its
+    typical value, `alone` (n, d) that of the typical row with feature j of the row, `typical` that
+    of the typical row.
     """
     with np.errstate(invalid="ignore"):
         added = (leverage[:, None] - without) + (alone - typical)
@@ -92,8 +104,8 @@ def replacement_drops(
 class Groups:
     """Attribution of leverage to groups of features, such as the levels of a column. Eq. (A7).
 
-    Single drops fail there: the levels of a column sum to one, so the others determine each level,
-    and no single drop shows it.
+    Drops of single features fail there: the one-hot levels of a column sum to one, so the others
+    determine each level, and replacing one level by its regression on the others shows nothing.
     """
 
     spectrum: Spectrum
@@ -103,7 +115,10 @@ class Groups:
 
     @classmethod
     def of(cls, spectrum: Spectrum, alpha: float, members: Sequence[Sequence[int]]) -> Groups:
-        """Groups of features; every feature must be in exactly one."""
+        """Groups for the ridge penalty `alpha`; `members` lists the features of each group.
+
+        Every feature must be in exactly one group.
+        """
         roots = []
         for group in members:
             w, Q = np.linalg.eigh(_inverse(spectrum, alpha, group))
@@ -145,7 +160,7 @@ class Groups:
         return np.where(infinite, np.inf, np.square(T) @ self._belongs)
 
     def fractions(self, X: FloatArray) -> FloatArray:
-        """Fraction of the leverage of each group, (n, groups); sums to one."""
+        """Fraction (n, groups) of the leverage that is due to each group; a row sums to one."""
         out = np.empty((len(X), len(self.members)))
         for part in self.spectrum.blocks(len(X)):
             out[part] = fractions(self.drops(np.asarray(X[part], dtype=float)))
@@ -153,7 +168,9 @@ class Groups:
 
 
 def fractions(parts: FloatArray) -> FloatArray:
-    """Attributed parts ≥ 0 (n, k) as fractions of their sum; infinite parts share it equally.
+    """Each row of `parts` (n, k), all ≥ 0, divided by its sum: fractions (n, k).
+
+    Infinite parts share their row equally, and the others get 0; a row of zeros stays 0.
 
     >>> fractions(np.array([[1.0, 3.0], [np.inf, 2.0], [0.0, 0.0]]))
     array([[0.25, 0.75],
@@ -170,10 +187,11 @@ def fractions(parts: FloatArray) -> FloatArray:
 
 
 def explain_regret(spectrum: Spectrum, X: FloatArray, regret: FloatArray) -> FloatArray:
-    """Attribution of exp(Γ) − 1 to features (n, d), for learners that are not ridge. Eq. (A6).
+    """Share (n, d) of each feature in exp(regret) − 1, for learners that are not ridge. Eq. (A6).
 
-    The row is explained by the ridge fit that has the same regret: its penalty solves
-    K_λ(x) = exp(Γ).
+    `regret` (n,) is in nats; the intercept's share is left out. A row is explained by the ridge fit
+    that has the same regret: its penalty λ solves K_λ(x) = exp(regret), where K_λ − 1 is the
+    leverage at penalty λ.
     """
     out = np.empty(X.shape)
     for part in spectrum.blocks(len(X)):
@@ -185,7 +203,10 @@ def explain_regret(spectrum: Spectrum, X: FloatArray, regret: FloatArray) -> Flo
 
 
 def matching_penalties(spectrum: Spectrum, X: FloatArray, leverage: FloatArray) -> FloatArray:
-    """Penalties (n,) > 0 at which ridge has leverages to attribute, no intercept. Eq. (A6)."""
+    """Ridge penalties (n,) > 0 at which rows X have these leverages (n,). Eq. (A6).
+
+    Leverages are without the intercept's share; `spectrum` is that of the training rows.
+    """
     a, outside = spectrum.coordinates(X)
     a2, b2 = a * a, np.sum(outside**2, axis=1)
     size = np.sum(a2, axis=1) + b2

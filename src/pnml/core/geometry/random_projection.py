@@ -12,7 +12,10 @@ _OWN_SPREAD = 0.5
 
 
 def effective_dimension(squares: FloatArray, alpha: float) -> float:
-    """Effective dimension before a random projection, by squared singular values. Eq. (K6).
+    """Effective dimension Σ h²/(h² + alpha) of rows with singular values h. Eq. (K6).
+
+    `squares` are the h², `alpha` is the ridge penalty; without a penalty it is the rank. It says
+    how many random features are needed.
 
     >>> effective_dimension(np.array([100.0, 1.0, 0.01]), 1.0)
     1.5
@@ -22,7 +25,7 @@ def effective_dimension(squares: FloatArray, alpha: float) -> float:
 
 
 def distortion(dimension: float, size: int, chance: float) -> float:
-    """Bound on the change of lengths by a random projection to `size` features. Eq. (K8).
+    """Bound on the relative change of lengths by a random projection to `size` features. Eq. (K8).
 
     The bound fails with a probability of at most `chance`; `dimension` is the effective dimension
     of the training rows.
@@ -37,9 +40,10 @@ def distortion(dimension: float, size: int, chance: float) -> float:
 
 
 def regret_error(dimension: float, size: int, chance: float = 0.01) -> float:
-    """Bound on the change of a regret, in nats, by a random projection to `size`. Eq. (K9).
+    """Bound, in nats, on the change of a regret by projection to `size` random features. Eq. (K9).
 
-    Infinite if `size` is too small for a bound.
+    The bound fails with a probability of at most `chance`; `dimension` is the effective dimension
+    of the training rows. Infinite if `size` is too small for a bound.
 
     >>> round(regret_error(24.0, 10_000), 2), regret_error(24.0, 50)
     (0.18, inf)
@@ -49,7 +53,10 @@ def regret_error(dimension: float, size: int, chance: float = 0.01) -> float:
 
 
 def size_for(dimension: float, error: float, chance: float = 0.01) -> int:
-    """Size of a random projection for this error of the regret in nats. Eq. (K9).
+    """Number of random features that changes a regret by at most `error` nats. Eq. (K9).
+
+    This fails with a probability of at most `chance`; `dimension` is the effective dimension of the
+    training rows.
 
     >>> size_for(24.0, 0.5)
     1567

@@ -20,7 +20,10 @@ _PARALLEL = 1 - 1e-12
 
 @dataclass(frozen=True)
 class Whitened:
-    """Rows for rank-one updates, in coordinates whose products are xᵀPz. Eq. (I6).
+    """Rows in coordinates w in which the product of two rows x and z is xᵀPz. Eq. (I6).
+
+    P = (XᵀX + alpha·I)⁻¹ over the labelled rows X. Leverages are then sums of squares, and one more
+    labelled row changes them by a rank-one update, without a refit.
 
     >>> from pnml.core.statistic.factor import Factor
     >>> seen = Factor.of(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
@@ -36,7 +39,7 @@ class Whitened:
 
     @classmethod
     def of(cls, spectrum: Spectrum, rows: FloatArray, alpha: float) -> Whitened:
-        """Rows (n, d) whitened by the labelled rows of a spectrum."""
+        """Rows (n, d) whitened by the labelled rows in `spectrum`, at the ridge penalty `alpha`."""
         a, outside = spectrum.coordinates(rows)
         n = len(rows)
         parts = [a / np.sqrt(spectrum.h2 + alpha)]
@@ -62,12 +65,12 @@ class Whitened:
         return is_outside
 
     def without(self, row: int) -> Whitened:
-        """The whitened rows without one of them."""
+        """The whitened rows without the one at index `row`."""
         kept = np.arange(len(self.w)) != row
         return Whitened(self.w[kept], self.outside[kept], self.noise[kept])
 
     def with_row(self, row: int) -> Whitened:
-        """All rows after this one joins the labelled rows. Eqs. (I6), (I8)."""
+        """All rows, whitened anew once the row at this index is labelled. Eqs. (I6), (I8)."""
         w, o = self.w, self.outside
         if not self._is_out[row]:
             kappa = float(w[row] @ w[row])
@@ -84,10 +87,12 @@ class Whitened:
         return replace(self, w=w, outside=np.where(inside_span[:, None], 0.0, left))
 
     def after_each(self, new: int, wanted: int) -> tuple[FloatArray, FloatArray]:
-        """Regrets of the last `wanted` rows after each of the first `new`. Eqs. (I7), (I9).
+        """Regret of the last `wanted` rows if one of the first `new` is labelled. Eqs. (I7), (I9).
 
-        How many of them stay outside the span, (new,), and their mean regret, to which each that
-        stays outside adds twice the log of how far outside it is.
+        Two arrays (new,), for each of the first rows. The first is how many wanted rows would stay
+        outside the span of the labelled rows, where the regret is infinite. The second is the mean
+        regret in nats, in which a row that stays outside counts with twice the log of its distance
+        from the span.
         """
         step = max(1, _BLOCK_NUMBERS // wanted)
         missing, after = np.zeros(new), np.zeros(new)

@@ -33,14 +33,14 @@ class Span:
 
     @property
     def whole(self) -> bool:
-        """Whether the rows span all directions, so that no row can be outside."""
+        """Whether the training rows span all directions, so that no row can be outside."""
         return bool(self.V.shape[0] == self.V.shape[1])
 
     def holds(self, centred: Array, rounding: Array) -> Array:
-        """Which rows (n, d) are inside up to round-off; `rounding` is that of each entry. Eq. (S3).
+        """Whether each centred row (n, d) is inside the span up to round-off: (n,). Eq. (S3).
 
-        Components of the difference are compared one by one, so that a column of large offset
-        does not hide what happens in another.
+        `rounding` (n, d) is the round-off of each entry. The part outside is tested column by
+        column, so that a column of large offset does not hide what happens in another.
         """
         xp = array_namespace(centred)
         scale, V, absent = (like(xp, part, centred) for part in (self.scale, self.V, self.absent))
@@ -53,26 +53,37 @@ class Span:
 
 
 def unit_scale(norms: FloatArray, raw_norms: FloatArray, tolerance: float) -> FloatArray:
-    """Column norms for the span; columns constant up to round-off are not blown up to 1."""
+    """Divisors (d,) that bring columns to unit norm without blowing up constant columns.
+
+    `norms` (d,) are those of the centred columns, `raw_norms` (d,) those before centring. A column
+    with a norm of at most `tolerance` times its raw norm is constant up to round-off, and is
+    divided by its raw norm.
+    """
     constant = norms <= tolerance * raw_norms
     scale = np.where(constant, raw_norms, norms)
     return np.where(scale > 0, scale, 1.0)
 
 
 def leak(V: FloatArray, noise: FloatArray) -> FloatArray:
-    """Bound (d,) on the part outside the span that round-off of the entries (d,) causes."""
+    """Bound (d,) on how far round-off alone puts a row outside the span, in each column.
+
+    V (d, r) has the directions of the span as columns; `noise` (d,) is the round-off of an entry.
+    """
     spread: FloatArray = noise + np.abs(V) @ (np.abs(V).T @ noise)
     return spread
 
 
 def rounding_of(X: Array) -> float:
-    """Relative round-off of a row's dtype, as the span counts it; 0 for float64."""
+    """Relative round-off of the dtype of X, for the test of the span; 0 for float64."""
     eps = float(array_namespace(X).finfo(X.dtype).eps)
     return eps if eps > EPS else 0.0
 
 
 def like(xp: Array, values: FloatArray, X: Array) -> Array:
-    """Float64 constants of a span as arrays of the kind and device of X."""
+    """The float64 array `values` in the library and on the device of X, such as a torch tensor.
+
+    `xp` is the array namespace of X.
+    """
     if is_numpy_array(X):
         return values
     return xp.asarray(values.copy(), dtype=xp.float64, device=device_of(X))

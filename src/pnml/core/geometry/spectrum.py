@@ -32,7 +32,8 @@ _NEGLIGIBLE = 1e-3
 class Spectrum:
     """Spectrum of the training rows: singular directions, scales, and targets along them.
 
-    With S = diag(scale) and x̃ = S⁻¹(x − center) the rows are X̃ = U diag(h) Vᵀ. Eq. (S1).
+    With S = diag(scale) and x̃ = S⁻¹(x − center) the rows are X̃ = U diag(h) Vᵀ, their singular
+    value decomposition. Eq. (S1). There are d features, k targets and r directions.
 
     >>> from pnml.core.statistic.factor import Factor
     >>> rows = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
@@ -59,7 +60,11 @@ class Spectrum:
 
     @classmethod
     def of_factor(cls, factor: Factor, *, intercept: bool, unit_columns: bool) -> Spectrum:
-        """Spectrum of rows in memory, by SVD: errors grow with the condition number of X."""
+        """Spectrum of rows in memory, by SVD: errors grow with the condition number of X.
+
+        `intercept`: the rows are centred. `unit_columns`: columns are scaled to unit norm, as is
+        right without a penalty; otherwise they stay in the user's units.
+        """
         d = len(factor.x_mean)
         R = factor.R
         if not intercept:
@@ -83,7 +88,11 @@ class Spectrum:
 
     @classmethod
     def of_gram(cls, gram: Gram, *, intercept: bool, unit_columns: bool) -> Spectrum:
-        """Spectrum of streamed rows, by eigh: errors grow with the squared condition number."""
+        """Spectrum of streamed rows, by eigh: errors grow with the squared condition number.
+
+        `intercept`: the rows are centred. `unit_columns`: columns are scaled to unit norm, as is
+        right without a penalty; otherwise they stay in the user's units.
+        """
         d = len(gram.x_mean)
         mean = np.concatenate([gram.x_mean, gram.y_mean])
         S = np.block([[gram.xx, gram.xy], [gram.xy.T, gram.yy]])
@@ -137,7 +146,7 @@ class Spectrum:
         )
 
     def in_raw_units(self) -> Spectrum:
-        """The same rows in the user's own units, in which a penalty is meant. Eq. (S7).
+        """Spectrum of the same rows in the user's units, to which a ridge penalty refers. Eq. (S7).
 
         The rank is that of the unit columns: units must not decide what is a direction.
         """
@@ -145,11 +154,11 @@ class Spectrum:
         return replace(self, scale=np.ones_like(self.scale), V=V, h2=h**2, z=left.T @ self.z)
 
     def completed(self, alpha: float) -> Spectrum:
-        """The same rows with the directions they lack added, where a penalty makes that safe.
+        """Spectrum with the directions that the rows lack added, if a penalty makes that safe.
 
         Directions of eigenvalue 0 change no sum at a penalty, and one product then gives all
-        components of a row, without a test of the span. Eq. (S8). Returns the spectrum unchanged
-        if nothing is missing, if more is missing than present, or if the round-off of a row outside
+        components of a row, without a test of the span. Eq. (S8). Returns the spectrum unchanged if
+        nothing is missing, if more is missing than present, or if the round-off of a row outside
         the span would be visible beside the smallest relevant leverage, 1/weight.
         """
         d, r = self.V.shape
@@ -174,7 +183,8 @@ class Spectrum:
     def warn_if_lossy(self, alpha: float, rows: FloatArray) -> None:
         """Warn if squaring the condition number has lost significant digits. Eq. (S5).
 
-        If some of the stream's own `rows` are outside the span, a direction was lost.
+        Issues a ConditionWarning; `alpha` is the ridge penalty. If some of the stream's own `rows`
+        (m, d) are outside the span, a direction was lost.
         """
         largest = float(np.max(self.h2, initial=0.0)) or 1.0
         squared = (largest + alpha) / (largest / self.squared_condition + alpha)
@@ -191,7 +201,7 @@ class Spectrum:
             )
 
     def coefficients(self, alpha: float) -> FloatArray:
-        """Slopes (d, k) of the ridge fit in the user's units. Eq. (S4)."""
+        """Slopes (d, k) of the ridge fit at penalty `alpha`, in the user's units. Eq. (S4)."""
         shrunk = self.z * (np.sqrt(self.h2) / (self.h2 + alpha))[:, None]
         slopes: FloatArray = (self.V @ shrunk) / self.scale[:, None]
         return slopes
@@ -202,7 +212,7 @@ class Spectrum:
         return float((self.unexplained[0] + shrunk @ shrunk) / self.weight)
 
     def fitted(self, X: FloatArray, alpha: float) -> FloatArray:
-        """Predictions (n,) of the ridge fit for the first target. Eq. (S4)."""
+        """Predictions (n,) of the ridge fit at penalty `alpha`, for the first target. Eq. (S4)."""
         slopes = self.coefficients(alpha)[:, 0]
         out = np.empty(len(X))
         for part in self.blocks(len(X)):
@@ -210,12 +220,18 @@ class Spectrum:
         return out + float(self.y_mean[0])
 
     def components(self, X: FloatArray) -> FloatArray:
-        """Components a = Vᵀx̃ (n, r); complete for training rows, which are inside the span."""
+        """Components (n, r) of rows along the directions: Vᵀx̃ with x̃ = (x − center)/scale.
+
+        Complete for training rows, which are inside the span; `coordinates` serves other rows.
+        """
         a: FloatArray = (X - self.center) @ np.ascontiguousarray(self.V / self.scale[:, None])
         return a
 
     def taken_apart(self) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-        """Map from blocks of rows to components (n, r) and b² (n,), 0 inside the span. Eq. (S2)."""
+        """Function from rows (n, d) to components (n, r) and squared distances from the span (n,).
+
+        The distance is exactly 0 inside the span. Eq. (S2).
+        """
         directions = np.ascontiguousarray(self.V / self.scale[:, None])
 
         def inside(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -228,9 +244,10 @@ class Spectrum:
         return inside if self.spans_everything else anywhere
 
     def coordinates(self, X: Array) -> tuple[Array, Array]:
-        """Components a = Vᵀx̃ (n, r) and the part outside the span, x̃⊥ (n, d), of rows. Eq. (S2).
+        """Components (n, r) of rows along the directions, and the part outside (n, d). Eq. (S2).
 
-        A part outside within round-off is set to exactly 0. Eq. (S3).
+        Outside means outside the span of the training rows; both are of scaled rows (x −
+        center)/scale. A part outside within round-off is set to exactly 0. Eq. (S3).
         """
         xp = array_namespace(X)
         center, scale, V = (like(xp, part, X) for part in (self.center, self.scale, self.V))
@@ -251,10 +268,11 @@ class Spectrum:
         return self.span.whole
 
     def leverage(self, X: Array, alpha: float) -> Array:
-        """How much each row would pull its own prediction: K − 1. Eq. (S2).
+        """Leverage (n,) of rows: how much each would pull its own prediction if added. Eq. (S2).
 
-        Infinite for rows outside the span of the training rows at alpha = 0. Tensors come back
-        as tensors of their own dtype and carry gradients; the sums are in float64.
+        The regret is log(1 + leverage). Infinite for rows outside the span of the training rows at
+        alpha = 0. Tensors come back as tensors of their own dtype and carry gradients; the sums are
+        in float64.
         """
         of = self._leverage_of(X, alpha)
         if not is_numpy_array(X):
@@ -287,7 +305,7 @@ class Spectrum:
         return inside if self.spans_everything else anywhere
 
     def _whiten(self, alpha: float) -> FloatArray:
-        """Matrix (d, r) that takes a centred row to coordinates whose squares add up to K − 1."""
+        """Matrix (d, r) from a centred row to coordinates whose squares sum to its leverage."""
         whiten: FloatArray = self.V / np.sqrt(self.h2 + alpha) / self.scale[:, None]
         return np.ascontiguousarray(whiten)  # BLAS is faster on it
 

@@ -18,9 +18,10 @@ _DRIFTED = 1e-9  # relative residual at which the updated inverse is made anew
 
 
 class ActiveSet:
-    """Active set of a lasso: columns S and the inverse of their Gram block. Eq. (L5).
+    """Columns S that a lasso fit uses, and the inverse of their block of XᵀX. Eq. (L5).
 
-    Arrays are replaced, never edited, so that copies share them.
+    There are M columns in all, and A = XᵀX is their Gram matrix (M, M). Arrays are replaced, never
+    edited, so that copies share them.
     """
 
     def __init__(self, gram: FloatArray, magnitude: FloatArray) -> None:
@@ -32,7 +33,7 @@ class ActiveSet:
         self.rows: FloatArray = gram[self.index]  # (k, M)
 
     def hold(self, columns: npt.NDArray[np.intp]) -> list[int]:
-        """Add all independent columns; return those that depend on the others."""
+        """Fill an empty set with `columns`; returns those left out as dependent on others."""
         scale = self.scale[columns]
         block = self.gram[np.ix_(columns, columns)]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -51,13 +52,16 @@ class ActiveSet:
         return dependent
 
     def copy(self) -> ActiveSet:
-        """A set that can be changed without changing this one."""
+        """Copy that can be changed without changing this set."""
         twin = ActiveSet.__new__(ActiveSet)
         twin.__dict__.update(self.__dict__)
         return twin
 
     def solve(self, rhs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """θ with (Aθ)_S = rhs_S and zeros elsewhere, and Aθ, both (M,). Eq. (L5)."""
+        """Coefficients θ, 0 outside S, with (Aθ)_S = rhs_S, and Aθ: both (M,). Eq. (L5).
+
+        A is the Gram matrix XᵀX of all M columns, S the active ones.
+        """
         index, rows = self.index, self.rows
         wanted = rhs[index]
         part = self.inverse.dot(wanted)
@@ -72,18 +76,29 @@ class ActiveSet:
         return theta, image + correction.dot(rows)
 
     def outside(self, j: int) -> tuple[FloatArray, float]:
-        """Coefficients of column j on S, (M,), and its squared length outside S; 0 if dependent."""
+        """Regression (M,) of column j on the active columns, and its squared length outside them.
+
+        The length is exactly 0 if column j depends on them up to round-off.
+        """
         combination, image = self.solve(self.gram[j])
         rest = float(self.gram[j, j] - image[j])
         return combination, rest if rest > self.round_off(j, combination) else 0.0
 
     def round_off(self, j: int, combination: FloatArray) -> float:
-        """What round-off in the Gram may leave of a column that depends on S. Eq. (L5)."""
+        """Squared length outside the active columns that round-off may leave of column j. Eq. (L5).
+
+        `combination` (M,) are its coefficients on the active columns, from `outside`.
+        """
         length = float(self.scale[j] + self.scale.dot(np.abs(combination)))
         return max(_DEPENDENT * float(self.magnitude[j]), 8 * EPS * length * length)
 
     def enter(self, j: int, combination: FloatArray, rest: float) -> None:
-        """Add column j, which is independent of S according to `outside`."""
+        """Make column j active, in place, and update the inverse.
+
+        Call `outside(j)` first and pass its two results: `combination` (M,), the coefficients of
+        column j on the active columns, and `rest`, its squared length outside them, which must be
+        above 0 (j is independent of them).
+        """
         k = len(self.index)
         border = np.empty(k + 1)
         border[:k], border[k] = combination[self.index], -1.0
@@ -109,7 +124,10 @@ class ActiveSet:
         self.inverse = shrunk[:-1, :-1]
 
     def exchange(self, out: int, into: int, combination: FloatArray) -> None:
-        """Replace column `out` by `into`, which depends on S by `combination`."""
+        """Replace the active column `out` by `into`, which depends on the active columns.
+
+        `combination` (M,) are the coefficients of `into` on them, from `outside`.
+        """
         at = int((self.index == out).argmax())
         rest = float(combination[out] ** 2 / self.inverse[at, at])
         self.leave(out)
@@ -117,7 +135,7 @@ class ActiveSet:
 
 
 class Direction(NamedTuple):
-    """Direction in which a lasso's active set moves the fit: `coef` per `speed`."""
+    """Direction in which a lasso fit moves: by `coef`, while the path advances by `speed`."""
 
     coef: FloatArray  # (M,)
     image: FloatArray  # (M,)  A·coef
@@ -126,7 +144,11 @@ class Direction(NamedTuple):
 
 
 def slide(active: ActiveSet, j: int, combination: FloatArray, sign: float) -> Direction:
-    """Direction in which dependent column j trades places with the active set. Eq. (L7)."""
+    """Direction in which column j, dependent on the active set, trades places with it. Eq. (L7).
+
+    The fit to the training rows stays as it is. `combination` (M,) are the coefficients of j on the
+    active columns, from `ActiveSet.outside`; `sign` (±1) says to which side its coefficient moves.
+    """
     coef = np.zeros_like(combination)
     part = combination[active.index]
     pivot = _TRADE * active.magnitude[j] * active.inverse.diagonal()
@@ -138,8 +160,10 @@ def slide(active: ActiveSet, j: int, combination: FloatArray, sign: float) -> Di
 def in_range(
     active: ActiveSet, j: int, combination: FloatArray, gain: float, leverage: float
 ) -> bool:
-    """Whether round-off alone lets dependent column j gain beside the active set. Eq. (L7).
+    """Whether the `gain` of dependent column j is round-off alone, so that it rests. Eq. (L7).
 
-    `leverage` is eᵀd at the direction d of S.
+    The gain is how fast the correlation of column j outgrows the penalty, `combination` (M,) its
+    coefficients on the active columns, and `leverage` is eᵀd with d the direction of the active
+    columns and e how fast the linear term outgrows their penalty.
     """
     return gain * gain <= active.round_off(j, combination) * leverage

@@ -13,9 +13,11 @@ def cone_direction(
 ) -> Direction:
     """Direction of a lasso fit at a kink, in the cone that keeps it optimal. Eq. (L6).
 
-    Minimises ½dᵀAd − eᵀd, e = drift − penalty_drift·signs, over d that is free on S and may move
-    coefficients of `tied` only to the side of their sign. Columns of `tied` that take part join
-    `active`.
+    Minimises ½dᵀAd − eᵀd, e = drift − penalty_drift·signs, over d (M,) that is free on the columns
+    of `active` and may move coefficients of `tied` only to the side of their sign. A is XᵀX;
+    `drift` (M,) and `penalty_drift` are the rates at which the linear term XᵀY and the penalty
+    change along the path; `tied` are columns with coefficient 0 that may begin to move. Those that
+    do join `active`.
     """
     return _Cone(active, drift, penalty_drift, signs, tied).direction()
 

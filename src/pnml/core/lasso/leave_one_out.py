@@ -24,7 +24,7 @@ _ON_PATH = 1e-9  # relative error of stationarity that a fit on the path may hav
 
 @dataclass(frozen=True)
 class L1Folds:
-    """Leave-one-out of the lasso: centred training rows, and the fit to all of them."""
+    """Leave-one-out of the lasso: n centred training rows, and the lasso fit to all of them."""
 
     X: FloatArray  # (n, M)
     y: FloatArray  # (n,)
@@ -38,7 +38,10 @@ class L1Folds:
     def of(
         cls, X: FloatArray, y: FloatArray, penalty: float, weight: float, coef: FloatArray
     ) -> L1Folds:
-        """Folds of rows X (n, M), y (n,); `coef` is the lasso fit to all of them."""
+        """Folds of centred rows X (n, M), y (n,); `coef` (M,) is the lasso fit to all of them.
+
+        `penalty` is the ℓ1 penalty; `weight` is (n−1)/n with an intercept and 1 without.
+        """
         if len(X) < 2:
             raise InputError(
                 f"Leave-one-out needs at least 2 training rows, got {len(X)}: give more rows."
@@ -48,9 +51,10 @@ class L1Folds:
     def losses(
         self, rows: npt.NDArray[np.intp], noise_variances: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Log-loss and regret of the given rows at each noise variance, (k, S) each, nats.
+        """Log-loss and regret of training rows, each left out: two arrays (k, S), in nats.
 
-        One walk a row serves all noise variances. Eq. (L14).
+        `rows` are the indices of k rows; there are S noise variances. One walk along the lasso path
+        of a row serves all noise variances. Eq. (L14).
         """
         spread, shape = float(np.max(noise_variances)), (len(rows), len(noise_variances))
         losses, regrets = np.empty(shape), np.empty(shape)
@@ -63,7 +67,10 @@ class L1Folds:
     def predictive(
         self, rows: npt.NDArray[np.intp], noise_variance: float
     ) -> PiecewiseLogQuadratic:
-        """Distribution that each row's fold predicts for it, about the mean of y. Eq. (L14)."""
+        """Distributions of the labels of training rows, each predicted by the others. Eq. (L14).
+
+        `rows` are indices; labels are relative to the mean of y.
+        """
         profiles = self._profiles(rows, noise_variance, DENSITY_DEPTH)
         return predictive([profile for _, profile in profiles], self.penalty, noise_variance)
 

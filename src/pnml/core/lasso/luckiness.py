@@ -47,7 +47,10 @@ class L1Fit:
         y_mean: float,
         weight: float,
     ) -> L1Fit:
-        """Fit from the Gram (M, M) and the moment XᵀY (M,), both about the means."""
+        """The lasso fit from XᵀX (M, M) and XᵀY (M,), both about the means `x_mean` and `y_mean`.
+
+        `weight` is n/(n+1) with an intercept and n training rows, and 1 without an intercept.
+        """
         coef = lasso(gram, moment, np.array([penalty]))[0]
         return cls(Start.of(gram, moment, penalty, coef), x_mean, y_mean, weight)
 
@@ -57,20 +60,26 @@ class L1Fit:
         return self.start.coef
 
     def predict(self, X: FloatArray) -> FloatArray:
-        """Labels that the lasso predicts, (T,)."""
+        """Labels (T,) that the lasso predicts for rows X (T, M)."""
         return np.asarray(self.y_mean + (X - self.x_mean) @ self.coef)
 
     def profiles(self, X: FloatArray, horizon: Horizon) -> Iterable[Profile]:
-        """The genie's profile of each row."""
+        """For each row of X (T, M) the genie's residual and norm as functions of the label.
+
+        `horizon` says how far along the label the genie's path is followed.
+        """
         return (Profile.of(self.start, row, self.y_mean, horizon) for row in X - self.x_mean)
 
     def predictive(self, X: FloatArray, noise_variance: float) -> PiecewiseLogQuadratic:
-        """Distribution of the label of rows X (T, M). Eq. (L12)."""
+        """Distributions of the labels of rows X (T, M) under Gaussian noise. Eq. (L12)."""
         horizon = Horizon(noise_variance, DENSITY_DEPTH, self.weight)
         return predictive(list(self.profiles(X, horizon)), self.start.penalty, noise_variance)
 
     def regret(self, X: FloatArray, noise_variances: FloatArray) -> FloatArray:
-        """Regret of rows X at each noise variance, (T, S), nats; one walk serves all. Eq. (L13)."""
+        """Regret (T, S), in nats, of rows X (T, M) at each of S noise variances. Eq. (L13).
+
+        One walk along the genie's path of a row serves all noise variances.
+        """
         horizon = Horizon(float(np.max(noise_variances)), MASS_DEPTH, self.weight)
         out = [
             np.maximum(profile.log_mass(self.start.penalty, noise_variances), 0.0)
@@ -81,7 +90,11 @@ class L1Fit:
 
 @dataclass(frozen=True)
 class Profile:
-    """Profile of ℓ1 luckiness: residual and ‖θ‖₁ of a genie over its label, in J segments."""
+    """Residual and ‖θ‖₁ of the genie of one row over the row's label, straight on J segments.
+
+    The genie is the lasso fit θ with the row and one label added. On segment j the residual is
+    residual[j] + residual_slope[j]·(label − origin[j]), and likewise the norm.
+    """
 
     edges: FloatArray  # (J+1,)
     origin: FloatArray  # (J,)
@@ -92,7 +105,10 @@ class Profile:
 
     @classmethod
     def of(cls, start: Start, row: FloatArray, y_mean: float, horizon: Horizon) -> Profile:
-        """Profile of x − x̄ (M,), in units of y; `start` knows the training rows. Eq. (L9)."""
+        """Profile of a new row, given as `row` = x − x̄ (M,), in units of y. Eq. (L9).
+
+        `start` holds the lasso fit to the training rows, `y_mean` the mean of their labels.
+        """
         root = np.sqrt(horizon.weight)
         path = genie_path(start, root * row, horizon)
         return cls(
@@ -107,21 +123,30 @@ class Profile:
     def log_density(
         self, penalty: float, noise_variances: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Coefficients q0, q1, q2 of log p + log w(θ̂)/w(θ_lasso), (S, J) each. Eq. (L12)."""
+        """Coefficients q0, q1, q2, (S, J) each, of the log-density of the label. Eq. (L12).
+
+        Before normalisation it is q0 + q1 u + q2 u² on each of J segments, with u = label − origin,
+        for each of S noise variances: log p by the label's own genie, plus the log of the genie's
+        luckiness relative to the lasso fit. `penalty` is the ℓ1 penalty.
+        """
         v = noise_variances[:, None]
         q0 = -(0.5 * self.residual**2 + penalty * self.norm) / v - 0.5 * np.log(2 * np.pi * v)
         q1 = -(self.residual * self.residual_slope + penalty * self.norm_slope) / v
         return q0, q1, -0.5 * self.residual_slope**2 / v
 
     def log_mass(self, penalty: float, noise_variances: FloatArray) -> FloatArray:
-        """Relative regret at each noise variance, (S,); at kinks it may dip below 0. Eq. (L13)."""
+        """Relative regret (S,), in nats: log-integral of the density over labels. Eq. (L13).
+
+        One for each noise variance. It may be negative, because ‖θ‖₁ has kinks. `penalty` is the ℓ1
+        penalty.
+        """
         terms = self.log_density(penalty, noise_variances)
         edges = np.broadcast_to(self.edges, (len(noise_variances), len(self.edges)))
         origin = np.broadcast_to(self.origin, terms[0].shape)
         return np.asarray(logsumexp(Quadratics(edges, origin, *terms).log_masses(), axis=1))
 
     def log_prob(self, label: float, penalty: float, noise_variances: FloatArray) -> FloatArray:
-        """Log-density of the label before normalisation, (S,). Eq. (L12)."""
+        """Log-density (S,) of one label at each noise variance, before normalisation. Eq. (L12)."""
         j = min(max(int(np.searchsorted(self.edges, label)) - 1, 0), len(self.origin) - 1)
         q0, q1, q2 = (q[:, j] for q in self.log_density(penalty, noise_variances))
         u = label - self.origin[j]
@@ -131,7 +156,10 @@ class Profile:
 def predictive(
     profiles: list[Profile], penalty: float, noise_variance: float
 ) -> PiecewiseLogQuadratic:
-    """Distribution of labels by ℓ1 luckiness, with their relative regret. Eq. (L12)."""
+    """Distributions of the labels of the rows with these profiles, by ℓ1 luckiness. Eq. (L12).
+
+    `penalty` is the ℓ1 penalty. The regret of a row is the log of its normaliser, or 0 if negative.
+    """
     n_pieces = max((len(profile.origin) for profile in profiles), default=1)
     edges = np.full((len(profiles), n_pieces + 1), np.inf)
     terms = np.zeros((4, len(profiles), n_pieces))  # origin, q0, q1, q2; spare pieces are empty

@@ -17,9 +17,10 @@ from pnml.errors import InputError
 
 
 def lasso(gram: FloatArray, moment: FloatArray, penalties: FloatArray) -> FloatArray:
-    """Lasso path: minimisers of ½θᵀAθ − bᵀθ + τ‖θ‖₁ for each τ of `penalties`, (L, M).
+    """Lasso fits (L, M): minimisers of ½θᵀAθ − bᵀθ + τ‖θ‖₁ for each τ of `penalties` (L,).
 
-    One walk from the penalty at which every coefficient is zero to the smallest asked. Eq. (L11).
+    A is `gram` = XᵀX (M, M) and b is `moment` = XᵀY (M,). One walk leads from the penalty at which
+    every coefficient is zero to the smallest one given. Eq. (L11).
 
     >>> lasso(np.diag([1.0, 4.0]), np.array([3.0, 2.0]), np.array([1.0, 2.5]))
     array([[2.  , 0.25],
@@ -48,7 +49,10 @@ def lasso(gram: FloatArray, moment: FloatArray, penalties: FloatArray) -> FloatA
 
 @dataclass(frozen=True)
 class Start:
-    """Start of a lasso path along the label of one row: A and b belong to the others."""
+    """Known lasso fit from which a path along the label of one row starts.
+
+    A = XᵀX and b = XᵀY are those of the other rows; the row itself comes in with its label.
+    """
 
     active: ActiveSet
     moment: Annotated[FloatArray, "d"]  # b
@@ -67,19 +71,27 @@ class Start:
         residual: float = 0.0,
         magnitude: FloatArray | None = None,
     ) -> Start:
-        """Start at `coef`, which minimises ½θᵀAθ − (b + x·residual)ᵀθ + τ‖θ‖₁ for the moving x."""
+        """Start at `coef` (M,), which minimises ½θᵀAθ − (b + x·residual)ᵀθ + τ‖θ‖₁.
+
+        A is `gram` (M, M), b is `moment` (M,), τ the penalty, x the row whose label moves, and
+        `residual` its residual at this fit: 0 for the fit without x. `magnitude` (M,) is the size
+        of the sums behind the diagonal of A, as a measure of round-off; None takes the diagonal.
+        """
         active = ActiveSet(gram, np.diagonal(gram).copy() if magnitude is None else magnitude)
         dependent = active.hold(np.flatnonzero(coef))
         return cls(active, moment, penalty, coef, residual, dependent)
 
     def walk(self, row: FloatArray, side: float) -> Iterator[Stretch]:
-        """Walk towards larger labels (side 1), or smaller ones with label and row mirrored (−1)."""
+        """Straight parts of the path of fits as the label of `row` rises (side 1) or falls (−1).
+
+        On side −1 label and row are mirrored, so that the label rises there as well.
+        """
         active, drift, position = self.active.copy(), side * row, side * self.residual
         walk = Walk(active, self.moment, drift, self.penalty, 0.0, position, self.coef)
         return walk.stretches(self._slide(active, drift))
 
     def _slide(self, active: ActiveSet, drift: FloatArray) -> Direction | None:
-        """The slide that contains the fit, if any. Eq. (L8)."""
+        """The slide (a move of θ at constant residual) that contains the fit, or None. Eq. (L8)."""
         if len(self.dependent) != 1:
             return None
         j = self.dependent[0]
@@ -92,9 +104,10 @@ class Start:
 
 @dataclass(frozen=True)
 class Horizon:
-    """End of a lasso path: the mass beyond it is below exp(−depth) of the total.
+    """Where a lasso path over labels may end: less than exp(−depth) of the mass lies beyond.
 
-    The mass is that of exp(−(½ω·residual² + τ‖θ‖₁)/σ²) over labels, for this σ² and smaller ones.
+    The mass is the integral over labels of exp(−(½ω·residual² + τ‖θ‖₁)/σ²), for this σ² and smaller
+    ones; τ is the penalty, and ω is n/(n+1) with an intercept and n training rows, else 1.
     """
 
     noise_variance: float  # σ²
@@ -102,12 +115,19 @@ class Horizon:
     weight: float = 1.0  # ω
 
     def near(self, residual: float, least: float) -> bool:
-        """Whether `passed` may hold at all, given the least energy seen."""
+        """Whether a cheap condition for the end of the path holds; `passed` is asked only then.
+
+        `residual` is the genie's here, `least` the least energy ½ω·residual² + τ‖θ‖₁ so far.
+        """
         ceiling = 0.5 * self.weight * residual * residual
         return residual > 0 and ceiling > self.depth * self.noise_variance + least
 
     def passed(self, segments: FloatArray, penalty: float, pull: float) -> bool:
-        """Whether the walk may end where the last of the segments begins. Eq. (L10)."""
+        """Whether the path may end where the last of the segments begins. Eq. (L10).
+
+        `segments` (J, 5) has the label, the residual, its slope, ‖θ‖₁ and its slope where each
+        begins; `pull` is the penalty divided by the largest |x_j| of the row.
+        """
         label, residual, _, norm, _ = segments.T
         energy = 0.5 * self.weight * residual**2 + penalty * norm
         ceiling = 0.5 * self.weight * residual[-1] ** 2
@@ -121,7 +141,11 @@ class Horizon:
         return bool(np.log(beyond) - ceiling / self.noise_variance + self.depth <= log_seen)
 
     def rise(self, residual: float, pull: float) -> float:
-        """Least rate at which the energy rises with the label beyond this residual. Eq. (L10)."""
+        """Least rate at which the energy rises with the label beyond this residual. Eq. (L10).
+
+        The energy is ½ω·residual² + τ‖θ‖₁ with the penalty τ; `pull` is τ divided by the largest
+        |x_j| of the row.
+        """
         return min(self.weight * residual, pull)
 
 
@@ -143,7 +167,7 @@ class GeniePath:
     coef_slope: FloatArray  # (J, M)
 
     def at(self, labels: FloatArray) -> FloatArray:
-        """The genie's coefficients at labels (n,), (n, M)."""
+        """Coefficients (n, M) of the genie at labels (n,)."""
         j = np.clip(np.searchsorted(self.edges, labels) - 1, 0, len(self.origin) - 1)
         return self.coef[j] + (labels - self.origin[j])[:, None] * self.coef_slope[j]
 
@@ -159,7 +183,10 @@ class GeniePath:
 
 
 def genie_path(start: Start, row: FloatArray, horizon: Horizon | None = None) -> GeniePath:
-    """Lasso path of the genie of `row`: its fits for all labels. Eq. (L8).
+    """Path of the genie of `row` (M,): lasso fits with the row added, for all its labels. Eq. (L8).
+
+    `start` is a fit on the path. `horizon` ends the path where hardly any mass lies beyond; with
+    None it is followed to its last kink.
 
     >>> start = Start.of(np.eye(1), np.array([2.0]), 0.5, np.array([1.5]))
     >>> genie_path(start, np.array([1.0])).edges

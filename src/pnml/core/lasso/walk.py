@@ -18,7 +18,10 @@ from pnml.errors import InputError
 
 
 class Stretch(NamedTuple):
-    """A straight part of a lasso walk: from `coef` at `position`, `length` far."""
+    """A straight part of a lasso path: fits coef + t·direction.coef for t from 0 to `length`.
+
+    `position` and `penalty` are the walk's coordinate s and its penalty where the part begins.
+    """
 
     position: float
     penalty: float
@@ -29,7 +32,10 @@ class Stretch(NamedTuple):
 
 
 class Walk:
-    """The walk of a lasso fit along b + qs and τ + τ's, with its position. Eq. (L4)."""
+    """Path of a lasso fit as s grows, with linear term b + q·s and penalty τ + τ'·s. Eq. (L4).
+
+    It holds the current position s, the fit there and the columns that the fit uses.
+    """
 
     def __init__(
         self,
@@ -50,7 +56,11 @@ class Walk:
         self._sizes = np.abs(linear), np.abs(drift), np.abs(drift) + abs(penalty_drift)
 
     def stretches(self, direction: Direction | None = None) -> Iterator[Stretch]:
-        """Straight parts, one after the other; `direction` where the walk starts amid a slide."""
+        """Straight parts of the path, one after the other, from the current position.
+
+        `direction` is given if the fit starts within a slide, where coefficients move at constant
+        s. Raises InputError if there are too many kinks.
+        """
         tied: list[int] = []
         if direction is None:
             direction, tied = self._turn(-1)

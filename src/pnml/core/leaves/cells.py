@@ -29,10 +29,11 @@ _BLOCK_NUMBERS = 2**21
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of rows that are compared with the cells of leaves: numbers, and words as codes.
+    """Rows to compare with cells of leaves: columns of numbers (n, q) and of word codes (n, c).
 
-    A code is the place of the word among all words of all columns; −1 is a word unseen
-    in training. A gap in a column of words is a word of its own.
+    The cell of a leaf is what its training rows cover, column by column. A code is the place of the
+    word among all words of all columns; −1 is a word unseen in training. A gap in a column of words
+    is a word of its own.
     """
 
     numbers: FloatArray  # (n, q)
@@ -43,7 +44,7 @@ class Columns:
 
     @property
     def count(self) -> int:
-        """Number q + c of columns."""
+        """Number of columns: q of numbers plus c of words."""
         return int(self.numbers.shape[1] + self.words.shape[1])
 
     def __getitem__(self, rows: slice | IntArray | BoolArray) -> Columns:
@@ -52,7 +53,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class Cells:
-    """Extremes, gaps and words of the training rows in each of D leaves. Eq. (T13)."""
+    """Cells of D leaves: extremes, gaps and words of the training rows in each. Eq. (T13).
+
+    A row is inside the cell of its leaf if its numbers lie between the extremes and training rows
+    of the leaf have its words and gaps. The two smallest and two largest numbers are kept, so that
+    a row can be left out; q columns of numbers, W words. Cells of chunks of rows add.
+    """
 
     lowest: Annotated[
         FloatArray, "D two q", NOT_NAN
@@ -65,7 +71,11 @@ class Cells:
 
     @classmethod
     def of(cls, leaf: IntArray, columns: Columns, leaves: int, words: int) -> Cells:
-        """Cells of rows that fall in leaves (n, T), counted from 0 to `leaves` over all trees."""
+        """Cells of training rows that fall in leaves `leaf` (n, T) of T trees.
+
+        Leaves are counted from 0 to `leaves` − 1 over all trees; `words` is the number of word
+        codes.
+        """
         q = columns.numbers.shape[1]
         cells = cls(
             np.full((leaves, 2, q), np.inf),
@@ -116,7 +126,10 @@ class Cells:
         )
 
     def empty(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
-        """Whether each row is outside the cell of its leaf in each tree: (n, T)."""
+        """Whether each row is outside the cell of its leaf in each tree: (n, T).
+
+        `left_out`: the rows are training rows, each compared with the cells of the others.
+        """
         fast = compiled()
         if fast is not None:
             outside: BoolArray = fast.empty(self, leaf, columns, int(left_out))
@@ -129,8 +142,9 @@ class Cells:
     def outside(self, leaf: IntArray, columns: Columns, *, left_out: bool = False) -> BoolArray:
         """Whether each column puts each row outside its cell, tree by tree: (n, T, q + c).
 
-        `left_out`: the rows are training rows, each compared with the cells of the others. Of a row
-        that counts more than once a copy stays, and it is inside its cells as it was.
+        The q columns of numbers come first, then the c columns of words. `left_out`: the rows are
+        training rows, each compared with the cells of the others; a row that occurs more than once
+        stays inside its cells.
         """
         most = int(left_out)  # a training row does not count for its own values
         numbers = columns.numbers[:, None, :]

@@ -19,7 +19,10 @@ from pnml.core.softmax_leave_one_out import LabelsLeftOut
 
 @dataclass(frozen=True)
 class ClassLeaves:
-    """Counts of classes in every node of the trees, and the prior on even leaves. Eq. (T4)."""
+    """Weighted counts of c classes in each of m tree nodes, and a prior. Eq. (T4).
+
+    `prior` ≥ 0 is the strength of a luckiness that favours leaves with even class probabilities.
+    """
 
     counts: Annotated[FloatArray, "m c", NOT_NEGATIVE]
     prior: Annotated[float, NOT_NEGATIVE]
@@ -34,7 +37,10 @@ class ClassLeaves:
         classes: int,
         prior: float,
     ) -> ClassLeaves:
-        """Count rows X (n, d) with labels (n,) from 0 to classes − 1. Eq. (T11)."""
+        """Class counts of rows X (n, d) with labels (n,) from 0 to classes − 1. Eq. (T11).
+
+        `partition` holds the frozen trees, `weights` (n,) say how often a row counts.
+        """
         counts = np.zeros(partition.nodes * classes)
         for part in partition.blocks(len(X)):
             leaf = partition.leaves(X[part])
@@ -49,7 +55,7 @@ class ClassLeaves:
 
     @cached_property
     def weight(self) -> FloatArray:
-        """Rows in every node, (m,)."""
+        """Total weight (m,) of the training rows in each of m nodes."""
         weight: FloatArray = self.counts.sum(axis=1)
         return weight
 
@@ -62,12 +68,12 @@ class ClassLeaves:
         return class_leverage(self.counts, self.prior)
 
     def leverage(self, leaf: IntArray) -> FloatArray:
-        """K − 1 of rows in leaves (n, T): the mean over the trees. Eq. (T5)."""
+        """Leverage (n,), exp(regret) − 1, of rows in leaves (n, T): mean over T trees. Eq. (T5)."""
         leverage: FloatArray = self._leverage[leaf].mean(axis=1)
         return leverage
 
     def predictive(self, leaf: IntArray) -> Categorical:
-        """Probabilities and regret of rows in leaves (n, T). Eq. (T5)."""
+        """pNML class probabilities and regret of rows in leaves (n, T) of T trees. Eq. (T5)."""
         regret = np.log1p(self.leverage(leaf))
         scores = self._scores[leaf].mean(axis=1)
         return Categorical(np.log(scores) - regret[:, None], regret)
@@ -75,7 +81,12 @@ class ClassLeaves:
     def left_out(
         self, leaf: IntArray, labels: npt.NDArray[np.intp], weights: FloatArray
     ) -> LabelsLeftOut:
-        """Leave-one-out of training rows in leaves (n, T). Eq. (T8)."""
+        """Leverage, regret and log-loss (n,) of training rows, each left out. Eq. (T8).
+
+        `leaf` (n, T) are their leaves in T trees, `labels` (n,) their classes from 0 on, `weights`
+        (n,) how often each row is counted. One copy is left out: the count of its class in its
+        leaves is lowered by its weight, but by no more than 1.
+        """
         row = np.arange(len(leaf))
         counts = self._without(leaf, labels, weights)
         leverages = class_leverage(counts, self.prior).mean(axis=1)
@@ -110,7 +121,10 @@ def leave_labels_out(
     labels: npt.NDArray[np.intp],
     weights: FloatArray,
 ) -> LabelsLeftOut:
-    """Leave-one-out of the classes in leaves, in blocks of training rows. Eq. (T8)."""
+    """Leverage, regret and log-loss (n,) of training rows X (n, d), each left out. Eq. (T8).
+
+    `leaves` holds the class counts in the frozen trees `partition`; rows are taken in blocks.
+    """
     parts = [
         leaves.left_out(partition.leaves(X[part]), labels[part], weights[part])
         for part in partition.blocks(len(X), leaves.classes)

@@ -11,10 +11,11 @@ from pnml.core.leaves.cells import BoolArray, ByteArray, Cells, Columns, IntArra
 
 @compiled
 def add_pairs(products: FloatArray, ends: IntArray, local: IntArray, w: FloatArray) -> None:
-    """Compiled loop: add the weight of rows that share two leaves; local is (T, n).
+    """Add to `products`, for each pair of leaves, the weight `w` (n,) of the rows in both.
 
-    The block of two trees is added up in a small array of its own, which stays in cache, and then
-    to the upper triangle of products.
+    `local` (T, n) are the leaves of n rows in T trees, counted within each tree; the leaves of tree
+    t are ends[t] to ends[t + 1] in `products`. The block of two trees is added up in a small array
+    of its own, which stays in cache, and then to the upper triangle of products.
     """
     trees, n = local.shape
     for s in range(trees):
@@ -47,7 +48,12 @@ def _block(inverse: FloatArray, ends: IntArray, s: int, t: int) -> FloatArray:
 def add_inner(
     total: FloatArray, inverse: FloatArray, ends: IntArray, local: IntArray, inside: FloatArray
 ) -> None:
-    """Compiled loop: add the form of filled cells to total (n,); local and inside are (T, n)."""
+    """Add to `total` (n,) the sum of `inverse` over pairs of leaves whose cells hold the row.
+
+    `local` (T, n) are the leaves of n rows in T trees, counted within each tree; `inside` (T, n) is
+    1 where the leaf's cell holds the row, else 0; the leaves of tree t are ends[t] to ends[t + 1]
+    in `inverse`.
+    """
     trees, n = local.shape
     row = np.empty(n)
     for s in range(trees):
@@ -66,7 +72,13 @@ def add_inner(
 def add_forms(
     total: FloatArray, inverse: FloatArray, ends: IntArray, local: IntArray, inside: FloatArray
 ) -> None:
-    """Compiled loop: add all forms of leaves to total (3, n); local and inside are (T, n)."""
+    """Add to `total` (3, n) sums of `inverse` over pairs of a row's leaves.
+
+    The first over pairs whose cells both hold the row, the second over pairs of one such leaf and
+    any leaf, the third over all pairs. `local` (T, n) are the leaves of n rows in T trees, counted
+    within each tree; `inside` (T, n) is 1 where the leaf's cell holds the row, else 0; the leaves
+    of tree t are ends[t] to ends[t + 1] in `inverse`.
+    """
     trees, n = local.shape
     row = np.empty((2, n))
     for s in range(trees):
@@ -143,12 +155,15 @@ def _empty(
 
 
 def count_numbers(cells: Cells, leaf: IntArray, numbers: FloatArray) -> None:
-    """Compiled loop: add the numbers of rows in leaves (n, T) to cells, in place."""
+    """Add the numbers (n, q) of training rows in leaves (n, T) to `cells`, in place."""
     _extremes(leaf, numbers, cells.lowest, cells.highest, cells.gaps)
 
 
 def empty(cells: Cells, leaf: IntArray, columns: Columns, most: int) -> BoolArray:
-    """Compiled loop: whether the row is outside the cell of each tree, (n, T)."""
+    """Whether each row is outside the cell of its leaf in each tree: (n, T).
+
+    `most` is 1 for training rows, each compared with the cells of the others, and 0 for new rows.
+    """
     low = np.ascontiguousarray(cells.lowest[:, most])
     high = np.ascontiguousarray(cells.highest[:, most])
     rows = columns.numbers, columns.words

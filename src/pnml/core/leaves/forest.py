@@ -12,18 +12,18 @@ from pnml.core.leaves.partition import IntArray, Partition
 
 
 class Leaves(Protocol):
-    """Protocol of what a forest keeps of training rows in its leaves."""
+    """Protocol of what a forest keeps of the training rows in its m nodes."""
 
     @property
     def weight(self) -> FloatArray:
-        """Rows in every node, (m,)."""
+        """Total weight (m,) of the training rows in each node."""
 
     def leverage(self, leaf: IntArray) -> FloatArray:
-        """K − 1 of rows in leaves (n, T)."""
+        """Leverage (n,), exp(regret) − 1, of rows in leaves (n, T) of T trees."""
 
 
 def leverage(partition: Partition, leaves: Leaves, X: FloatArray) -> FloatArray:
-    """Leverage K − 1 of rows in a forest, in blocks of bounded size."""
+    """Leverage (n,), exp(regret) − 1, of rows X (n, d) in the trees of a forest, block by block."""
     parts = partition.blocks(len(X))
     return np.concatenate([leaves.leverage(partition.leaves(X[part])) for part in parts])
 

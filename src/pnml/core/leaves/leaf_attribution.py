@@ -28,7 +28,7 @@ class LeafAttribution:
 
     @classmethod
     def of(cls, geometry: LeafGeometry, groups: Sequence[Sequence[int]]) -> LeafAttribution:
-        """Attribution to columns whose features are these groups."""
+        """Attribution to columns; `groups` lists the features of each, every feature once."""
         D = int(geometry.ends[-1])
         slopes = geometry.inverse[D:, D:]
         whiten = np.zeros_like(slopes)
@@ -45,10 +45,12 @@ class LeafAttribution:
         Z: FloatArray,
         kept: IntArray | slice = slice(None),
     ) -> FloatArray:
-        """Share (n, columns) ≥ 0 of each column in the leverage; the rows sum to κ − 1/N.
+        """Share (n, columns) ≥ 0 of each column in the leverage of rows.
 
-        `outside` (n, T, columns) says which columns put the row outside its cell in each tree;
-        `kept` are those trees that the geometry has, whose leaves `leaf` gives.
+        The shares of a row sum to its leverage less 1/N, N being the weight of the training rows.
+        `outside` (n, T, columns) says which columns put the row outside its cell in each of T
+        trees; `kept` are those trees that the geometry has, whose leaves `leaf` gives; Z (n, p) are
+        the features of the linear part.
         """
         geometry = self.geometry
         empty: BoolArray = np.any(outside, axis=2)

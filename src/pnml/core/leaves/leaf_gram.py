@@ -20,9 +20,10 @@ _SIDE = 256  # rows of the blocks in which a triangle is mirrored
 
 @dataclass(frozen=True)
 class LeafGram:
-    """Gram of leaves: moments of rows u = [one-hot leaves, columns]. They add. Eq. (T14).
+    """Weighted sums of u and uuᵀ over training rows u = [one-hot leaves, columns]. Eq. (T14).
 
-    The leaves of tree t are ``ends[t]`` to ``ends[t + 1]``; the columns follow the last leaf.
+    D leaves of T trees, then p columns. The leaves of tree t are ``ends[t]`` to ``ends[t + 1]``;
+    the columns follow the last leaf. Sums over chunks of rows add.
     """
 
     ends: IntArray  # (T + 1,)
@@ -34,7 +35,10 @@ class LeafGram:
     def of(
         cls, ends: IntArray, leaf: IntArray, Z: FloatArray, weights: FloatArray | None = None
     ) -> LeafGram:
-        """Moments of rows in leaves (n, T), counted over all trees, with columns Z (n, p)."""
+        """Sums over rows in leaves (n, T), counted over all trees, with columns Z (n, p).
+
+        The leaves of tree t are ``ends[t]`` to ``ends[t + 1]``; `weights` (n,) are all 1 if None.
+        """
         D, size = int(ends[-1]), int(ends[-1]) + Z.shape[1]
         w = np.ones(len(leaf)) if weights is None else weights
         sums, products = np.zeros(size), np.zeros((size, size))
@@ -58,7 +62,7 @@ class LeafGram:
 
 
 def mirror(A: FloatArray) -> None:
-    """Write the upper triangle of a Gram, or of its inverse, into the lower one, in place.
+    """Write the upper triangle of a square matrix into its lower one, in place.
 
     >>> A = np.array([[1.0, 2.0], [0.0, 3.0]])
     >>> mirror(A)
@@ -74,19 +78,22 @@ def mirror(A: FloatArray) -> None:
 
 
 def chunks(n: int, size: int = CHUNK) -> Iterator[slice]:
-    """Slices of at most `size` rows, for a pass over the Gram of leaves."""
+    """Slices of at most `size` rows each that together cover n rows."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def one_hot(leaf: IntArray, leaves: int) -> sparse.csr_array:
-    """One-hot leaves: rows (n, D) with a one for the leaf of each tree."""
+    """Sparse matrix (n, D) with a one for the leaf of each row in each tree; `leaves` is D."""
     n, trees = leaf.shape
     starts = np.arange(0, n * trees + 1, trees)
     return sparse.csr_array((np.ones(n * trees), leaf.ravel(), starts), shape=(n, leaves))
 
 
 def within_trees(leaf: IntArray, ends: IntArray) -> npt.NDArray[np.int32]:
-    """Leaves (T, n) of rows (n, T) counted within each tree: small numbers that stay in cache."""
+    """Leaves (T, n) of rows counted within each tree, from leaves (n, T) counted over all trees.
+
+    The leaves of tree t are ``ends[t]`` to ``ends[t + 1]``. Small numbers stay in cache.
+    """
     return np.ascontiguousarray((leaf - ends[:-1]).T, dtype=np.int32)
 
 

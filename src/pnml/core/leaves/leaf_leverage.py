@@ -16,10 +16,11 @@ from pnml.errors import InputError
 
 @dataclass(frozen=True)
 class LeafGeometry:
-    """Geometry that gives leverages in leaves: the inverse of penalised moments. Eq. (T15).
+    """Inverse of the penalised moments of rows [one-hot leaves, columns], for leverages. Eq. (T15).
 
-    Leaf indicators are divided by √T, so that the leaves of a row have norm 1 in all. The penalty
-    is `alpha` on the leaves and 1 on the columns; the intercept has none.
+    D leaves of T trees, then p columns. Leaf indicators are divided by √T, so that the leaves of a
+    row have norm 1 in all. The penalty is `alpha` on the leaves and 1 on the columns; the intercept
+    has none.
     """
 
     ends: IntArray  # (T + 1,)
@@ -31,7 +32,7 @@ class LeafGeometry:
 
     @classmethod
     def of(cls, gram: LeafGram, alpha: float) -> LeafGeometry:
-        """Geometry of rows with these moments."""
+        """Geometry of the rows in `gram`; `alpha` > 0 is the penalty on the leaves."""
         D, trees = int(gram.ends[-1]), len(gram.ends) - 1
         scale = np.ones(len(gram.sums))
         scale[:D] = 1 / np.sqrt(trees)
@@ -53,9 +54,10 @@ class LeafGeometry:
     ) -> FloatArray:
         """Leverage κ (n,) of new rows: 1/N + (u − ū)ᵀA⁻¹(u − ū) + out/α. Eq. (T15).
 
-        `leaf` and `inside` are (n, T): the leaf of each tree, and whether the row is in its cell.
-        `out` is the share of trees whose cell does not hold the row, where there are more trees
-        than the geometry has.
+        u = [leaves, columns] of the row, ū its mean over the training rows, N their weight, A their
+        penalised moments. `leaf` and `inside` are (n, T): the leaf of each tree, and whether the
+        row is in its cell; Z (n, p) are the columns. `out` is the share of trees whose cell does
+        not hold the row, where there are more trees than the geometry has.
         """
         share = np.mean(~inside, axis=1) if out is None else out
         kappa = np.empty(len(leaf))
@@ -74,7 +76,9 @@ class LeafGeometry:
         """Leave-one-out leverage (n,) of training rows. Eq. (T16).
 
         A row of weight 1 or more loses one copy, a lighter row all of itself, as in Eq. (V1).
-        `inside` says which cells of what is left hold the row; `out` is as in `leverage`.
+        `leaf` and `inside` are (n, T): the leaf of each tree, and whether its cell without the row
+        holds the row; Z (n, p) are the columns. `out` is the share of trees whose cell does not
+        hold the row, where there are more trees than the geometry has.
         """
         share = np.mean(~inside, axis=1) if out is None else out
         kappa = np.empty(len(leaf))
@@ -87,7 +91,12 @@ class LeafGeometry:
     def pulls(
         self, leaf: IntArray, inside: BoolArray, Z: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """(u − ū)ᵀA⁻¹(u − ū) (n,), and the columns' part of A⁻¹(u − ū): (n, p)."""
+        """Quadratic form (u − ū)ᵀA⁻¹(u − ū) (n,), and A⁻¹(u − ū) at the columns (n, p).
+
+        u = [leaves whose cell holds the row, columns Z] of a row, ū its mean over the training
+        rows, and A their penalised moments. `leaf` and `inside` are (n, T): the leaf of each tree,
+        and whether its cell holds the row.
+        """
         D = int(self.ends[-1])
         hot = one_hot(leaf, D)
         hot.data = np.ascontiguousarray(inside, dtype=float).ravel()

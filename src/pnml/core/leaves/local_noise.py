@@ -20,7 +20,7 @@ _PSEUDO_ROWS = 5.0
 
 @dataclass(frozen=True)
 class LocalNoise:
-    """Local noise: absolute errors of training rows summed in each of D leaves. Eq. (T18)."""
+    """Typical error by leaf: absolute errors of training rows summed in D leaves. Eq. (T18)."""
 
     errors: Annotated[FloatArray, "D", NOT_NEGATIVE]  # weighted sums of |error|
     weight: Annotated[FloatArray, "D", NOT_NEGATIVE]
@@ -30,7 +30,11 @@ class LocalNoise:
     def of(
         cls, parts: LeafParts, errors: FloatArray, weights: FloatArray, leaves: int
     ) -> LocalNoise:
-        """From absolute out-of-fold errors (n,) of rows whose leaves come in parts."""
+        """Sums of absolute out-of-fold errors (n,) of rows with weights (n,), leaf by leaf.
+
+        `parts` gives slices of rows with their leaves (rows, T); `leaves` is the number D of
+        leaves.
+        """
         sums, counts = np.zeros(leaves), np.zeros(leaves)
         for part, leaf in parts:
             flat, mass = leaf.ravel(), np.repeat(weights[part], leaf.shape[1])
@@ -39,7 +43,7 @@ class LocalNoise:
         return cls(sums, counts, float(np.average(errors, weights=weights)))
 
     def at(self, leaf: IntArray) -> FloatArray:
-        """Mean over the trees of the typical error in the leaf: (n,).
+        """Typical absolute error (n,) of rows in leaves (n, T), as the mean over the T trees.
 
         >>> leaf = np.array([[0], [0], [1]])
         >>> noise = LocalNoise.of([(slice(0, 3), leaf)], np.ones(3), np.ones(3), 2)
@@ -51,7 +55,7 @@ class LocalNoise:
         return out
 
     def left_out(self, leaf: IntArray, errors: FloatArray, weights: FloatArray) -> FloatArray:
-        """Noise of training rows (n,), each without one copy of its own error."""
+        """Typical absolute error (n,) in the leaves (n, T) of training rows, each left out."""
         c = np.minimum(weights, 1.0)[:, None]
         sums = self.errors[leaf] - c * errors[:, None] + _PSEUDO_ROWS * self.mean
         out: FloatArray = (sums / (self.weight[leaf] - c + _PSEUDO_ROWS)).mean(axis=1)

@@ -22,7 +22,7 @@ _BLOCK_NUMBERS = 2**16
 
 @dataclass(frozen=True)
 class Partition:
-    """Partition by T trees with m nodes in all; every node comes after the one above it.
+    """T frozen decision trees with m nodes in all; every node comes after the one above it.
 
     A row goes left where its value, in float32 as trees are grown, does not pass the threshold.
 
@@ -51,18 +51,22 @@ class Partition:
         return len(self.feature)
 
     def leaves(self, X: FloatArray) -> IntArray:
-        """Leaf (n, T) that each row falls in, tree by tree."""
+        """Node (n, T) of the leaf that each row of X (n, d) falls in, in each of T trees."""
         at = np.tile(self.roots, len(X))
         for slot, _, child in self._steps(X):
             at[slot] = child
         return at.reshape(len(X), len(self.roots))
 
     def first_leaves(self, X: FloatArray) -> IntArray:
-        """Leaf (n,) that each row falls in, in the first tree."""
+        """Node (n,) of the leaf that each row of X (n, d) falls in, in the first tree."""
         return replace(self, roots=self.roots[:1]).leaves(X)[:, 0]
 
     def falls(self, X: FloatArray, weight: FloatArray) -> FloatArray:
-        """Rise of 1/(n+1) at the splits of each feature; n is weight (m,). (n, d). Eq. (T10)."""
+        """Sum (n, d) of the rises of 1/(rows + 1) at the splits on each feature. Eq. (T10).
+
+        It runs down the path of each row of X (n, d), on average over the trees; `weight` (m,) are
+        the training rows in each node.
+        """
         n, d = X.shape
         falls = np.zeros(n * d)
         move = moved(weight)
@@ -84,7 +88,7 @@ class Partition:
         return totals
 
     def blocks(self, rows: int, width: int = 1) -> Iterator[slice]:
-        """Slices over the rows, of bounded size, with `width` numbers for every leaf."""
+        """Slices that cover `rows` rows, each small enough for `width` numbers per row and tree."""
         step = max(1, _BLOCK_NUMBERS // (len(self.roots) * width))
         for start in range(0, rows, step):
             yield slice(start, start + step)

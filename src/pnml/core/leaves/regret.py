@@ -14,9 +14,11 @@ from pnml.core.geometry import attribution
 
 
 def class_scores(counts: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Regret in a leaf: what each label's genie gives it, times its luck. Eqs. (T1) and (T4).
+    """Probability (…, C) that each class's genie gives it, times its luck. Eqs. (T1) and (T4).
 
-    `counts` are (…, C) rows of each class in a leaf; without a prior the genie's luck is 1.
+    The genie of a class counts the row with that class in its leaf. `counts` (…, C) are the
+    training rows of each class in a leaf; luck is the luckiness relative to the fit without the
+    row, 1 without a prior.
 
     >>> class_scores(np.array([3.0, 0.0]))
     array([1.  , 0.25])
@@ -29,10 +31,10 @@ def class_scores(counts: FloatArray, prior: float = 0.0) -> FloatArray:
 
 
 def class_leverage(counts: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Regret in a leaf with counts (…, C): K − 1, the sum of its scores less one.
+    """Leverage (…) in a leaf with class counts (…, C): the sum of its `class_scores` less one.
 
-    Without a prior (C − 1)/(n + 1), exactly that for every split of n among the classes.
-    Eqs. (T2) and (T4).
+    The regret is log(1 + leverage). Without a prior (C − 1)/(n + 1), exactly that for every split
+    of n rows among the C classes. Eqs. (T2) and (T4).
 
     >>> class_leverage(np.array([[3.0, 0.0], [0.0, 0.0]]))
     array([0.25, 1.  ])
@@ -55,7 +57,9 @@ def _log_luck(N: FloatArray, prior: float) -> FloatArray:
 
 
 def moved(weight: FloatArray) -> FloatArray:
-    """Regret in a leaf: share 1/(n + 1) its mean moves to an added label. Eq. (T6).
+    """Share 1/(n + 1) of the way that the mean of n rows moves to an added label. Eq. (T6).
+
+    `weight` is n, the training rows in each leaf.
 
     >>> moved(np.array([0.0, 4.0]))
     array([1. , 0.2])
@@ -64,9 +68,9 @@ def moved(weight: FloatArray) -> FloatArray:
 
 
 def value_leverage(weight: FloatArray) -> FloatArray:
-    """Regret in leaves of weights (n, T), one for each tree: K − 1 of rows. Eq. (T7).
+    """Leverage (n,), exp(regret) − 1, of rows whose leaves hold `weight` (n, T) rows. Eq. (T7).
 
-    1/n for a single tree; infinite where all leaves are empty.
+    One leaf for each of T trees. 1/weight for a single tree; infinite where all leaves are empty.
 
     >>> value_leverage(np.array([[4.0], [0.0]]))
     array([0.25,  inf])
@@ -78,9 +82,12 @@ def value_leverage(weight: FloatArray) -> FloatArray:
 
 
 def explain(falls: FloatArray, leverage: FloatArray, at_root: float) -> FloatArray:
-    """Regret in leaves above that of the root, shared among features by falls (n, d). Eq. (T10).
+    """Part (n, d) of the leverage of each row that the splits on each feature cause. Eq. (T10).
 
-    All terms are ≥ 0. Where the leverage is infinite, so are the features that led there.
+    The parts of a row are ≥ 0 and sum to its `leverage` (n,) minus `at_root`, the leverage in a
+    tree without splits. They are in proportion to `falls` (n, d), the result of `Partition.falls`:
+    how much the splits on each feature thin out the training rows on the way to the leaf. Where the
+    leverage is infinite, features with a fall above 0 get inf and the others 0.
     """
     lost = np.isinf(leverage)[:, None] & (falls > 0)
     above = np.maximum(leverage - at_root, 0.0)

@@ -18,7 +18,7 @@ from pnml.core.leaves.regret import moved, value_leverage
 
 @dataclass(frozen=True)
 class ValueFolds:
-    """Leave-one-out results of the values in leaves. All arrays are (n,). Eq. (T9)."""
+    """Leave-one-out results of n training rows in regression trees; arrays are (n,). Eq. (T9)."""
 
     residual: FloatArray  # y − prediction without the row
     genie_residual: FloatArray  # residual of the genie, refitted with the row and its label
@@ -27,13 +27,16 @@ class ValueFolds:
 
     @property
     def noise_variance(self) -> float:
-        """The noise of least pooled log-loss; NaN where every row is alone."""
+        """Noise variance of least mean left-out log-loss; NaN if all rows are alone.
+
+        A row is alone if all its leaves hold no other row.
+        """
         weights = np.where(np.isfinite(self.leverage), self.weights, 0.0)
         total = float(weights.sum())
         return float(weights @ self.genie_residual**2) / total if total > 0 else float("nan")
 
     def leave_one_out(self, noise_variance: float) -> LeaveOneOut:
-        """Residuals, sds, regrets and log-losses at a noise variance."""
+        """Left-out residuals, standard deviations, regrets and log-losses at a noise variance."""
         regrets = gaussian.regret(self.leverage)
         losses = 0.5 * (
             np.log(2 * np.pi * noise_variance) + self.genie_residual**2 / noise_variance
@@ -44,7 +47,7 @@ class ValueFolds:
 
 @dataclass(frozen=True)
 class ValueLeaves:
-    """Values in leaves: rows in every node, and the mean of their targets."""
+    """Weight of the training rows in each of m tree nodes, and the mean of their targets."""
 
     weight: Annotated[FloatArray, "m", NOT_NEGATIVE]
     mean: Annotated[FloatArray, "m"]  # that of all rows where a node is empty
@@ -54,7 +57,10 @@ class ValueLeaves:
     def of(
         cls, partition: Partition, X: FloatArray, y: FloatArray, weights: FloatArray
     ) -> ValueLeaves:
-        """Count rows X (n, d) and average their targets y (n,). Eq. (T11)."""
+        """Weights and mean targets of rows X (n, d) with targets y (n,). Eq. (T11).
+
+        `partition` holds the frozen trees, `weights` (n,) say how often a row counts.
+        """
         center = float(np.average(y, weights=weights))
         weight, total = np.zeros(partition.nodes), np.zeros(partition.nodes)
         for part in partition.blocks(len(X)):
@@ -65,11 +71,11 @@ class ValueLeaves:
         return cls(weight, center + total / np.where(weight > 0, weight, 1.0), center)
 
     def leverage(self, leaf: IntArray) -> FloatArray:
-        """K − 1 of rows in leaves (n, T). Eq. (T7)."""
+        """Leverage (n,), exp(regret) − 1, of rows in leaves (n, T) of T trees. Eq. (T7)."""
         return value_leverage(self.weight[leaf])
 
     def predictive(self, leaf: IntArray, noise_variance: float) -> Normal:
-        """Distribution of the labels of rows in leaves (n, T). Eq. (T7)."""
+        """Distributions of the labels of rows in leaves (n, T) of T trees. Eq. (T7)."""
         kept = 1 - moved(self.weight[leaf])  # (n, T)
         total = kept.sum(axis=1)
         offset = np.sum(kept * (self.mean[leaf] - self.center), axis=1)
@@ -79,7 +85,7 @@ class ValueLeaves:
         return Normal(mean, std, gaussian.regret(leverage))
 
     def folds(self, leaf: IntArray, y: FloatArray, weights: FloatArray) -> ValueFolds:
-        """Leave-one-out of training rows in leaves (n, T). Eq. (T9)."""
+        """Residuals and leverages of training rows in leaves (n, T), each left out. Eq. (T9)."""
         n = self.weight[leaf]
         copies = np.minimum(weights, 1.0)
         others = n - copies[:, None]
@@ -96,7 +102,10 @@ class ValueLeaves:
 def leave_values_out(
     leaves: ValueLeaves, partition: Partition, X: FloatArray, y: FloatArray, weights: FloatArray
 ) -> ValueFolds:
-    """Leave-one-out of the values in leaves, in blocks of training rows. Eq. (T9)."""
+    """Residuals and leverages (n,) of training rows X (n, d), each left out. Eq. (T9).
+
+    `leaves` holds the mean targets in the frozen trees `partition`; rows are taken in blocks.
+    """
     parts = [
         leaves.folds(partition.leaves(X[part]), y[part], weights[part])
         for part in partition.blocks(len(X))

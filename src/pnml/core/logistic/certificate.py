@@ -16,7 +16,10 @@ _SAFETY = 4.0
 
 @dataclass(frozen=True)
 class Curvature:
-    """Curvature for a certificate: a lower bound on the logistic Hessian."""
+    """Lower bounds on the curvature of the logistic loss, along features and along intercepts.
+
+    They bound how far a probability is from that of the exact refit.
+    """
 
     features: float
     intercepts: float
@@ -24,7 +27,11 @@ class Curvature:
 
     @classmethod
     def of(cls, objective: Objective) -> Curvature:
-        """The bound of an objective. Eq. (H7)."""
+        """The bounds for an objective around its weights. Eq. (H7).
+
+        They come from the ℓ2 penalty for features and from the Hessian for intercepts; without a
+        penalty from the Hessian alone.
+        """
         training = objective.training
         alpha = float(training.penalty[0])
         if alpha == 0.0:
@@ -35,7 +42,12 @@ class Curvature:
         return cls(alpha, _intercept_curvature(objective) / _SAFETY, False)
 
     def doubt(self, gradients: FloatArray, intercept: bool) -> FloatArray:
-        """Bound (P,) on |arcsin √p − arcsin √p*| from gradients (P, C, M). Eq. (H6)."""
+        """Bound (P,) on |arcsin √p − arcsin √p*|, p a probability in each problem. Eq. (H6).
+
+        p* is the probability after the exact fit, and `gradients` (P, C, M) are those of the loss
+        at the weights behind p, with C classes and M columns. `intercept`: the last column is that
+        of the intercepts.
+        """
         squares = np.einsum("pcm,pcm->pm", gradients, gradients)
         if intercept:
             along = squares[:, :-1].sum(axis=1), squares[:, -1]
@@ -49,7 +61,9 @@ class Curvature:
 
 
 def probability_error(log_p: FloatArray, doubt: FloatArray) -> FloatArray:
-    """Certified error of a probability whose arcsin √p is known up to `doubt`. Eq. (H6).
+    """Largest error of a probability whose arcsin √p is known up to `doubt`. Eq. (H6).
+
+    `log_p` is the log of the probability; all arrays have one shape.
 
     >>> probability_error(np.log([0.5, 1e-6]), np.array([1e-4, 1e-4])).round(7)
     array([1.e-04, 2.e-07])

@@ -16,6 +16,9 @@ def fixed_point(
 ) -> FloatArray:
     """Fixed point u (P, C) of u = target − own·softmax(logits + A u), by Newton. Eq. (H5).
 
+    u is the pull of one added row and label on the C logits of that row, for P rows with a label,
+    if the rest of the objective is approximated by a parabola. It gives the first step of a refit.
+
     Parameters
     ----------
     logits : array (P, C)
@@ -23,7 +26,7 @@ def fixed_point(
     reach : array (P, C, C)
         A: change of these logits per unit of pull.
     target, own : arrays (P, C) and (P,)
-        As in `LabelledProblems`.
+        One-hot label and 1 for a new row; new minus old one-hot label and 0 for a training row.
 
     Examples
     --------

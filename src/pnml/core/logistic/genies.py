@@ -23,7 +23,11 @@ _LOCAL, _CAUTION, _BEYOND = 0.05, 8.0, 100.0
 
 @dataclass(frozen=True)
 class Genies:
-    """Logistic genies: log-probability of the added label in each problem, and its error."""
+    """Genies of P problems, a problem being one row with one of its possible labels.
+
+    A genie is the logistic model refitted with that row and label; `log_prob` is what it gives the
+    label, and `error` bounds or estimates the numerical error of that probability.
+    """
 
     log_prob: FloatArray  # (P,)
     error: FloatArray  # (P,)  of the probability
@@ -32,21 +36,28 @@ class Genies:
 
     @classmethod
     def unknown(cls, size: int) -> Genies:
-        """Initial state, before the first step."""
+        """Genies of `size` problems before the first step, for `improve` and `close` to fill in.
+
+        All are open, with `log_prob` NaN (not known yet), `error` infinite and 0 `steps`.
+        """
         nothing = np.zeros(size, dtype=np.int64)
         return cls(np.full(size, np.nan), np.full(size, np.inf), nothing, np.ones(size, dtype=bool))
 
     def improve(self, ids: IntArray, log_prob: FloatArray, error: FloatArray) -> None:
-        """Replace open answers by more accurate ones.
+        """Replace probabilities of open problems, in place, where the new error is smaller.
 
-        Closed answers stay, so that no answer depends on the others in its batch.
+        `ids` (p,) are the problems of `log_prob` (p,) and `error` (p,). Closed problems stay as
+        they are, so that no result depends on the others in its batch.
         """
         better = (error < self.error[ids]) & self.open[ids]
         at = ids[better]
         self.log_prob[at], self.error[at] = log_prob[better], error[better]
 
     def close(self, owner: IntArray, tol: float) -> None:
-        """Count a step; close problems that are accurate, alone or on average over their row."""
+        """Count a step; close problems that are accurate, alone or on average over their row.
+
+        `owner` (P,) is the index of each problem's row, `tol` the largest error of a probability.
+        """
         self.steps[self.open] += 1
         mean = np.bincount(owner, self.error) / np.maximum(np.bincount(owner), 1)
         self.open[(self.error <= tol) | (mean <= tol)[owner]] = False
@@ -54,7 +65,7 @@ class Genies:
 
 @dataclass(frozen=True)
 class Solver:
-    """Solver of logistic genies: objective, curvature and tolerance of all problems."""
+    """Solver that refits the logistic model for many problems, each a row with one label."""
 
     objective: Objective
     preconditioner: Preconditioner
@@ -65,7 +76,7 @@ class Solver:
     def solve(
         self, problems: LabelledProblems, labels: IntArray, owner: IntArray, reach: Reach
     ) -> Genies:
-        """Probability of the label of each problem, by the model refitted with that label.
+        """Genies of the problems: the probability of each label by the model refitted with it.
 
         Parameters
         ----------
@@ -74,7 +85,8 @@ class Solver:
             The labels whose probabilities are returned.
         owner : array (P,)
             Index of each problem's row in `reach`.
-        reach : Reach of the added rows
+        reach : Reach
+            How pulls at the added rows move the weights and their logits.
         """
         near = reach.of_problems(owner)
         logits = problems.rows @ self.objective.weight.T

@@ -24,7 +24,7 @@ Batched = Callable[[FloatArray, IntArray], FloatArray]
 
 @dataclass
 class Search:
-    """State of an L-BFGS search: the point, gradient and memory of each problem."""
+    """State of L-BFGS searches side by side: point, gradient and memory of each problem."""
 
     ids: IntArray  # (p,)  of the problems that are not finished
     points: FloatArray  # (p, n)
@@ -34,14 +34,17 @@ class Search:
         self._pairs: deque[tuple[FloatArray, FloatArray, FloatArray]] = deque(maxlen=_MEMORY)
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Keep only the problems in `mask`."""
+        """Drop all problems but those where `mask` (p,) is True."""
         self.ids, self.points, self.slopes = self.ids[mask], self.points[mask], self.slopes[mask]
         self._pairs = deque(
             ((s[mask], y[mask], r[mask]) for s, y, r in self._pairs), maxlen=_MEMORY
         )
 
     def direction(self, precondition: Batched) -> FloatArray:
-        """Descent direction from the stored curvature pairs and the preconditioner."""
+        """Descent direction (p, n) of each problem, by L-BFGS.
+
+        `precondition` takes vectors (p, n) and the ids (p,) of their problems.
+        """
         v, shares = self.slopes.copy(), []
         for s, y, r in reversed(self._pairs):
             share = r * _dots(s, v)
@@ -53,7 +56,11 @@ class Search:
         return -v
 
     def go(self, way: FloatArray, gradient: Batched) -> None:
-        """Move each problem along `way`, shortened where the slope would change sign."""
+        """Move each problem along `way` (p, n), shortened where the slope would change sign.
+
+        `gradient` takes points (p, n) and the ids (p,) of their problems and returns gradients (p,
+        n).
+        """
         falls = _dots(self.slopes, way)
         points = self.points + way
         slopes = gradient(points, self.ids)

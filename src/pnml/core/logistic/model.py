@@ -30,7 +30,10 @@ _EXACT = 1e-10
 
 @dataclass(frozen=True)
 class LogisticModel:
-    """Logistic model: weights that minimise Σ CE + (α/2)‖W‖², intercepts free. Eq. (H1)."""
+    """Logistic regression: weights W that minimise Σ CE + (α/2)‖W‖², intercepts free. Eq. (H1).
+
+    CE is the cross-entropy of a training row; the intercepts carry no penalty.
+    """
 
     objective: Objective = field(repr=False)  # around the optimum
     alpha: Annotated[float, NOT_NEGATIVE]
@@ -47,7 +50,7 @@ class LogisticModel:
         sample_weight: npt.ArrayLike | None = None,
         start: tuple[FloatArray, FloatArray] | None = None,
     ) -> Self:
-        """Fit rows (N, m) with labels 0 … C−1.
+        """The model fitted to rows (N, m) with labels 0 … C−1.
 
         Parameters
         ----------
@@ -88,7 +91,7 @@ class LogisticModel:
 
     @property
     def weight(self) -> FloatArray:
-        """Weights (C, m)."""
+        """Weights (C, m): C classes, m columns."""
         return self.objective.weight[:, : len(self.objective.training.center)]
 
     @property
@@ -118,12 +121,12 @@ class LogisticModel:
 
     @cached_property
     def curvature(self) -> Curvature:
-        """A lower bound on the curvature."""
+        """Lower bounds on the curvature of the loss, for the error bounds of refits."""
         return Curvature.of(self.objective)
 
     @cached_property
     def screen(self) -> Screen:
-        """Screening of the labels that need no refit."""
+        """Bound that finds labels whose genie gains too little probability to need a refit."""
         return Screen.of(self.objective.training, self.preconditioner)
 
 

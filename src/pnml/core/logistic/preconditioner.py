@@ -19,20 +19,25 @@ _BY_CLASS_NUMBERS = 2**26
 
 
 class Reach(Protocol):
-    """Response of the logits of T rows to a pull at each, by a preconditioner."""
+    """Response of the weights and logits to a pull at each of T rows, by a preconditioner.
+
+    The preconditioner H⁻¹ approximates the inverse Hessian of the loss in the weights (C·M for C
+    classes and M columns); a pull u (C,) is minus the gradient of an added term at the row's
+    logits. A problem is a row with one of its possible labels.
+    """
 
     @property
     def matrix(self) -> FloatArray:
-        """(T, C, C): A = (xᵀ ⊗ I) H⁻¹ (x ⊗ I)."""
+        """Change (T, C, C) of a row's logits per unit of pull: A = (xᵀ ⊗ I) H⁻¹ (x ⊗ I)."""
 
     def of_problems(self, owner: IntArray) -> Reach:
-        """The reach of each problem, given the index of its row."""
+        """The reach of P problems, each with the row at index `owner` (P,)."""
 
     def pulls(self, v: FloatArray) -> FloatArray:
-        """Logits (P, C) by which H⁻¹v moves the row of each problem."""
+        """Change (P, C) of the logits of each problem's row by the weight step H⁻¹v, v (P, C·M)."""
 
     def steps(self, u: FloatArray) -> FloatArray:
-        """H⁻¹ (x ⊗ u), (P, C·M), for pulls u (P, C) at the row of each problem."""
+        """Weight steps H⁻¹ (x ⊗ u), (P, C·M), by pulls u (P, C) at the row x of each problem."""
 
 
 class Preconditioner(Protocol):
@@ -42,7 +47,7 @@ class Preconditioner(Protocol):
         """H⁻¹ v for each of the vectors (P, C·M)."""
 
     def reach(self, rows: FloatArray) -> Reach:
-        """How far pulls at rows (T, M) move their own logits."""
+        """Response of the weights and logits to pulls at rows (T, M)."""
 
 
 def preconditioner(objective: Objective) -> Preconditioner:
@@ -54,7 +59,7 @@ def preconditioner(objective: Objective) -> Preconditioner:
 
 
 def passing_preconditioner(objective: Objective) -> Preconditioner:
-    """A cheap preconditioner for an intermediate point."""
+    """A cheap approximate inverse Hessian, for weights on the way to the optimum."""
     return Whole.of(objective) if _small(objective) else Shared.of(objective)
 
 
@@ -65,7 +70,11 @@ def _small(objective: Objective) -> bool:
 
 
 def hessian(objective: Objective) -> FloatArray:
-    """The Hessian to precondition (C·M, C·M), positive where no probability changes."""
+    """Hessian (C·M, C·M) of the objective, made positive definite.
+
+    Directions in which no probability changes (the same step for all classes in an unpenalised
+    column) get a curvature of their own.
+    """
     training, (C, M) = objective.training, objective.training.shape
     H = np.zeros((C, M, C, M))
     p = np.exp(objective.log_prob)
@@ -89,7 +98,7 @@ class Whole:
 
     @classmethod
     def of(cls, objective: Objective) -> Whole:
-        """The inverse at the point where steps begin."""
+        """The inverse Hessian at the weights of the objective."""
         return cls(_inverse(hessian(objective)), objective.training.shape[1])
 
     def __call__(self, v: FloatArray) -> FloatArray:
@@ -97,7 +106,7 @@ class Whole:
         return v @ self.inverse
 
     def reach(self, rows: FloatArray) -> WholeReach:
-        """How far pulls at rows (T, M) move their own logits."""
+        """Response of the weights and logits to pulls at rows (T, M)."""
         C = len(self.inverse) // self.columns
         blocks = self.inverse.reshape(C, self.columns, -1)
         steps = np.tensordot(rows, blocks, axes=(1, 1))  # (T, C, C·M)
@@ -107,33 +116,42 @@ class Whole:
 
 @dataclass(frozen=True)
 class WholeReach:
-    """Reach by the preconditioner of the whole Hessian: with coupled classes."""
+    """The `Reach` that `Whole.reach` makes for T rows: by the whole Hessian, which couples classes.
+
+    It says how weights and logits respond to a pull at each row: minus the gradient, in the row's
+    logits, of a term added to the loss. `matrix` (T, C, C) is the change of the row's logits by a
+    unit pull at each of C classes, `unit_steps` (T, C, C·M) that of the weights, for M columns.
+    """
 
     matrix: FloatArray
     unit_steps: FloatArray  # (T, C, C·M)  H⁻¹ (x ⊗ e_c)
 
     def of_problems(self, owner: IntArray) -> WholeReach:
-        """The reach of each problem: that of its row, whose index is in `owner`."""
+        """The reach of P problems, each with the row at index `owner` (P,)."""
         return WholeReach(self.matrix[owner], self.unit_steps[owner])
 
     def pulls(self, v: FloatArray) -> FloatArray:
-        """Logits (P, C) by which H⁻¹v moves the row of each problem."""
+        """Change (P, C) of the logits of each problem's row by the weight step H⁻¹v, v (P, C·M)."""
         return np.asarray((self.unit_steps @ v[:, :, None])[..., 0])
 
     def steps(self, u: FloatArray) -> FloatArray:
-        """H⁻¹ (x ⊗ u), (P, C·M)."""
+        """Weight steps H⁻¹ (x ⊗ u), (P, C·M), by pulls u (P, C) at the row x of each problem."""
         return np.asarray((u[:, None, :] @ self.unit_steps)[:, 0])
 
 
 @dataclass(frozen=True)
 class ByClass:
-    """Preconditioner by class: the inverse of each block; their coupling is ignored."""
+    """Preconditioner by class: inverse of each class's block of the Hessian, uncoupled."""
 
     inverses: FloatArray  # (C, M, M)
 
     @classmethod
     def of(cls, objective: Objective) -> ByClass:
-        """The inverses at the point where steps begin."""
+        """Preconditioner made by inverting each class's block (M, M) of the Hessian of the loss.
+
+        The Hessian, penalty included, is that at `objective.weight`; blocks that couple two
+        classes are left out.
+        """
         training, (C, M) = objective.training, objective.training.shape
         inverses = np.empty((C, M, M))
         for c, log_p in enumerate(objective.log_prob):
@@ -149,20 +167,20 @@ class ByClass:
         return (by_class @ self.inverses).swapaxes(0, 1).reshape(v.shape)
 
     def reach(self, rows: FloatArray) -> ByClassReach:
-        """How far pulls at rows (T, M) move their own logits."""
+        """Response of the weights and logits to pulls at rows (T, M)."""
         return ByClassReach.of(rows, (rows @ self.inverses).swapaxes(0, 1))
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Preconditioner shared by classes: one matrix of second moments, a factor for each."""
+    """Preconditioner from one matrix of second moments for all classes, a factor for each class."""
 
     axes: FloatArray  # (M, M)  columns are eigenvectors
     stiffness: FloatArray  # (C, M)  along each of them
 
     @classmethod
     def of(cls, objective: Objective) -> Shared:
-        """The moments of all rows, and the factors at the point where steps begin."""
+        """The moments of all rows, and the factors at the weights of the objective."""
         training = objective.training
         second = training.values.T @ training.weighted
         moments, axes = np.linalg.eigh(second)
@@ -178,35 +196,35 @@ class Shared:
         return ((turned / self.stiffness) @ self.axes.T).reshape(v.shape)
 
     def reach(self, rows: FloatArray) -> ByClassReach:
-        """How far pulls at rows (T, M) move their own logits."""
+        """Response of the weights and logits to pulls at rows (T, M)."""
         turned = rows @ self.axes
         return ByClassReach.of(rows, (turned[:, None, :] / self.stiffness) @ self.axes.T)
 
 
 @dataclass(frozen=True)
 class ByClassReach:
-    """Reach by a preconditioner by class: with uncoupled classes."""
+    """Response to pulls at T rows by a preconditioner that does not couple the classes."""
 
     matrix: FloatArray
     unit_steps: FloatArray  # (T, C, M)
 
     @classmethod
     def of(cls, rows: FloatArray, unit_steps: FloatArray) -> ByClassReach:
-        """The reach of rows (T, M) from the step of each class, (T, C, M)."""
+        """The reach of rows (T, M) from the weight step (T, C, M) by a unit pull at each class."""
         own = (unit_steps @ rows[:, :, None])[..., 0]  # (T, C)
         return cls(own[:, :, None] * np.eye(own.shape[1]), unit_steps)
 
     def of_problems(self, owner: IntArray) -> ByClassReach:
-        """The reach of each problem: that of its row, whose index is in `owner`."""
+        """The reach of P problems, each with the row at index `owner` (P,)."""
         return ByClassReach(self.matrix[owner], self.unit_steps[owner])
 
     def pulls(self, v: FloatArray) -> FloatArray:
-        """Logits (P, C) by which H⁻¹v moves the row of each problem."""
+        """Change (P, C) of the logits of each problem's row by the weight step H⁻¹v, v (P, C·M)."""
         shaped = v.reshape(self.unit_steps.shape)
         return np.asarray(np.einsum("pcm,pcm->pc", self.unit_steps, shaped))
 
     def steps(self, u: FloatArray) -> FloatArray:
-        """H⁻¹ (x ⊗ u), (P, C·M)."""
+        """Weight steps H⁻¹ (x ⊗ u), (P, C·M), by pulls u (P, C) at the row x of each problem."""
         return np.asarray((u[:, :, None] * self.unit_steps).reshape(len(u), -1))
 
 

@@ -32,7 +32,7 @@ _FINEST = 0.25
 
 @dataclass(frozen=True)
 class Refits:
-    """Results of the logistic refits of each row."""
+    """Results for T rows, each refitted with each of C labels: genies, regret and errors."""
 
     log_genie: FloatArray  # (T, C)  log-probability of each label by the model refitted with it
     error: FloatArray  # (T,)  bound or estimate of the error of the regret, left-out part included
@@ -42,7 +42,7 @@ class Refits:
 
     @property
     def regret(self) -> FloatArray:
-        """Γ = log Σ genie, in nats. Eq. (H8)."""
+        """Regret (T,), in nats: log of the sum of the C genies' probabilities. Eq. (H8)."""
         top = self.log_genie.max(axis=1)
         log_sum: FloatArray = top + np.log(np.sum(np.exp(self.log_genie - top[:, None]), axis=1))
         return np.clip(log_sum, 0.0, np.log(self.log_genie.shape[1]))
@@ -56,7 +56,7 @@ class Refits:
 def refit(
     model: LogisticModel, rows: FloatArray, *, tol: float = 1e-4, progress: Progress | None = None
 ) -> Refits:
-    """Refit the logistic model with each row and each label in turn. Eq. (H8).
+    """Refits of the logistic model with each row and each of its labels in turn. Eq. (H8).
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def refit_left_out(
     tol: float = 1e-4,
     progress: Progress | None = None,
 ) -> Refits:
-    """Refit the logistic model with labels of training rows, each left out first. Eq. (H11).
+    """Refits with each label of training rows, each row left out first. Eq. (H11).
 
     Adding a row with its own label restores the training rows; another label replaces its label. So
     each genie is one refit of the objective of all rows. If a row counts more than once, one copy
@@ -109,8 +109,9 @@ def refit_left_out(
     model : LogisticModel
     index : array of integers (T,)
         Indices of training rows.
-    tol, progress
-        As in `refit`.
+    tol : float
+        Largest error of a regret, in nats.
+    progress : function of rows done and all rows, optional
     """
     training, one_hot = model.objective.training, np.eye(model.n_classes)
     index_rows = np.asarray(index, dtype=np.int64)

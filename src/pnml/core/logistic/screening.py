@@ -16,13 +16,17 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(frozen=True)
 class Screen:
-    """Screening bound: change at a training row by a step of unit length in the Hessian."""
+    """Bound that finds, without a refit, labels whose genie gains a negligible probability.
+
+    `radius` is the largest change of a difference of two logits, over all training rows, by a step
+    of the weights of unit length in the norm of the Hessian.
+    """
 
     radius: float  # largest change of a difference of two logits of a training row
 
     @classmethod
     def of(cls, training: TrainingRows, preconditioner: Preconditioner) -> Screen:
-        """The screen of an objective; it excludes no label if the full Hessian is unknown."""
+        """The screen for training rows; it excludes no label if the whole Hessian is not known."""
         if not isinstance(preconditioner, Whole):
             return cls(np.inf)
         largest = 0.0
@@ -39,7 +43,7 @@ class Screen:
         log_prob : array (T, C)
             Log-probabilities of the rows before a label is added.
         reach : array (T, C, C)
-            Response of the logits to pulls at the rows.
+            Change of each row's logits per unit of pull at them, `Reach.matrix`.
         """
         p = np.exp(log_prob)
         spans = _spans(reach)
@@ -56,7 +60,9 @@ class Screen:
 
 
 def left_out(gains: FloatArray, allowance: float) -> npt.NDArray[np.bool_]:
-    """Labels (T, C) screened out of refits: together they gain at most the allowance.
+    """Which labels (T, C) need no refit: those of a row together gain at most `allowance`.
+
+    `gains` (T, C) bounds the probability that the genie of each label gains.
 
     >>> left_out(np.array([[0.5, 1e-9, 1e-4]]), 1e-3)
     array([[False,  True,  True]])

@@ -25,9 +25,11 @@ _SAFE = 1e200
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Logistic training: Σ wₙ CE(W xₙ, yₙ) + ½ Σ aⱼ‖Wⱼ‖², unknown W (C, M). Eq. (H1).
+    """Logistic training rows, of loss Σ wₙ CE(W xₙ, yₙ) + ½ Σ aⱼ‖Wⱼ‖². Eq. (H1).
 
-    The axes n and q of its arrays are the N rows and the M columns.
+    The unknown is W (C, M), C classes and M columns; wₙ are the row weights, CE is the
+    cross-entropy, aⱼ the penalty of column j. The axes n and q of its arrays are the N rows and the
+    M columns.
 
     With an intercept, columns are centred, which only shifts the intercepts, and an unpenalised
     column of ones comes last.
@@ -50,7 +52,10 @@ class TrainingRows:
         alpha: float,
         intercept: bool,
     ) -> Self:
-        """The objective of raw rows (N, m)."""
+        """Training rows from raw rows (N, m), labels (N,) from 0 to n_classes − 1 and weights.
+
+        `alpha` is the ℓ2 penalty of every column; `intercept` adds an unpenalised column of ones.
+        """
         width = rows.shape[1]
         center = np.average(rows, axis=0, weights=weights) if intercept else np.zeros(width)
         penalty = np.full(width + intercept, alpha)
@@ -66,7 +71,7 @@ class TrainingRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Classes and columns: the shape of the unknown."""
+        """Numbers of classes and columns, (C, M): the shape of the unknown weights."""
         return self.n_classes, len(self.penalty)
 
     def design_rows(self, rows: FloatArray) -> FloatArray:
@@ -89,13 +94,16 @@ class TrainingRows:
         return sums
 
     def at(self, weight: FloatArray) -> Objective:
-        """The objective around a weight matrix (C, M)."""
+        """The loss as a function of the step from the weights `weight` (C, M)."""
         return Objective(self, weight, np.ascontiguousarray(log_softmax(self.values @ weight.T).T))
 
 
 @dataclass(frozen=True)
 class LabelledProblems:
-    """Terms P problems add to logistic training: own·LSE(W x) − ⟨W x, target⟩. Eq. (H2)."""
+    """P problems: training plus a term own·LSE(W x) − ⟨W x, target⟩ for one row x. Eq. (H2).
+
+    LSE is log-sum-exp. For a new row, own is 1 and target its one-hot label.
+    """
 
     rows: FloatArray  # (P, M)
     target: FloatArray  # (P, C)
@@ -104,7 +112,7 @@ class LabelledProblems:
 
     @classmethod
     def new(cls, rows: FloatArray, target: FloatArray) -> LabelledProblems:
-        """New rows (P, M), each with its label as a row of `target` (P, C)."""
+        """P problems that each add a new row (P, M) with a one-hot label, `target` (P, C)."""
         ones = np.ones(len(rows))
         return cls(rows, target, ones, ones)
 
@@ -119,7 +127,7 @@ class LabelledProblems:
 
 @dataclass(frozen=True)
 class Objective:
-    """Objective of logistic training as a function of the step from a weight matrix."""
+    """Loss of logistic training as a function of the step from the weights `weight`."""
 
     training: TrainingRows
     weight: FloatArray  # (C, M)  where steps begin
@@ -135,13 +143,13 @@ class Objective:
 
     @cached_property
     def slope(self) -> FloatArray:
-        """Gradient (1, C·M) where steps begin, with nothing added."""
+        """Gradient (1, C·M) of the training loss at `weight`, with no row added."""
         C, M = self.training.shape
         nothing = LabelledProblems(np.zeros((1, M)), np.zeros((1, C)), np.zeros(1), np.ones(1))
         return self.gradient(np.zeros((1, C * M)), nothing)
 
     def problem_log_prob(self, steps: FloatArray, problems: LabelledProblems) -> FloatArray:
-        """Log-probabilities (P, C) of the added rows after steps (P, C·M)."""
+        """Log-probabilities (P, C) of the row added in each problem, after steps (P, C·M)."""
         moved = steps.reshape(len(problems), *self.training.shape) @ problems.rows[:, :, None]
         logits: FloatArray = log_softmax(problems.rows @ self.weight.T + moved[..., 0])
         return logits
@@ -171,7 +179,7 @@ class Objective:
         return g
 
     def added_gradient(self, steps: FloatArray, problems: LabelledProblems) -> FloatArray:
-        """Gradients (P, C·M) of the added terms alone."""
+        """Gradients (P, C·M) of the added terms alone, after steps (P, C·M)."""
         q = np.exp(self.problem_log_prob(steps, problems))
         pull = problems.own[:, None] * q - problems.target
         return np.asarray((pull[:, :, None] * problems.rows[:, None, :]).reshape(len(problems), -1))

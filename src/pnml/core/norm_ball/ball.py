@@ -63,7 +63,12 @@ class Ball:
     def min_norm(
         cls, h2: FloatArray, t: FloatArray, omega: float = 1.0, target_mean: float = 0.0
     ) -> Ball:
-        """The smallest ball that holds a least-squares fit of the training rows."""
+        """The smallest ball that holds a least-squares fit of the training rows.
+
+        `h2` (r,) are the squared singular values of the rows, `t` (r,) the coefficients of the
+        least-squares fit of smallest norm along the r directions; `omega` and `target_mean` are 1
+        and 0 without an intercept, else n/(n+1) for n rows and the mean target.
+        """
         return cls(h2, t, float(np.linalg.norm(t)), omega, target_mean)
 
     @cached_property
@@ -73,26 +78,32 @@ class Ball:
 
     @cached_property
     def excess(self) -> float:
-        """R² − ‖θ*‖², exactly 0 for the smallest ball that holds a least-squares fit."""
+        """radius² − ‖θ*‖² with θ* the least-squares fit of smallest norm.
+
+        Exactly 0 for the smallest ball that holds a least-squares fit.
+        """
         if abs(self.radius - self.norm) <= _SAME_NORM * self.norm:
             return 0.0
         return (self.radius - self.norm) * (self.radius + self.norm)
 
     @property
     def slack(self) -> float:
-        """Room left around the least-squares fit, R² − ‖θ*‖² where positive."""
+        """Room around the least-squares fit θ*: radius² − ‖θ*‖², or 0 if that is negative."""
         return max(self.excess, 0.0)
 
     @cached_property
     def multiplier(self) -> float:
-        """Penalty λ_R at which ridge regression has norm R; 0 where the fit is inside. Eq. (N3)."""
+        """Ridge penalty at which the fit has norm `radius`. Eq. (N3).
+
+        0 if the least-squares fit is inside the ball.
+        """
         if self.excess >= 0:
             return 0.0
         return float(constrained_multiplier(self.h2, self.t, np.array([self.radius]))[0])
 
     @cached_property
     def fit(self) -> FloatArray:
-        """Coefficients (r,) of the constrained least-squares fit."""
+        """Coefficients (r,) of the least-squares fit within the ball, along the r directions."""
         out: FloatArray = self.h2 / (self.h2 + self.multiplier) * self.t
         return out
 
@@ -104,7 +115,11 @@ class Ball:
         return Directions(h2, fit, np.append(self.h2 * self.t, 0.0))
 
     def coordinates(self, a: Any, b: Any) -> FloatArray:
-        """New rows (T, r+1) along those directions, in the units of Eq. (N13)."""
+        """New rows (T, r+1) along the r directions and outside them, in the units of Eq. (N13).
+
+        `a` (T, r) are their components along the training directions, `b` (T,) their distances from
+        the span. In these units both are multiplied by √omega.
+        """
         a = np.asarray(a, dtype=float)
         b = np.asarray(b, dtype=float)
         if a.ndim != 2 or a.shape[1] != len(self.h2) or b.shape != a.shape[:1]:
@@ -116,7 +131,7 @@ class Ball:
         return out
 
     def noise(self, noise_variances: Any) -> FloatArray:
-        """Standard deviations of the noise, in the units of Eq. (N13)."""
+        """Standard deviations of the noise, √(variance/omega), in the units of Eq. (N13)."""
         variances = np.asarray(noise_variances, dtype=float)
         if not bool(np.all((variances > 0) & np.isfinite(variances))):
             raise InputError(
@@ -128,7 +143,7 @@ class Ball:
 
 @dataclass(frozen=True)
 class Directions:
-    """Spectral directions of a norm ball, with the one outside the span: h2 = 0, fit = 0."""
+    """The r directions of the training rows and, last, one outside their span: h2 = 0, fit = 0."""
 
     h2: FloatArray  # (r+1,)
     fit: FloatArray  # (r+1,)  v, the constrained fit
@@ -141,9 +156,11 @@ class Directions:
 
 
 def constrained_multiplier(h2: FloatArray, t: FloatArray, radius: FloatArray) -> FloatArray:
-    """Ridge penalties at which the fit lies on the norm ball; 0 where inside. Eq. (N3).
+    """Ridge penalties (k,) at which the fit has the norms `radius` (k,). Eq. (N3).
 
-    Newton's method on 1/‖θ_λ‖ = 1/R climbs to the root from the left without overshooting.
+    0 where the least-squares fit has no larger norm, infinite for radius 0. `h2` (r,) are squared
+    singular values, `t` (r,) is the least-squares fit. Newton's method on 1/‖θ_λ‖ = 1/radius climbs
+    to the root from the left without overshooting.
 
     >>> constrained_multiplier(np.array([4.0]), np.array([0.5]), np.array([0.25, 0.5]))
     array([4., 0.])
@@ -169,10 +186,10 @@ def constrained_multiplier(h2: FloatArray, t: FloatArray, radius: FloatArray) ->
 
 
 def newton_step(above: FloatArray, slope: FloatArray, radius: Any) -> FloatArray:
-    """Newton's step in λ to a norm ball's surface, by ‖θ‖² − R² and −d‖θ‖²/dλ. Eq. (N11).
+    """Newton's step in the ridge penalty λ toward the fit θ of norm `radius`. Eq. (N11).
 
-    Forward where the norm is above R. The function is concave in λ, so a forward step never
-    passes the root.
+    `above` is ‖θ‖² − radius² and `slope` is −d‖θ‖²/dλ, elementwise. The step is forward where the
+    norm is above the radius. The function is concave in λ, so a forward step never passes the root.
     """
     squared = np.maximum(radius**2 + above, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -17,10 +17,11 @@ _SQRT_2_OVER_PI = float(np.sqrt(2 / np.pi))
 
 
 def regret_bound(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArray:
-    """Upper bound (T,) on the regret of a norm ball, in nats, by a (T, r) and b (T,).
+    """Upper bound (T,), in nats, on the regret of rows by the pNML of a norm ball.
 
-    The smallest of what is proven for the radius: Eq. (N17) for the min-norm ball, Eq. (N18) for
-    all, Eq. (N19) for rows inside the span of the training rows.
+    `a` (T, r) are the components of the rows along the training directions, `b` (T,) their
+    distances from the span. It is the smallest bound proven for the radius: Eq. (N17) for the
+    min-norm ball, Eq. (N18) for all, Eq. (N19) for rows inside the span of the training rows.
 
     >>> ball = Ball.min_norm(np.array([4.0]), np.array([0.5]))
     >>> regret_bound(ball, [[1.0], [1.0]], [0.0, 2.0], noise_variance=0.01).round(3)
@@ -40,12 +41,18 @@ def regret_bound(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArra
 
 
 def range_bound(radius: float, size: FloatArray, sigma: float) -> FloatArray:
-    """Bound on K − 1 of a norm ball at any radius, from |xᵀθ| ≤ R‖x‖. Eq. (N18)."""
+    """Bound (T,) on exp(regret) − 1 at any radius, from |xᵀθ| ≤ radius·‖x‖. Eq. (N18).
+
+    `size` (T,) are the norms ‖x‖ of the rows, `sigma` is the standard deviation of the noise.
+    """
     return _SQRT_2_OVER_PI * radius * size / sigma
 
 
 def min_norm_bound(kappa: FloatArray, ell: FloatArray) -> FloatArray:
-    """Bound on K − 1 in the min-norm ball, Ψ(κ, ℓ) − 1 with ℓ = b²√D/σ. Eq. (N17).
+    """Bound (T,) on exp(regret) − 1 in the min-norm ball: Ψ(κ, ℓ) − 1 with ℓ = b²√D/σ. Eq. (N17).
+
+    κ (T,) is the leverage of the row's part inside the span, b its distance from the span, σ the
+    noise, and D = Σ t²/h2 over the directions of the least-squares fit t.
 
     >>> min_norm_bound(np.array([0.5, 0.5]), np.array([0.0, 1.0])).round(3)
     array([0.5  , 2.256])

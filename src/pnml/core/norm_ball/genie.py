@@ -16,9 +16,11 @@ _NEGLIGIBLE = 1e-60
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Residuals of genies on the norm ball's sphere: C s² + 2B s = gap. Eq. (N4).
+    """Equation C s² + 2B s = gap for the residual s of a genie of norm R. Eq. (N4).
 
-    Arrays are (T, L), or (L,) where they hold for every row.
+    The genie θ̂ = θ_λ + Pxs is the fit with row x and one label added, at multiplier (ridge
+    penalty) λ; θ_λ is the ridge fit without the row. Arrays are (T, L) for T rows and L
+    multipliers, or (L,) where they hold for every row.
     """
 
     gap: FloatArray  # R² − ‖θ_λ‖²
@@ -26,12 +28,12 @@ class Quadratic:
     C: FloatArray  # xᵀP²x
 
     def discriminant(self) -> FloatArray:
-        """Δ² = B² + C·gap; Δ is |θ̂ᵀPx| of either root."""
+        """Discriminant Δ² = B² + C·gap (T, L); Δ is |θ̂ᵀPx| of either root's genie θ̂."""
         out: FloatArray = self.B**2 + self.C * self.gap
         return out
 
     def roots(self, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Residuals s₋ ≤ s₊, each without cancellation; d is Δ."""
+        """The two residuals s₋ ≤ s₊, computed without cancellation; d is √discriminant."""
         positive = self.B > 0
         far = np.abs(self.B) + d
         near = self.gap / far
@@ -41,7 +43,11 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over directions for the genie of a norm ball, at λ = λ_R + δ. Eq. (N2), (N3)."""
+    """Sums over directions that give the genies of T rows at L multipliers λ. Eq. (N2), (N3).
+
+    λ = λ_R + δ, with λ_R the multiplier of the fit without the row; P is (XᵀX + λI)⁻¹. Arrays are
+    (T, L), or (L,) where they hold for every row.
+    """
 
     quadratic: Quadratic
     delta: FloatArray  # δ
@@ -52,12 +58,16 @@ class Sums:
     q2: FloatArray  # xᵀP³x
 
     def genie_norm(self, s: FloatArray) -> FloatArray:
-        """Q = θ̂ᵀPθ̂ of the genie θ̂ = θ_λ + Pxs. Eq. (N6)."""
+        """θ̂ᵀPθ̂ (T, L) of the genies θ̂ = θ_λ + Pxs with residuals s (T, L). Eq. (N6)."""
         out: FloatArray = self.q0 + s * (2 * self.q1 + s * self.q2)
         return out
 
     def sides(self, d: FloatArray) -> tuple[Side, Side]:
-        """The curve below and above the constrained fit; d is Δ > 0. Eq. (N5), (N6)."""
+        """The genies for labels below and above the prediction, one Side each. Eq. (N5), (N6).
+
+        The prediction is that of the fit within the ball, without the row; d > 0 is the square root
+        of the discriminant of `quadratic`.
+        """
         lower, upper = self.quadratic.roots(d)
         return self._side(lower, d), self._side(upper, d)
 
@@ -70,7 +80,10 @@ class Sums:
 
 @dataclass(frozen=True)
 class Side:
-    """The genie on one side of a norm ball's fit as its multiplier grows. (T, L)."""
+    """Genies for labels on one side of the prediction, at growing multipliers λ: (T, L).
+
+    The prediction is that of the least-squares fit within the ball, without the row.
+    """
 
     s: FloatArray  # residual at its label
     deviation: FloatArray  # that label minus the prediction of the constrained fit
@@ -79,7 +92,11 @@ class Side:
 
 
 def over_directions(rows: FloatArray, p: FloatArray) -> FloatArray:
-    """Sums Σ_j rows_j p_j for a genie: (T, r)·(r, L) where multipliers are shared."""
+    """Sums Σ_j rows_j p_j over r directions, (T, L) for T rows and L multipliers.
+
+    `rows` is (T, r), or (r,) if it is the same for every row; `p` is (r, L) if the rows share their
+    multipliers, else (T, L, r).
+    """
     if p.ndim == 2:
         return rows @ p
     out: FloatArray = np.matmul(p, rows[..., None])[..., 0]
@@ -87,7 +104,10 @@ def over_directions(rows: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def resolvent(ball: Ball, lam: FloatArray) -> FloatArray:
-    """Resolvent 1/(h2 + λ) for a genie: (r+1, L) of shared λ, (T, L, r+1) of own ones."""
+    """1/(h2 + λ) in each direction: (r+1, L) for λ (L,), (T, L, r+1) for λ (T, L).
+
+    h2 are the squared singular values of the training rows, and 0 outside their span.
+    """
     h2 = ball.directions.h2
     if lam.ndim == 1:
         out: FloatArray = 1.0 / (h2[:, None] + lam)
@@ -97,7 +117,13 @@ def resolvent(ball: Ball, lam: FloatArray) -> FloatArray:
 
 
 def quadratic(ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray) -> Quadratic:
-    """The genie's quadratic for rows x (T, r+1) where the resolvent is p. Eq. (N3), (N4)."""
+    """Coefficients of the quadratic equation for the genies' residuals at multipliers λ.
+
+    The genie of a row is the fit with that row and one label added; its norm is the radius of the
+    ball. x (T, r+1) are new rows in the coordinates of `Ball.coordinates`, `p` is
+    `resolvent(ball, λ)`, and `delta` is λ − ball.multiplier in the shape of λ, (L,) or (T, L).
+    Eq. (N3), (N4).
+    """
     v, g = ball.directions.fit, ball.directions.moment
     p2 = p * p
     room = over_directions(v * v, p) + over_directions(v * g, p2)
@@ -106,7 +132,10 @@ def quadratic(ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray) -> Qu
 
 
 def sums(ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray) -> Sums:
-    """The genie's sums for rows x (T, r+1) where the resolvent is p."""
+    """Sums over directions that give the genies of rows x (T, r+1) at multipliers λ.
+
+    `p` is the `resolvent` at the multipliers, `delta` is λ − ball.multiplier.
+    """
     v, g = ball.directions.fit, ball.directions.moment
     xx, xg, p3 = x * x, x * g, p * p * p
     return Sums(
@@ -123,10 +152,12 @@ def sums(ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray) -> Sums:
 def own_sides(
     ball: Ball, x: FloatArray, p: FloatArray, delta: FloatArray, quad: Quadratic, d: FloatArray
 ) -> tuple[Side, Side]:
-    """Both sides of the genie for own multipliers of rows, p (T, L, r+1). Eq. (N5), (N6).
+    """Both sides of the genies, if each row has its own multipliers λ. Eq. (N5), (N6).
 
-    Below λ_R the genie is a small difference of large parts, and so is κQ − Δ². The part of θ̂ that
-    is P-orthogonal to x gives both without loss: N = κQ − Δ² over κ.
+    `p` (T, L, r+1) is the `resolvent` at λ, `delta` (T, L) is λ − λ_R, `quad` the equation for the
+    residual and `d` the root Δ of its discriminant. Below λ_R the genie θ̂ is a small difference of
+    large parts, and so is κQ − Δ² with κ = xᵀPx and Q = θ̂ᵀPθ̂. The part of θ̂ that is P-orthogonal
+    to x gives both without loss: N = κQ − Δ² over κ.
     """
     v, g = ball.directions.fit, ball.directions.moment
     kappa, drift = over_directions(x * x, p), over_directions(x * v, p)
@@ -143,7 +174,11 @@ def own_sides(
 
 
 def genie_residual(ball: Ball, x: FloatArray, deviations: FloatArray) -> FloatArray:
-    """Residual (T, m) of a norm ball's genie at labels xᵀθ_R + deviations. Eq. (N11)."""
+    """Residuals (T, m) of the genies at labels prediction + deviations (T, m). Eq. (N11).
+
+    The prediction is that of the fit within the ball without the row; x (T, r+1) are the rows in
+    the coordinates of `Ball.coordinates`.
+    """
     free, above, slope = _unconstrained(ball, x, deviations)
     R = ball.radius
     lam = newton_step(above, slope, R)

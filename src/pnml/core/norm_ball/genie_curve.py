@@ -44,9 +44,11 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Curve:
-    """Curve of the genie of T rows at quadrature nodes: two sides, a middle. Eqs. (N7), (N8).
+    """Genies of T rows over all labels, at quadrature nodes: two sides, a middle. Eqs. (N7), (N8).
 
-    Sides run outwards, in P panels of n nodes; their ds and dp carry the quadrature weights.
+    The sides are labels below and above the prediction. They run outwards, in P panels of n nodes;
+    their ds and dp carry the quadrature weights. In the middle residual and label are linear in
+    each other.
     """
 
     lower: Side  # (T, P, n)
@@ -58,9 +60,10 @@ class Curve:
 def curves(
     ball: Ball, x: FloatArray, smallest: float, largest: float
 ) -> Iterator[tuple[IntArray, Curve]]:
-    """Curves of genies of rows x (T, r+1), none of them 0, in chunks, for a range of noise.
+    """Pairs (indices of rows, Curve of their genies) for rows x (T, r+1), chunk by chunk.
 
-    Each comes with the indices of its rows.
+    No row may be 0. `smallest` and `largest` are the standard deviations of the noise between which
+    the curves will be used.
     """
     if ball.multiplier == 0:
         step = _SHARED_NUMBERS // _USUAL_NODES
@@ -89,7 +92,11 @@ def _chunks(rows: IntArray, step: int) -> Iterator[IntArray]:
 
 
 def find_fold(ball: Ball, x: FloatArray) -> FloatArray:
-    """Where a genie's curve folds: logit of λ_min/λ_R; −80 where λ_min = 0. Eq. (N10)."""
+    """Logit (T,) of λ_min/λ_R, where the two sides of a genie's curve meet. Eq. (N10).
+
+    λ_min is the smallest multiplier (ridge penalty) of any genie of the row, and λ_R > 0 that of
+    the fit without the row; −80 stands for λ_min = 0.
+    """
     low, high = np.full(len(x), _NOTHING), np.full(len(x), -_NOTHING)
     open_at_zero = _on_curve(ball, x, low)
     for _ in range(_BISECTIONS):

@@ -25,7 +25,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Folds:
-    """Leave-one-out of training rows by the pNML of a norm ball. Eq. (N20)."""
+    """n training rows, each left out: norm balls of the others, genies' residuals. Eq. (N20)."""
 
     folds: list[Fold]
     targets: FloatArray  # (n,)
@@ -33,7 +33,11 @@ class Folds:
 
     @classmethod
     def of(cls, spectrum: Spectrum, X: FloatArray, y: FloatArray, radius: float | None) -> Folds:
-        """Folds of some training rows X (n, d), y (n,); without a radius each has its own."""
+        """Folds of training rows X (n, d), y (n,); `spectrum` is that of all training rows.
+
+        `radius` is that of every ball; None takes in each fold the norm of its own least-squares
+        fit.
+        """
         a = spectrum.components(X)
         centred = y - float(spectrum.y_mean[0])
         folds = [_fold(spectrum, *row, radius) for row in zip(a, centred, strict=True)]
@@ -41,17 +45,20 @@ class Folds:
         return cls(folds, y, _genie_residuals(spectrum, a, centred, radii))
 
     def regrets(self, noise_variances: FloatArray) -> FloatArray:
-        """Regrets (n, S), in nats, at each noise variance, from the same curves."""
+        """Left-out regrets (n, S), in nats, at each of S noise variances."""
         return np.array([regret_path(f.ball, f.a, f.b, noise_variances)[0] for f in self.folds])
 
     def log_losses(self, noise_variances: FloatArray) -> FloatArray:
-        """Left-out log-losses (n, S), in nats: loss of the genie plus regret, Eq. (P3)."""
+        """Left-out log-losses (n, S), in nats: loss of the genie plus regret, Eq. (P3).
+
+        S is the number of noise variances.
+        """
         squares = self.residual[:, None] ** 2 / noise_variances
         loss = 0.5 * (np.log(2 * np.pi * noise_variances) + squares)
         return loss + self.regrets(noise_variances)
 
     def summary(self, noise_variance: float) -> LeaveOneOut:
-        """Residual, spread, regret and log-loss of every row at one noise variance."""
+        """Left-out residual, standard deviation, regret and log-loss of every row, (n,) each."""
         at = [NormBallPredictive(f.ball, f.a, f.b, noise_variance) for f in self.folds]
         mean = np.array([dist.mean[0] for dist in at])
         noise = np.array([noise_variance])

@@ -25,7 +25,13 @@ _COARSE, _FINE = 24, 9
 def around_fit(
     ball: Ball, x: FloatArray, delta: FloatArray, low: FloatArray, high: FloatArray, noise: float
 ) -> BoolArray:
-    """Whether a window of multipliers may start: residuals negligible, or as at λ = 0."""
+    """Where (T, L) residuals are still negligible, so that a window of multipliers may start.
+
+    T rows x (T, r+1) at L multipliers ball.multiplier + delta; `low` and `high` (T, L) are the
+    absolute residuals of the genies below and above the prediction, `noise` is the standard
+    deviation. In a ball that holds least squares, also where the multiplier changes nothing for a
+    row in the span.
+    """
     small: BoolArray = np.maximum(low, high) <= 2 * NEAR * noise
     if ball.multiplier > 0:
         return small
@@ -36,7 +42,12 @@ def around_fit(
 def near_crossing(
     ball: Ball, x: FloatArray, delta: FloatArray, low: FloatArray, high: FloatArray, noise: float
 ) -> BoolArray:
-    """Whether a window of multipliers is near λ_R: its residual within the noise."""
+    """Where (T, L) the smaller residual is at most half the noise, as it is near λ_R.
+
+    `low` and `high` (T, L) are the absolute residuals of the genies of T rows below and above the
+    prediction, at L multipliers from λ_R = ball.multiplier on; `noise` is the standard deviation.
+    The other arguments are not used.
+    """
     out: BoolArray = np.minimum(low, high) <= _NEAR_SMOOTH * noise
     return out
 
@@ -48,7 +59,12 @@ def window(
     largest: float,
     not_yet: Callable[..., BoolArray],
 ) -> tuple[float, float]:
-    """Window of multipliers, log(λ − λ_R), that matter to rows x (T, r+1). Eq. (N9)."""
+    """Ends of the range of log(λ − λ_R) that matters to rows x (T, r+1). Eq. (N9).
+
+    λ are the genies' multipliers, λ_R is ball.multiplier. `smallest` and `largest` are the standard
+    deviations of the noise; `not_yet` is `around_fit` or `near_crossing` and says where residuals
+    are still too small to matter.
+    """
     grid = np.linspace(*_surely_enough(ball, x, smallest, largest), _COARSE)
     for _ in range(2):
         delta = np.exp(grid)

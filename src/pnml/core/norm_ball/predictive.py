@@ -40,7 +40,10 @@ class NormBallPredictive:
     noise_variance: float
 
     def rows(self, rows: IntArray) -> NormBallPredictive:
-        """The distributions of some rows, which may repeat; their normalisers are not redone."""
+        """The distributions of the rows at these indices, which may repeat.
+
+        Regrets are not computed again.
+        """
         part = NormBallPredictive(self.ball, self.a[rows], self.b[rows], self.noise_variance)
         part.__dict__["regret"] = self.regret[rows]
         return part
@@ -60,13 +63,13 @@ class NormBallPredictive:
 
     @cached_property
     def mode(self) -> FloatArray:
-        """Where the density is largest: the prediction of the constrained fit."""
+        """Label (T,) of largest density: the prediction of the fit within the ball."""
         out: FloatArray = self.ball.target_mean + self.a @ self.ball.fit
         return out
 
     @cached_property
     def regret(self) -> FloatArray:
-        """Log-normaliser (T,), in nats."""
+        """Regret (T,) of each row, in nats: the log of the normaliser of its density."""
         return regret(self.ball, self.a, self.b, self.noise_variance)
 
     @property
@@ -100,12 +103,12 @@ class NormBallPredictive:
         return _as_given(noise - self.regret[:, None], shape)
 
     def cdf(self, y: Any) -> FloatArray:
-        """Probability of a label of at most y."""
+        """Probability of a label of at most y; y broadcasts against (T,)."""
         y = np.asarray(y, dtype=float)
         return self._by_table(Table.cdf, np.sqrt(self.ball.omega) * (y - self.mode))
 
     def ppf(self, q: Any) -> FloatArray:
-        """Label below which the probability is q."""
+        """Label below which the probability is q; q broadcasts against (T,)."""
         q = check_levels(q) + np.zeros(len(self._x))
         out: FloatArray = self.mode + self._by_table(Table.ppf, q) / np.sqrt(self.ball.omega)
         return out
@@ -115,7 +118,7 @@ class NormBallPredictive:
         return central_interval(self.ppf, coverage)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Draw labels (T, n_samples)."""
+        """Random labels (T, n_samples)."""
         rng = np.random.default_rng(random_state)
         return self.ppf(rng.random((n_samples, len(self._x)))).T
 

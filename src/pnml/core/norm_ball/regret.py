@@ -17,9 +17,11 @@ _BLOCK_NUMBERS = 2**18
 
 
 def regret(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArray:
-    """Regret (T,) by a norm ball of rows a (T, r) at distance b (T,) from the span, in nats.
+    """Regret (T,), in nats, of rows by the pNML of a norm ball.
 
-    Γ = log K, K = ∫ p(y | x; θ̂_y) dy with θ̂_y the best model of the ball given y. Eq. (N1).
+    `a` (T, r) are the components of the rows along the training directions, `b` (T,) their
+    distances from the span. Γ = log K, K = ∫ p(y | x; θ̂_y) dy with θ̂_y the best model of the ball
+    given y. Eq. (N1).
 
     >>> ball = Ball.min_norm(np.array([4.0]), np.array([0.5]))
     >>> np.exp(regret(ball, [[0.0]], [10.0], noise_variance=1e-6)).round(1)
@@ -29,7 +31,11 @@ def regret(ball: Ball, a: Any, b: Any, noise_variance: float) -> FloatArray:
 
 
 def regret_path(ball: Ball, a: Any, b: Any, noise_variances: FloatArray) -> FloatArray:
-    """Regrets (T, S) by a norm ball under each of S noise variances, in one pass. Eq. (N7)."""
+    """Regrets (T, S), in nats, of rows at each of S noise variances, in one pass. Eq. (N7).
+
+    `a` (T, r) are the components of the rows along the training directions, `b` (T,) their
+    distances from the span.
+    """
     x = ball.coordinates(a, b)
     noise = ball.noise(noise_variances)
     growth = np.zeros((len(x), len(noise)))
@@ -44,7 +50,11 @@ def regret_path(ball: Ball, a: Any, b: Any, noise_variances: FloatArray) -> Floa
 
 
 def growth_of(curve: Curve, sigma: FloatArray) -> FloatArray:
-    """K − 1 of a norm ball's regret, ∫ φ_σ(s) d(prediction), (T, S). Eq. (N7)."""
+    """K − 1 (T, S) of T rows under noise `sigma` (S,): ∫ φ_σ(s) d(prediction). Eq. (N7).
+
+    K is the integral over labels of the genies' densities, and log K the regret up to a constant
+    for the intercept; s is the genie's residual along the curve, φ_σ the normal density.
+    """
     total = middle_growth(curve, sigma)
     for side in (curve.lower, curve.upper):
         s, dp = (part.reshape(len(part), 1, -1) for part in (side.s, side.dp))
@@ -53,21 +63,25 @@ def growth_of(curve: Curve, sigma: FloatArray) -> FloatArray:
 
 
 def middle_growth(curve: Curve, sigma: FloatArray) -> FloatArray:
-    """Part of K − 1 of a norm ball's regret from the middle piece. Eq. (N8)."""
+    """Part (T, S) of K − 1 from the middle piece of the curve, at noise `sigma` (S,). Eq. (N8).
+
+    K is the integral over labels of the genies' densities; in the middle residual and label are
+    linear in each other.
+    """
     s, deviation = curve.middle_s, curve.middle_deviation
     moved = np.maximum(np.diff(deviation - s, axis=1), 0.0)
     return moved * mean_density(s[:, :1] / sigma, s[:, 1:] / sigma) / sigma
 
 
 def density(s: FloatArray, sigma: float | FloatArray) -> FloatArray:
-    """φ_σ(s), the density of Gaussian noise in a norm ball's regret."""
+    """Normal density at s of mean 0 and standard deviation `sigma`; both broadcast."""
     z = s / sigma
     out: FloatArray = np.exp(-0.5 * z * z) / (_SQRT_2PI * sigma)
     return out
 
 
 def mean_density(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Mean normal density between two points, low ≤ high, for a norm ball's regret."""
+    """Mean of the standard normal density between low and high ≥ low, elementwise."""
     width = high - low
     nodes = (low + high)[..., None] / 2 + width[..., None] / 2 * NODES
     narrow = density(nodes, 1.0) @ WEIGHTS / 2

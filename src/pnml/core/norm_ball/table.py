@@ -31,14 +31,17 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Table:
-    """Table of a norm ball's unnormalised pNML: T rows at nodes of P panels. Eq. (N12)."""
+    """Unnormalised pNML densities of T rows, at n nodes in each of P panels. Eq. (N12).
+
+    A panel is an interval of labels.
+    """
 
     deviation: FloatArray  # (T, P, n)  label minus the prediction of the constrained fit
     mass: FloatArray  # (T, P, n)  density times quadrature weight
 
     @classmethod
     def of(cls, curve: Curve, sigma: float) -> Table:
-        """The table of a curve under noise of standard deviation sigma."""
+        """The table of the rows of a curve of genies, under noise of standard deviation sigma."""
         low, middle, high = (
             _side_nodes(curve.lower, sigma),
             _middle_nodes(curve.middle_s, curve.middle_deviation, sigma),
@@ -56,18 +59,21 @@ class Table:
 
     @cached_property
     def total(self) -> FloatArray:
-        """K, (T,)."""
+        """Integral (T,) of each unnormalised density, its normaliser K."""
         out: FloatArray = np.sum(self.mass, axis=(1, 2))
         return out
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the deviation, (T,)."""
+        """Mean and standard deviation (T,) of label minus prediction.
+
+        The prediction is that of the least-squares fit within the ball.
+        """
         mean = np.sum(self.mass * self.deviation, axis=(1, 2)) / self.total
         centred = self.deviation - mean[:, None, None]
         return mean, np.sqrt(np.sum(self.mass * centred**2, axis=(1, 2)) / self.total)
 
     def cdf(self, deviations: FloatArray) -> FloatArray:
-        """Probability (T, m) of at most these deviations."""
+        """Probability (T, m) that label minus prediction is at most `deviations` (T, m)."""
         panel = _locate(self._edges, deviations)
         labels = _gather(self._labels, panel)
         xi = _invert(labels, deviations)
@@ -78,7 +84,7 @@ class Table:
         return np.where(deviations <= low, 0.0, np.where(deviations >= high, 1.0, out))
 
     def ppf(self, q: FloatArray) -> FloatArray:
-        """Deviations (T, m) below which the probability is q."""
+        """Values (T, m) of label minus prediction below which the probability is q (T, m)."""
         target = q * self._cumulative[:, -1:]
         panel = _locate(self._cumulative, target)
         below = np.take_along_axis(self._cumulative, panel, axis=1)
@@ -108,7 +114,7 @@ class Table:
 
     @cached_property
     def _cumulative(self) -> FloatArray:
-        """Mass (T, P+1) below each of those."""
+        """Mass (T, P+1) below each place where panels meet."""
         mass = np.sum(self.mass, axis=2)
         return np.concatenate([np.zeros((len(mass), 1)), np.cumsum(mass, axis=1)], axis=1)
 

@@ -25,10 +25,12 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class GramSum:
-    """Exact sum of Grams: a Gram and the rounding errors of its moments. Eq. (B1).
+    """Exact sum of Grams: one Gram and the rounding errors of its moments. Eq. (B1).
 
-    Sums of a thousand Grams in any order then agree to the last digit or nearly so. Sums add, so
-    that they can be built by many workers and put together in a tree.
+    A Gram holds the means and second moments of rows. `high` is the rounded sum; `low_mean` and
+    `low` are what rounding cut off its means and moments. Sums of a thousand Grams in any order
+    then agree to the last digit or nearly so. GramSums add with +, so that many workers can build
+    them and merge them in a tree.
 
     >>> rng = np.random.default_rng(0)
     >>> parts = [GramSum.of(Gram.of(rng.normal(size=(9, 2)))) for _ in range(100)]
@@ -43,13 +45,16 @@ class GramSum:
 
     @classmethod
     def of(cls, gram: Gram) -> GramSum:
-        """A Gram with zero compensation."""
+        """The GramSum of one Gram, with all rounding errors 0."""
         m = len(gram.x_mean) + len(gram.y_mean)
         return cls(gram, np.zeros(m), np.zeros((m, m)))
 
     @classmethod
     def empty(cls, features: int, targets: int, keep: int | None = None) -> GramSum:
-        """A Gram of no rows with zero compensation."""
+        """The GramSum of no rows, for rows with this many features and targets.
+
+        `keep` is the most rows that its sample of rows may hold; None takes the default.
+        """
         return cls.of(Gram.empty(features, targets, keep))
 
     @property
@@ -58,7 +63,7 @@ class GramSum:
         return self.high.rows
 
     def __add__(self, other: GramSum) -> GramSum:
-        """The sum over the rows of both. Eqs. (G2) and (B1)."""
+        """The GramSum of the rows of both operands. Eqs. (G2) and (B1)."""
         a, b = self.high, other.high
         if not b.rows:
             return self
@@ -78,13 +83,16 @@ class GramSum:
         return GramSum(with_moments(a.counts_with(b), mean, moments), cut_mean, cut)
 
     def plus_rows(self, X: FloatArray, Y: FloatArray, weights: FloatArray | None = None) -> GramSum:
-        """Add rows without copying those that the sample would drop. Eq. (B1)."""
+        """The GramSum with rows X (n, d), targets Y (n, k) and weights (n,) added. Eq. (B1).
+
+        Rows that would not stay in its sample of rows are not copied.
+        """
         sample = self.high.sample
         part = Gram.of(X, Y, weights, keep=sample.size, below=sample.threshold, seen=self.rows)
         return self + GramSum.of(part)
 
     def widened(self, features: int) -> GramSum:
-        """The same rows with further columns, 0 in all of them."""
+        """The GramSum of the same rows with new feature columns of 0, `features` in all."""
         d = len(self.high.x_mean)
         if features == d:
             return self
@@ -93,13 +101,13 @@ class GramSum:
         return GramSum(self.high.widened(features), np.insert(self.low_mean, places, 0.0), low)
 
     def gram(self) -> Gram:
-        """The sum, rounded once."""
+        """The sum as one Gram: rounding errors are added back to the means and moments."""
         mean, moments = joint_mean(self.high) + self.low_mean, joint_moments(self.high) + self.low
         return with_moments(self.high, mean, moments)
 
 
 def added(total: GramSum | None, part: GramSum | Gram) -> GramSum:
-    """The exact sum `total` plus one more Gram; None is the empty sum.
+    """The GramSum of `total` and one more `part`; a `total` of None stands for no rows yet.
 
     >>> added(added(None, Gram.of(np.ones((2, 1)))), Gram.of(np.ones((3, 1)))).rows
     5
@@ -109,7 +117,7 @@ def added(total: GramSum | None, part: GramSum | Gram) -> GramSum:
 
 
 def merged(parts: Iterable[GramSum | Gram]) -> GramSum:
-    """Exact sum of Grams or GramSums; raises if there are none."""
+    """The GramSum of all `parts`, Grams or GramSums; raises InputError if there are none."""
     total: GramSum | None = None
     for part in parts:
         total = added(total, part)
@@ -119,7 +127,7 @@ def merged(parts: Iterable[GramSum | Gram]) -> GramSum:
 
 
 def state_of(total: GramSum) -> tuple[Document, Arrays]:
-    """An exact sum of Grams as numbers for JSON and arrays."""
+    """The GramSum as a dict of plain numbers for JSON and a dict of arrays, to be saved."""
     high, sample = total.high, total.high.sample
     document = {name: getattr(high, name) for name in _NUMBERS}
     document |= {"size": sample.size, "bound": sample.bound}
@@ -134,7 +142,11 @@ def state_of(total: GramSum) -> tuple[Document, Arrays]:
 
 
 def sum_of(document: Document, arrays: Arrays) -> GramSum:
-    """The exact sum of Grams from its `state_of`; refuses one whose sample can hold no row."""
+    """The GramSum that `state_of` gave as a dict of numbers and a dict of arrays.
+
+    Raises InputError if its sample of rows could hold no row, or if its corrections are larger than
+    rounding errors can be.
+    """
     if document["size"] < 1:
         raise InputError(f"its sample keeps {document['size']} rows, but a sum keeps at least 1")
     sample = RowSample(arrays["keys"], arrays["sampled"], document["size"], document["bound"])
@@ -148,7 +160,7 @@ def sum_of(document: Document, arrays: Arrays) -> GramSum:
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """An exact sum: that of doubles and its rounding error. Eq. (B1).
+    """The rounded sum a + b and its rounding error, elementwise; together they are exact. Eq. (B1).
 
     >>> two_sum(np.array([1.0]), np.array([1e-20]))
     (array([1.]), array([1.e-20]))

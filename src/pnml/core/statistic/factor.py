@@ -22,7 +22,10 @@ _BLOCK_ROWS = 1000
 
 @dataclass(frozen=True)
 class Factor:
-    """Triangular factor R of the centred rows [X Y], block by block. Eq. (S1)."""
+    """Triangular factor R of centred rows [X Y]: RᵀR is their matrix of second moments. Eq. (S1).
+
+    X are d features and Y are k targets; `of` makes it from rows in memory.
+    """
 
     rows: Annotated[int, COUNT]
     weight: Annotated[float, NOT_NEGATIVE]
@@ -36,7 +39,7 @@ class Factor:
     def of(
         cls, X: FloatArray, Y: FloatArray | None = None, weights: FloatArray | None = None
     ) -> Factor:
-        """Factorise rows X (n, d) with targets Y (n,) or (n, k) and weights (n,)."""
+        """The Factor of rows X (n, d) with targets Y (n,) or (n, k) and weights (n,)."""
         X, Y, weights = counted_rows(X, Y, weights)
         total = float(len(X)) if weights is None else float(weights.sum())
         if weights is None:
@@ -61,7 +64,7 @@ class Factor:
         return cls(len(X), total, x_mean, y_mean, float(np.finfo(X.dtype).eps), whole, R)
 
     def __add__(self, other: Factor) -> Factor:
-        """The factor of the rows of both. Eq. (G2)."""
+        """The Factor of the rows of both operands. Eq. (G2)."""
         weight = self.weight + other.weight
         share = other.weight / weight
         dx, dy = other.x_mean - self.x_mean, other.y_mean - self.y_mean
@@ -77,7 +80,10 @@ class Factor:
         )
 
     def gram(self, sample: RowSample) -> Gram:
-        """The Gram of the same rows, so that more rows can be added."""
+        """The Gram (means and second moments) of the same rows, to which further rows can be added.
+
+        `sample` is the sample of the rows that the Gram keeps.
+        """
         d = len(self.x_mean)
         S = self.R.T @ self.R
         return Gram(

@@ -18,10 +18,10 @@ _CURE = "fit the rows that stay anew with fit() or partial_fit()."
 
 
 def without(gram: Gram, leaving: Gram) -> Gram:
-    """The statistic that forgets the rows of `leaving`. Eqs. (G3) and (B2).
+    """The Gram without the rows that the Gram `leaving` counts. Eqs. (G3) and (B2).
 
-    Columns that varied only in those rows become exactly constant again. Raises if rows are known
-    to be absent from the statistic, or if little more than round-off would remain.
+    Columns that varied only in those rows become exactly constant again. Raises InputError if some
+    of those rows are known to be absent from `gram`, or if little more than round-off would remain.
 
     >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
     >>> without(Gram.of(X), Gram.of(X[3:])).xx
@@ -42,7 +42,11 @@ def without(gram: Gram, leaving: Gram) -> Gram:
 
 
 def warn_if_worn(gram: Gram, spectrum: Spectrum, alpha: float) -> None:
-    """Warn if forgetting rows by subtraction has lost significant digits. Eq. (B2)."""
+    """Warn if subtracting rows from `gram` has cost significant digits. Eq. (B2).
+
+    Issues a ConditionWarning if leverages at the ridge penalty `alpha` may have fewer than 6
+    reliable digits; `spectrum` is that of `gram`.
+    """
     if gram.lost is None or not len(spectrum.h2):
         return
     error = float(np.sum(gram.lost / spectrum.scale**2) / (spectrum.h2[-1] + alpha))

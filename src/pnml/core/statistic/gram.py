@@ -18,10 +18,10 @@ _EQUAL_TERMS = 200.0  # units of round-off observed in a block of equal rows
 
 @dataclass(frozen=True)
 class Gram:
-    """Gram of rows: second moments about the mean, and a uniform sample. Eq. (G1).
+    """Gram of rows: their count, means, second moments about the means, and a sample. Eq. (G1).
 
-    Taking moments about the mean keeps the digits that raw sums lose when a column is far from
-    zero; two Grams add exactly, Eq. (G2), and subtract, Eq. (G3).
+    The rows have d features and k targets. Moments about the mean keep the digits that raw sums
+    lose when a column is far from zero; two Grams add exactly, Eq. (G2), and subtract, Eq. (G3).
 
     >>> X, y = np.array([[1.0], [2.0], [4.0]]), np.array([1.0, 3.0, 5.0])
     >>> whole, parts = Gram.of(X, y), Gram.of(X[:1], y[:1]) + Gram.of(X[1:], y[1:])
@@ -57,12 +57,13 @@ class Gram:
         block: int = 0,
         rounding: float = 0.0,
     ) -> Gram:
-        """Count rows X (n, d) with targets Y (n,) or (n, k) and weights (n,).
+        """The Gram of rows X (n, d) with targets Y (n,) or (n, k) and weights (n,).
 
-        `keep` bounds the sample; rows with sampling keys of `below` or more are excluded from it.
-        `seen` is the number of rows before these in a stream, and `block` a number unique to rows
-        that are counted apart from others, so that equal blocks draw different keys. `rounding` is
-        the relative round-off of rows that were copied to float64 from something shorter.
+        `keep` is the most rows that its sample holds (None: the default for d columns); rows with
+        sampling keys of `below` or more stay out of the sample. `seen` is the number of rows before
+        these in a stream, and `block` a number unique to rows that are counted apart from others,
+        so that equal blocks draw different keys. `rounding` is the relative round-off of rows that
+        were copied to float64 from a shorter type.
         """
         X, Y, weights = counted_rows(X, Y, weights)
         w = np.ones(len(X)) if weights is None else weights
@@ -89,20 +90,26 @@ class Gram:
 
     @classmethod
     def empty(cls, features: int, targets: int, keep: int | None = None) -> Gram:
-        """The Gram of no rows: the neutral element of +."""
+        """The Gram of no rows, the neutral element of +; `keep` bounds the rows in its sample."""
         return cls.of(np.zeros((0, features)), np.zeros((0, targets)), keep=keep)
 
     def plus_rows(
         self, X: FloatArray, Y: FloatArray | None = None, weights: FloatArray | None = None
     ) -> Gram:
-        """Add rows: `self + Gram.of(X, Y)` without copying rows that the sample would drop."""
+        """The Gram with more rows: `self + Gram.of(X, Y, weights)`, with fewer copies.
+
+        Rows that would not stay in the sample are not copied.
+        """
         sample = self.sample
         return self + Gram.of(
             X, Y, weights, keep=sample.size, below=sample.threshold, seen=self.rows
         )
 
     def widened(self, features: int) -> Gram:
-        """The same rows with further columns, 0 in all of them: a category that comes up late."""
+        """The Gram of the same rows with new feature columns of 0, `features` in all.
+
+        For a category that comes up late in a stream: all earlier rows have 0 in its column.
+        """
         extra = features - len(self.x_mean)
         d, rows = len(self.x_mean), self.sample.rows
         return replace(
@@ -115,7 +122,7 @@ class Gram:
         )
 
     def scaled(self, factors: FloatArray) -> Gram:
-        """The same rows in other units: features multiplied by factors (d,)."""
+        """The Gram of the same rows in other units: features multiplied by `factors` (d,)."""
         rows = self.sample.rows.copy()
         rows[:, : len(factors)] *= factors
         return replace(
@@ -128,7 +135,11 @@ class Gram:
         )
 
     def reweighted(self, factor: float, *, whole: bool) -> Gram:
-        """The same rows with every weight times a factor; `whole`: none is then below 1."""
+        """The Gram of the same rows with every weight times `factor`.
+
+        `whole` says whether every new weight is at least 1, so that a row counts as a full copy or
+        more.
+        """
         rows = self.sample.rows.copy()
         rows[:, -1] *= factor
         return replace(
@@ -143,7 +154,7 @@ class Gram:
         )
 
     def mapped(self, matrix: FloatArray, offset: FloatArray) -> Gram:
-        """The same rows in other coordinates: features x become matrix @ x + offset. Eq. (B3)."""
+        """The Gram of the same rows with features x replaced by matrix @ x + offset. Eq. (B3)."""
         d, rows = len(self.x_mean), self.sample.rows
         moved = np.column_stack([rows[:, :d] @ matrix.T + offset, rows[:, d:]])
         return replace(
@@ -174,7 +185,7 @@ class Gram:
         )
 
     def counts_with(self, other: Gram) -> Gram:
-        """Counts, sample and round-off of both Grams, with the means and moments of `self`."""
+        """The Gram with counts, sample and round-off of both, but means and moments of `self`."""
         return replace(
             self,
             rows=self.rows + other.rows,
@@ -188,7 +199,7 @@ class Gram:
     def __sub__(self, other: Gram) -> Gram:
         """Forget the rows of `other`, which must be among those counted here. Eq. (G3).
 
-        The round-off that remains is tracked. Eq. (B2).
+        The round-off that stays behind is added to `lost`. Eq. (B2).
         """
         self.check_width(other, "subtract")
         weight = self.weight - other.weight
@@ -230,7 +241,10 @@ class Gram:
         )
 
     def check_width(self, other: Gram, verb: str) -> None:
-        """Raise if the numbers of features or targets differ."""
+        """Raise InputError if `other` has another number of features or targets.
+
+        `verb` is what the caller does with the Grams, for the message: "add" or "subtract".
+        """
         if self.xy.shape != other.xy.shape:
             raise InputError(
                 f"Cannot {verb} a Gram of {_width(other)} and a Gram of {_width(self)}. "
@@ -239,7 +253,7 @@ class Gram:
 
 
 def lost_together(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:
-    """Total round-off (d,) of two Grams; None if neither has any."""
+    """Sum (d,) of the `lost` round-off of two Grams; None if neither has lost any."""
     if first is None or second is None:
         return second if first is None else first
     return first + second
@@ -252,9 +266,10 @@ def _width(gram: Gram) -> str:
 def counted_rows(
     X: FloatArray, Y: FloatArray | None, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Rows (n, d) that a Gram counts, of positive weight, targets (n, k ≥ 0) and weights.
+    """The rows X (n, d), targets Y (n, k) and weights that a Gram counts: those of weight above 0.
 
-    A row of weight 0 must not add to the number of rows, on which tolerances depend.
+    No targets (None) become k = 0 columns. Rows of weight 0 are dropped because tolerances depend
+    on the number of rows.
     """
     Y = X[:, :0] if Y is None else Y.reshape(len(X), *Y.shape[1:] or (1,))
     if weights is None or np.all(weights > 0):
@@ -272,7 +287,12 @@ def sample_rows(
     seen: int = 0,
     block: int = 0,
 ) -> RowSample:
-    """Rows [X Y w] that a Gram samples; keys depend on the rows alone, so it is reproducible."""
+    """The sample of rows [X Y w], each of d + k + 1 numbers, that a Gram of these rows keeps.
+
+    At most `keep` rows; rows with sampling keys of `below` or more stay out. Keys depend on the
+    rows, on how many rows came before (`seen`) and on the number `block` alone, so the sample is
+    reproducible.
+    """
     size = sample_size(X.shape[1]) if keep is None else keep
     index = np.arange(len(X), dtype=float)[:, None]
     keyed = RowSample.of(index, row_keys(X, seen, block), size, below)
@@ -287,12 +307,15 @@ def joint_mean(gram: Gram) -> FloatArray:
 
 
 def joint_moments(gram: Gram) -> FloatArray:
-    """Moments (d+k, d+k) of a Gram's features and targets together."""
+    """Second moments about the means (d+k, d+k) of a Gram's features and targets together."""
     return np.block([[gram.xx, gram.xy], [gram.xy.T, gram.yy]])
 
 
 def with_moments(gram: Gram, mean: FloatArray, moments: FloatArray) -> Gram:
-    """The Gram with these joint means (d+k,) and moments (d+k, d+k)."""
+    """The Gram with its means and moments replaced by `mean` (d+k,) and `moments` (d+k, d+k).
+
+    Features come first in both arrays, then targets.
+    """
     d = len(gram.x_mean)
     return replace(
         gram,

@@ -21,7 +21,7 @@ from pnml.core.statistic.gram import Gram
 
 @dataclass(frozen=True)
 class KFold:
-    """K-fold squared errors, of each fold by the fits to the other folds. Eq. (B22)."""
+    """Squared errors on each of K folds by ridge fits to the others, L penalties. Eq. (B22)."""
 
     alphas: FloatArray  # (L,)
     squares: FloatArray  # (K, L)  Σ w (y − prediction without the fold)²
@@ -35,21 +35,24 @@ class KFold:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Standard error (L,) of those means, from how the folds differ."""
+        """Standard error (L,) of `mean_squares` at each penalty, from how the folds differ."""
         folds, share = len(self.weights), self.weights / self.weights.sum()
         errors = self.squares / self.weights[:, None] - self.mean_squares
         errors_of_mean: FloatArray = np.sqrt(folds / max(folds - 1, 1) * (share**2 @ errors**2))
         return errors_of_mean
 
     def path(self, floor: float) -> Path:
-        """Log-loss of the ridge fits with one noise for all rows, which is at least `floor`."""
+        """Mean log-loss and noise variance of the ridge fits at each of the L penalties.
+
+        The noise variance is the mean squared error, but at least `floor`; losses are in nats.
+        """
         squares = self.mean_squares
         noise = np.maximum(squares, floor)
         return Path(self.alphas, noise, 0.5 * (np.log(2 * np.pi * noise) + squares / noise))
 
 
 def without_each(folds: Sequence[Gram]) -> list[Gram]:
-    """Sum of all other folds of a K-fold, for each of two folds or more. Eq. (B21).
+    """For each fold the Gram of all other folds, as a list; needs two folds or more. Eq. (B21).
 
     Nothing is subtracted, so nothing cancels.
 
@@ -64,7 +67,9 @@ def without_each(folds: Sequence[Gram]) -> list[Gram]:
 
 
 def k_fold(folds: Sequence[Gram], alphas: FloatArray, *, intercept: bool) -> KFold:
-    """K-fold errors of ridge fits to the other folds, at penalties (L,). Eq. (B22).
+    """Squared errors on each fold by ridge fits to the other folds, at penalties (L,). Eq. (B22).
+
+    `folds` are Grams (means and second moments) of the rows of each fold.
 
     >>> X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 4.0, 8.0])
     >>> halves = [Gram.of(X[:3], y[:3]), Gram.of(X[3:], y[3:])]
@@ -81,9 +86,10 @@ def k_fold(folds: Sequence[Gram], alphas: FloatArray, *, intercept: bool) -> KFo
 
 
 def squared_errors(gram: Gram, spectrum: Spectrum, alphas: FloatArray) -> FloatArray:
-    """K-fold errors Σ w (y − prediction)² (L,) on a Gram, by ridge fits of a spectrum.
+    """Sums (L,) of w (y − prediction)² over the rows of a Gram, by ridge fits at `alphas` (L,).
 
-    The errors of the mean and about the mean add separately. Eq. (B22).
+    The fits are those to the rows of `spectrum`, which are other rows than those of `gram`. The
+    errors of the mean and about the mean add separately. Eq. (B22).
     """
     slopes = np.stack([spectrum.coefficients(float(a))[:, 0] for a in alphas], axis=1)  # (d, L)
     off = gram.y_mean[0] - spectrum.y_mean[0] - (gram.x_mean - spectrum.center) @ slopes

@@ -1,4 +1,4 @@
-"""Partitions of fitted tree ensembles as plain numbers: which leaf of each tree holds a row."""
+"""Leaf maps: which leaf of each tree of a fitted ensemble holds a row, as plain numbers."""
 
 from pnml.learners.leaf_maps.dispatch import is_tree_ensemble, leaf_map_of
 from pnml.learners.leaf_maps.merging import MergedLeaves, merged, rows_in_leaves

@@ -1,4 +1,4 @@
-"""The nodes of an ensemble's trees: which node is above each, and which of them are leaves."""
+"""The nodes of an ensemble's trees: the parent of each node, and which nodes are leaves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pnml.core.leaves.cells import IntArray
 
 @dataclass(frozen=True)
 class Branches:
-    """T trees with m nodes and D leaves in all, tree after tree.
+    """The nodes of T trees, numbered tree after tree: m nodes and D leaves in all.
 
     >>> stump = Branches.of_children(np.array([1, -1, -1]), np.array([2, -1, -1]))
     >>> both = Branches.joined([stump, stump])
@@ -30,7 +30,7 @@ class Branches:
 
     @classmethod
     def of_tree(cls, above: IntArray, leaves: IntArray) -> Branches:
-        """One tree from the node above each node and the node of each leaf."""
+        """One tree from the parent of each node (−1 at the root) and the node of each leaf."""
         return cls(
             above.astype(np.int64),
             leaves.astype(np.int64),
@@ -40,9 +40,9 @@ class Branches:
 
     @classmethod
     def of_children(cls, left: IntArray, right: IntArray) -> Branches:
-        """One tree from the two nodes below each node, −1 at a leaf; node 0 is the root.
+        """One tree from the left and right child of each node, −1 at a leaf; node 0 is the root.
 
-        Nodes that nothing leads to are no leaves.
+        Nodes that cannot be reached from the root do not count as leaves.
         """
         inner = np.flatnonzero(left >= 0)
         above = np.full(len(left), -1, dtype=np.int64)
@@ -54,7 +54,7 @@ class Branches:
 
     @classmethod
     def joined(cls, parts: Sequence[Branches]) -> Branches:
-        """All trees of the parts, one part after the other."""
+        """All trees of several `Branches` as one, in the order given, with nodes renumbered."""
         nodes = np.cumsum([0] + [len(part.above) for part in parts])
         counts = np.cumsum([0] + [len(part.leaves) for part in parts])
         above = [
@@ -72,13 +72,13 @@ class Branches:
 
     @property
     def numbers(self) -> IntArray:
-        """(m,): the leaf that each node is; −1 where it is none."""
+        """Leaf number (m,) of each node; −1 for a node that is not a leaf."""
         out = np.full(len(self.above), -1, dtype=np.int64)
         out[self.leaves] = np.arange(len(self.leaves))
         return out
 
     def levels(self) -> Iterator[IntArray]:
-        """Nodes of the same depth, the deepest first and the roots last."""
+        """Arrays of node numbers, one for each depth: the deepest nodes first, the roots last."""
         depth = np.zeros(len(self.above), dtype=np.int64)
         node = np.arange(len(self.above))
         at = self.above
@@ -91,7 +91,7 @@ class Branches:
         return reversed(parts)
 
     def gathered(self, at_leaves: IntArray) -> IntArray:
-        """Sums (m,) over the leaves below each node."""
+        """Sums (m,), for each node, of `at_leaves` (D,) over the leaves below it."""
         totals = np.zeros(len(self.above), dtype=np.int64)
         totals[self.leaves] = at_leaves
         for level in self.levels():
@@ -102,12 +102,12 @@ class Branches:
 
 @dataclass(frozen=True)
 class FittedTrees:
-    """A fitted model and the nodes of its trees: what leaf maps of models have in common."""
+    """Base of leaf maps: a fitted model, and the nodes of its trees."""
 
     model: Any
     branches: Branches
 
     @property
     def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        """Leaf numbers (T + 1,): tree t has the leaves ``ends[t]`` to ``ends[t + 1] - 1``."""
         return self.branches.ends

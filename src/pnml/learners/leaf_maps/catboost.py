@@ -17,17 +17,17 @@ _SEVERAL_TARGETS = ("MultiRMSE", "MultiLogloss", "MultiCrossEntropy")
 
 @dataclass(frozen=True)
 class CatBoostLeaves(FittedTrees):
-    """A fitted model of CatBoost; its classes share one tree per round."""
+    """Leaf map of a fitted CatBoost model; all classes share one tree per round."""
 
     def leaf(self, X: Any) -> IntArray:
-        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        """Leaf (n, T) of each row in each of T trees, numbered over all trees."""
         local = np.asarray(self.model.calc_leaf_indexes(X))  # uint32
         leaf: IntArray = local + self.ends[:-1]
         return leaf
 
 
 def of_model(model: Any) -> CatBoostLeaves:
-    """Leaves of a CatBoostRegressor, CatBoostClassifier or CatBoost."""
+    """Leaf map of a fitted CatBoostRegressor, CatBoostClassifier or CatBoost."""
     if not model.is_fitted() or not model.tree_count_:
         raise unfitted(model)
     if str(model.get_all_params().get("loss_function")).startswith(_SEVERAL_TARGETS):
@@ -49,7 +49,7 @@ def of_model(model: Any) -> CatBoostLeaves:
 def _symmetric(leaves: int) -> Branches:
     """A tree with one split per level; bit k of a leaf's number is the answer at level k.
 
-    Node 2ʲ − 1 + i is the one after j splits with the answers i.
+    After j splits with answers i (a number of j bits), a row is at node 2ʲ − 1 + i.
     """
     node = np.arange(2 * leaves - 1)
     size = 2 ** np.floor(np.log2(node + 1)).astype(np.int64)  # nodes of its level
@@ -59,7 +59,7 @@ def _symmetric(leaves: int) -> Branches:
 
 
 def _grown(model: Any, tree: int, leaves: int) -> Branches:
-    """A tree grown node by node: each node stores how far its children are from it."""
+    """A tree grown node by node, for which CatBoost stores how far children are from a node."""
     steps = np.array(model._get_tree_step_nodes(tree), dtype=np.int64).reshape(-1, 2)
     numbers = np.array(model._get_tree_node_to_leaf(tree), dtype=np.int64)
     node = np.arange(len(steps))

@@ -1,4 +1,4 @@
-"""The leaf map of a fitted model by its class; classes of other libraries when they are met."""
+"""Finds the leaf map of a fitted model by its class, without importing other libraries."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _LIBRARIES = {
 
 
 def leaf_map_of(model: Any, rows: Any = None) -> LeafMap | None:
-    """The leaves of a fitted tree ensemble; None where the model is no such ensemble.
+    """The leaf map of a fitted tree ensemble; None if the model is not one.
 
-    Scikit-learn's trees, forests, extra trees, gradient boosting, bagging and AdaBoost of these,
-    and the models of LightGBM, XGBoost and CatBoost, which are not imported for this. Pass some
-    `rows` that the model predicts: where leaves can only be read from private attributes, their
-    values must add up to the model's predictions.
+    Known are scikit-learn's trees, forests, extra trees, gradient boosting, and bagging and
+    AdaBoost of these, and the models of LightGBM, XGBoost and CatBoost, which are not imported for
+    this. Pass some `rows` that the model can predict: where leaves can only be read from private
+    attributes, this checks that the values of the leaves add up to the model's predictions.
 
     >>> forest = RandomForestRegressor(3, max_leaf_nodes=2, random_state=0)
     >>> leaves = leaf_map_of(forest.fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 0.0, 1.0, 1.0]))

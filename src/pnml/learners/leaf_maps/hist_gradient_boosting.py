@@ -28,12 +28,15 @@ _CHECKED_ROWS = 100
 
 @dataclass(frozen=True)
 class HistLeaves(FittedTrees):
-    """A fitted HistGradientBoosting: tree t·C + c is that of round t and class c."""
+    """Leaf map of a fitted HistGradientBoosting model.
+
+    With C trees per round, tree number t·C + c is that of round t and class c.
+    """
 
     numbered: tuple[Any, ...]  # the trees with the numbers of their leaves for values
 
     def leaf(self, X: Any) -> IntArray:
-        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        """Leaf (n, T) of each row in each of T trees, numbered over all trees."""
         values = self.model._preprocess_X(X, reset=False)
         known = self.model._bin_mapper.make_known_categories_bitsets()
         threads = _openmp_effective_n_threads()
@@ -45,9 +48,10 @@ class HistLeaves(FittedTrees):
 
 
 def of_hist_gradient_boosting(model: Any, rows: Any = None) -> HistLeaves:
-    """Leaves of a fitted HistGradientBoosting.
+    """Leaf map of a fitted HistGradientBoosting model.
 
-    Where `rows` are given, their leaf values must add up to the model's own predictions.
+    If `rows` are given, raises InputError unless the values of their leaves add up to the model's
+    own predictions.
     """
     refuse_unfitted(model)
     if rows is not None:
@@ -82,7 +86,7 @@ def _branches(nodes: Any) -> Branches:
 
 
 def _raw_predictions(model: Any, rows: Any) -> FloatArray:
-    """Predictions (n, C) before the inverse link of a classifier, after that of a regressor."""
+    """Predictions (n, C): decision function of a classifier, or ``predict`` of a regressor."""
     own = model.decision_function(rows) if is_classifier(model) else model.predict(rows)
     return np.asarray(own).reshape(-1, model.n_trees_per_iteration_)
 

@@ -18,10 +18,13 @@ _FIELD = re.compile(r"^(num_leaves|left_child|right_child|is_linear)=(.*)$", fla
 
 @dataclass(frozen=True)
 class LightGBMLeaves(FittedTrees):
-    """A fitted model of LightGBM: tree t·C + c is that of round t and class c."""
+    """Leaf map of a fitted LightGBM model.
+
+    With C trees per round, tree number t·C + c is that of round t and class c.
+    """
 
     def leaf(self, X: Any) -> IntArray:
-        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        """Leaf (n, T) of each row in each of T trees, numbered over all trees."""
         local = np.asarray(self.model.predict(X, pred_leaf=True))
         local = local.reshape(len(local), -1)
         if local.shape[1] != len(self.ends) - 1:  # another number of rounds was asked for
@@ -30,18 +33,18 @@ class LightGBMLeaves(FittedTrees):
 
 
 def of_estimator(model: Any) -> LightGBMLeaves:
-    """Leaves of an LGBMRegressor, LGBMClassifier or LGBMRanker."""
+    """Leaf map of a fitted LGBMRegressor, LGBMClassifier or LGBMRanker."""
     refuse_unfitted(model)
     return LightGBMLeaves(model, _branches(model, model.booster_))
 
 
 def of_booster(model: Any) -> LightGBMLeaves:
-    """Leaves of a Booster, up to its best iteration as in its ``predict``."""
+    """Leaf map of a LightGBM Booster, up to its best iteration as in its ``predict``."""
     return LightGBMLeaves(model, _branches(model, model))
 
 
 def _branches(model: Any, booster: Any) -> Branches:
-    """The trees that ``predict`` uses: up to the best iteration where there is one."""
+    """The trees that ``predict`` uses: up to the best iteration if training stopped early."""
     trees = booster.model_to_string().partition("\nend of trees")[0].split("\nTree=")[1:]
     if not trees:
         raise unfitted(model)

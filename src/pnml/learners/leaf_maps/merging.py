@@ -1,7 +1,7 @@
-"""Leaves merged upwards until each holds enough training rows.
+"""Leaf maps whose small leaves are merged until each holds enough training rows.
 
-A forest grown to single rows has nearly as many leaves as rows in every tree; their cells are
-points, and every new row is outside them.
+A forest grown to single rows has nearly as many leaves as rows in every tree. The cells of such
+leaves, the boxes of their training rows, are points, and every new row is outside them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pnml.learners.leaf_maps.protocol import LeafMap
 
 @dataclass(frozen=True)
 class MergedLeaves:
-    """A leaf map whose leaves are groups of another one's leaves."""
+    """A leaf map in which every leaf is a group of leaves of a finer map."""
 
     fine: LeafMap
     group: IntArray  # (D,)  the merged leaf that each leaf of `fine` is part of
@@ -28,7 +28,10 @@ class MergedLeaves:
 
     @classmethod
     def of(cls, fine: LeafMap, rows: IntArray, least: int = 20) -> MergedLeaves:
-        """Merge leaves that hold so many rows (D,); see `merged`."""
+        """Merge the leaves of `fine` until each group holds `least` rows; see `merged`.
+
+        `rows` (D,) are the numbers of training rows in its D leaves.
+        """
         if least < 1:
             raise InputError(f"least is {least}; pass a number of rows of at least 1.")
         branches = fine.branches
@@ -40,11 +43,11 @@ class MergedLeaves:
 
     @property
     def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        """Leaf numbers (T + 1,): tree t has the leaves ``ends[t]`` to ``ends[t + 1] - 1``."""
         return self.branches.ends
 
     def leaf(self, X: Any) -> IntArray:
-        """Merged leaf (n, T) of every row in every tree, counted over all trees."""
+        """Merged leaf (n, T) of each row in each of T trees, numbered over all trees."""
         leaf, ends = self.fine.leaf(X), self.fine.ends
         # compiled loops look leaves up without asking whether there are so many
         own = leaf.shape[1:] == (len(ends) - 1,)
@@ -59,9 +62,9 @@ class MergedLeaves:
 def merged(
     leaf_map: LeafMap, X: Any, weights: FloatArray | None = None, least: int = 20
 ) -> MergedLeaves:
-    """Merge each leaf with its neighbours until it holds at least `least` training rows X.
+    """A leaf map whose leaves are merged until each holds at least `least` training rows X.
 
-    A leaf joins all others below its lowest ancestor with so many rows. Where some of those hold
+    A leaf joins all others below its lowest ancestor that has enough rows. If some of those hold
     enough without it, it joins the smallest of them, chosen at every split on the way down. So
     every merged leaf holds `least` rows, or all rows of its tree, and a split that cuts off a few
     rows near the root does not undo the splits beside it. Rows of weight 0 do not count.
@@ -70,7 +73,10 @@ def merged(
 
 
 def rows_in_leaves(leaf_map: LeafMap, X: Any, weights: FloatArray | None = None) -> IntArray:
-    """Number (D,) of rows in each leaf, those of weight 0 left out. It adds up over chunks."""
+    """Number (D,) of rows X in each of the D leaves; rows of weight 0 do not count.
+
+    The numbers of several chunks of rows can be added.
+    """
     leaf = leaf_map.leaf(X)
     if weights is not None:
         leaf = leaf[weights > 0]
@@ -78,7 +84,7 @@ def rows_in_leaves(leaf_map: LeafMap, X: Any, weights: FloatArray | None = None)
 
 
 def _nodes_of_groups(branches: Branches, rows: IntArray, least: int) -> IntArray:
-    """Node (D,) that stands for the merged leaf of each leaf."""
+    """For each of D leaves, the node (D,) that stands for its merged leaf."""
     total = branches.gathered(rows)
     large = (total >= least) | (branches.above < 0)
     home = branches.leaves  # the lowest ancestor with enough rows

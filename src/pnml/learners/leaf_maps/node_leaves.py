@@ -1,4 +1,4 @@
-"""Leaf maps of models that say which node of each tree a row ends in."""
+"""Leaf map of models whose ``apply`` gives the node of each tree in which a row ends."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pnml.learners.leaf_maps.branches import FittedTrees
 
 @dataclass(frozen=True)
 class NodeLeaves(FittedTrees):
-    """A model whose ``apply`` gives a node for every row and tree, in the order of the trees."""
+    """Leaf map of a model whose ``apply`` gives the node of each row in each tree."""
 
     @cached_property
     def _numbers(self) -> IntArray:
         return self.branches.numbers
 
     def leaf(self, X: Any) -> IntArray:
-        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        """Leaf (n, T) of each row in each of T trees, numbered over all trees."""
         node = np.asarray(self.model.apply(X))
         node = node.reshape(len(node), len(self.branches.starts))
         place = np.empty(node.shape, dtype=np.int64)

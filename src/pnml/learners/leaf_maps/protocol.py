@@ -1,4 +1,4 @@
-"""The contract of a leaf map: a frozen value that numbers the leaves of a fitted ensemble."""
+"""Protocol of a leaf map: an immutable object that numbers the leaves of a fitted ensemble."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pnml.learners.leaf_maps.branches import Branches
 
 
 class LeafMap(Protocol):
-    """Protocol of a leaf map: T fitted trees with D leaves in all, whatever the rows."""
+    """Protocol of a leaf map: numbers the D leaves of all T trees of a fitted ensemble."""
 
     @property
     def ends(self) -> IntArray:
-        """(T + 1,): the leaves of tree t are ``ends[t]`` to ``ends[t + 1]``."""
+        """Leaf numbers (T + 1,): tree t has the leaves ``ends[t]`` to ``ends[t + 1] - 1``."""
 
     @property
     def branches(self) -> Branches:
-        """The nodes above the leaves."""
+        """The nodes of the trees: the parent of each node, and which nodes are leaves."""
 
     def leaf(self, X: Any) -> IntArray:
-        """Leaf (n, T) of every row in every tree, counted over all trees.
+        """Leaf (n, T) of each row in each tree, numbered over all trees.
 
         X is what the model's own ``predict`` takes.
         """

@@ -11,7 +11,7 @@ from pnml.errors import InputError
 
 
 def refuse_unfitted(model: Any) -> None:
-    """Raise where a scikit-learn model has not been fitted."""
+    """Raise InputError if a scikit-learn model has not been fitted."""
     try:
         check_is_fitted(model)
     except NotFittedError:
@@ -19,13 +19,13 @@ def refuse_unfitted(model: Any) -> None:
 
 
 def unfitted(model: Any) -> InputError:
-    """The error for a model without trees."""
+    """The InputError to raise for a model that is not fitted and so has no trees."""
     name = type(model).__name__
     return InputError(f"The {name} is not fitted and has no leaves yet; fit it first.")
 
 
 def several_targets(model: Any) -> InputError:
-    """The error for a model that predicts several targets."""
+    """The InputError to raise for a model that predicts several targets."""
     name = type(model).__name__
     return InputError(
         f"The {name} predicts several targets, but leaves are read for one; fit one model per "
@@ -34,7 +34,7 @@ def several_targets(model: Any) -> InputError:
 
 
 def changed_layout(model: Any, library: str, version: str) -> InputError:
-    """The error for a library whose trees are stored in another way than known here."""
+    """The InputError to raise if a version of a library stores its trees in an unknown way."""
     return InputError(
         f"The leaves of {type(model).__name__} cannot be read from {library} {version}, which "
         f"stores its trees in an unknown way; install another version of {library} or of pnml."

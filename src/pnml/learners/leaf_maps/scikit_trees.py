@@ -17,13 +17,13 @@ from pnml.learners.leaf_maps.refusals import refuse_unfitted, several_targets
 
 @dataclass(frozen=True)
 class JoinedLeaves(FittedTrees):
-    """The trees of all members of a fitted ensemble, each with its own columns."""
+    """Leaf map of bagging or AdaBoost: the trees of all members, each with its own columns."""
 
     members: tuple[LeafMap, ...]
     columns: tuple[IntArray | None, ...]  # of each member; None for all
 
     def leaf(self, X: Any) -> IntArray:
-        """Leaf (n, T) of every row in every tree, counted over all trees."""
+        """Leaf (n, T) of each row in each of T trees, numbered over all trees."""
         rows = member_rows(self.model, X)
         out = np.empty((rows.shape[0], len(self.ends) - 1), dtype=np.int64)
         tree = 0
@@ -35,40 +35,47 @@ class JoinedLeaves(FittedTrees):
 
 
 def of_tree(model: Any) -> NodeLeaves:
-    """Leaves of a decision tree or an extra tree."""
+    """Leaf map of a fitted decision tree or extra tree of scikit-learn."""
     _check(model)
     return NodeLeaves(model, _branches(model))
 
 
 def of_forest(model: Any) -> NodeLeaves:
-    """Leaves of a random forest or of extra trees."""
+    """Leaf map of a fitted random forest or extra-trees forest of scikit-learn."""
     _check(model)
     return NodeLeaves(model, Branches.joined([_branches(tree) for tree in model.estimators_]))
 
 
 def of_gradient_boosting(model: Any) -> NodeLeaves:
-    """Leaves of gradient boosting: tree t·C + c is that of round t and class c."""
+    """Leaf map of scikit-learn's fitted GradientBoostingClassifier or GradientBoostingRegressor.
+
+    Its ``leaf(X)`` (n, T) is the leaf of each row in each of T trees. Three classes or more have a
+    tree per class and round: tree t·C + c is that of round t and class c of C. Else C is 1.
+    """
     _check(model)
     trees = model.estimators_.ravel()  # (rounds, classes), as `apply` orders them
     return NodeLeaves(model, Branches.joined([_branches(tree) for tree in trees]))
 
 
 def member_rows(model: Any, X: Any) -> Any:
-    """Rows as bagging and AdaBoost hand them to their members: numbers without names."""
+    """Rows X as bagging and AdaBoost pass them to their members: arrays without column names."""
     return validate_data(
         model, X, reset=False, accept_sparse="csr", dtype=None, ensure_all_finite=False
     )
 
 
 def member_columns(model: Any) -> list[IntArray | None]:
-    """The columns that each member of a fitted ensemble sees; None for all."""
+    """Positions of the columns that each member of a fitted ensemble sees; None means all."""
     features = getattr(model, "estimators_features_", [None] * len(model.estimators_))
     every = np.arange(model.n_features_in_)
     return [None if f is None or np.array_equal(f, every) else np.asarray(f) for f in features]
 
 
 def of_members(model: Any, members: list[LeafMap | None]) -> JoinedLeaves | None:
-    """Leaves of bagged or boosted trees, where the maps of all members are known."""
+    """Leaf map of fitted bagging or AdaBoost, from the leaf maps of its members in order.
+
+    None if the leaf map of any member is None.
+    """
     known = tuple(member for member in members if member is not None)
     if len(known) < len(members):
         return None

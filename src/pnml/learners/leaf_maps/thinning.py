@@ -1,4 +1,4 @@
-"""Fewer trees where an ensemble has more leaves than a Gram can hold."""
+"""A choice of fewer trees, if an ensemble has more leaves than the leverage's matrix can hold."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 def thinned(leaf_map: LeafMap, most: int = 4000) -> IntArray:
-    """Evenly spaced trees with at most `most` leaves together: their places, ascending.
+    """Positions (k,), ascending, of evenly spaced trees with at most `most` leaves together.
 
-    All trees where they have no more, and always one tree. The trees fall into equal stretches,
-    and one is taken from each, at a place that changes from stretch to stretch: a fixed place
-    would always meet the same class of an ensemble with one tree per class and round.
+    All trees if they have no more leaves than that, and at least one tree in any case. The trees
+    are divided into equal stretches, and one is taken from each, at a place that changes from
+    stretch to stretch: a fixed place would always meet the same class in an ensemble with one tree
+    per class and round.
     """
     if most < 1:
         raise InputError(f"most is {most}; pass a number of leaves of at least 1.")
@@ -29,7 +30,7 @@ def thinned(leaf_map: LeafMap, most: int = 4000) -> IntArray:
 
 
 def of_trees(ends: IntArray, leaf: IntArray, trees: IntArray) -> tuple[IntArray, IntArray]:
-    """The ends and the leaves (n, k) of some trees alone, their leaves counted anew.
+    """`ends` (k + 1,) and `leaf` (n, k) for k of the trees alone, their leaves numbered from 0.
 
     >>> of_trees(np.array([0, 2, 5, 7]), np.array([[1, 4, 5]]), np.array([0, 2]))
     (array([0, 2, 4]), array([[1, 2]]))
@@ -40,7 +41,7 @@ def of_trees(ends: IntArray, leaf: IntArray, trees: IntArray) -> tuple[IntArray,
 
 
 def _spread(trees: int, kept: int) -> IntArray:
-    """One tree of each of `kept` stretches."""
+    """Positions (kept,) of trees, one from each of `kept` equal stretches."""
     bounds = np.arange(kept + 1) * trees // kept
     share = (np.arange(kept) * _GOLDEN + 0.5) % 1.0
     places: IntArray = bounds[:-1] + (share * np.diff(bounds)).astype(np.int64)

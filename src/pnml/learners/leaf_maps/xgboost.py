@@ -34,7 +34,7 @@ class _Applied:
 
 @dataclass(frozen=True)
 class _Told:
-    """A model whose ``apply`` says in a sentence that it does not take infinite numbers."""
+    """A model whose ``apply`` raises an InputError if the rows hold infinite numbers."""
 
     model: Any
 
@@ -51,7 +51,7 @@ class _Told:
 
 
 def of_estimator(model: Any) -> NodeLeaves | None:
-    """Leaves of an XGBModel up to its best iteration; None where it has no trees."""
+    """Leaf map of a fitted XGBModel up to its best iteration; None if it has no trees."""
     refuse_unfitted(model)
     try:
         rounds = int(model.best_iteration) + 1
@@ -62,7 +62,7 @@ def of_estimator(model: Any) -> NodeLeaves | None:
 
 
 def of_booster(model: Any) -> NodeLeaves | None:
-    """Leaves of a Booster; None where it has no trees."""
+    """Leaf map of an XGBoost Booster; None if it has no trees (gblinear)."""
     try:
         model.num_features()
     except sys.modules["xgboost"].core.XGBoostError:  # it was never given rows

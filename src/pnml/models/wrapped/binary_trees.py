@@ -1,4 +1,4 @@
-"""Checks that the nodes of stored trees are trees: every row that enters ends at a leaf."""
+"""Checks that the nodes of stored trees form trees: every row that enters ends at a leaf."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ IntArray = npt.NDArray[np.int64]
 
 
 def tree_depths(left: IntArray, right: IntArray, roots: IntArray, inner: object) -> IntArray:
-    """Depth (m,) of every node, 0 at a root; −1 where no root leads to a node.
+    """Depth (m,) of each of m nodes, 0 at a root; −1 for a node that no root leads to.
 
-    Children `left`, `right` (m,) count where `inner` (m,) is true. Raises where a child is no
-    node, where two nodes have the same child, or where a child is above its own parent: rows would
-    leave the tree or go round in it.
+    `left`, `right` (m,) are the children of the nodes where `inner` (m,) is true, and `roots` are
+    the nodes at which trees begin. Raises where a child is no node, where two nodes have the same
+    child, or where a child is above its own parent: rows would leave the tree or go round in it.
 
     >>> leaf = -1
     >>> left, right = np.array([1, leaf, leaf]), np.array([2, leaf, leaf])
@@ -43,7 +43,7 @@ def _reached(nodes: IntArray, depth: IntArray) -> IntArray:
 
 
 def check_ends(ends: IntArray, nodes: int) -> None:
-    """Raise where `ends` (T + 1,) does not cut the nodes into trees of one node or more."""
+    """Raise unless `ends` (trees + 1,) cuts all nodes into trees of one node or more."""
     whole = len(ends) >= 1 and ends[0] == 0 and ends[-1] == nodes and np.all(np.diff(ends) > 0)
     if not whole:
         raise InputError("the trees of a model do not begin at its nodes")

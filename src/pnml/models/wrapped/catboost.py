@@ -1,4 +1,4 @@
-"""Fitted models of CatBoost, in and out of a file, by the bytes that CatBoost writes."""
+"""Fitted models of CatBoost, to and from a file, by the bytes that CatBoost itself writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pnml.models.wrapped.stored import Bytes, as_bytes, stored
 
 @dataclass(frozen=True)
 class StoredCatBoost:
-    """A fitted model of CatBoost."""
+    """Stored form of a fitted CatBoost model."""
 
     estimator: Any  # not fitted
     version: str  # of CatBoost
@@ -24,7 +24,7 @@ class StoredCatBoost:
 
 
 def store_catboost(model: Any) -> StoredCatBoost:
-    """What a file holds of a fitted CatBoostRegressor or CatBoostClassifier."""
+    """The stored form of a fitted CatBoostRegressor or CatBoostClassifier."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.cbm"
         model.save_model(str(path), format="cbm")

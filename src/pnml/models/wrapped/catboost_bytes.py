@@ -1,4 +1,4 @@
-"""Checks of CatBoost's bytes: its trees and its tables of categories trust every index in them."""
+"""Checks of CatBoost's bytes, since CatBoost itself trusts every index in them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CheckedModel:
-    """What the bytes of a CatBoost model say of it."""
+    """Numbers of features and classes of a CatBoost model, as its bytes give them."""
 
     features: int
     classes: int  # 0 of a regressor
 
 
 def check_bytes(data: bytes) -> CheckedModel:
-    """Features and classes of a CatBoost model by its bytes; raises where they are wrong."""
+    """Numbers of features and classes of a CatBoost model; raises where its bytes are wrong."""
     if data[:4] != _MAGIC or len(data) < 8:
         raise InputError(BROKEN)
     size = int.from_bytes(data[4:8], "little")
@@ -109,7 +109,7 @@ def _grown_leaves(steps: npt.NDArray[Any], leaf_of: Ints, sizes: Ints, width: in
 
 
 def _check_packed(packed: npt.NDArray[Any], splits: Ints, bins: npt.NDArray[Any]) -> None:
-    """Raise where the second form of the splits, which is the one in use, is another."""
+    """Raise where the packed copy of the splits, which CatBoost uses, differs from the splits."""
     if not len(packed):
         return
     wanted = bins[splits] if len(bins) else np.zeros(len(splits), dtype=bins.dtype)

@@ -1,4 +1,4 @@
-"""The features of CatBoost's bytes, and the bins that its trees split on."""
+"""The features in CatBoost's bytes, and the bins on which its trees split."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Base = tuple[int, tuple[int, ...], tuple[bytes, ...], tuple[bytes, ...]]
 
 @dataclass(frozen=True)
 class Features:
-    """Features that CatBoost's trees can split on."""
+    """Features of a CatBoost model, and all splits on them that its trees can use."""
 
     count: int
     bins: npt.NDArray[Any]  # packed form of every split there can be
@@ -33,7 +33,10 @@ class Features:
 
 
 def read_features(trees: FlatTable) -> Features:
-    """CatBoost's features; raises where they are not numbered, or texts or embeddings."""
+    """The features of a CatBoost model, read from the table of its trees.
+
+    Raises InputError where they are not numbered one by one, or are texts or embeddings.
+    """
     if any(len(trees.array(field, "<u4")) for field in (12, 13, 18)):
         raise InputError("a model file holds no CatBoost model of texts or embeddings")
     floats, sorts = trees.tables(5), trees.tables(4)
@@ -60,7 +63,10 @@ def read_features(trees: FlatTable) -> Features:
 
 
 def read_base(table: FlatTable, features: Features) -> Base:
-    """Kind and features of a CatBoost table of categories; raises where they do not exist."""
+    """Key of a CatBoost category table: its kind, and the features and splits combined in it.
+
+    Raises InputError where one of these features is not in the model.
+    """
     combined, kind = table.table(0), table.number(1, "i1")
     sorts, floats = combined.array(0, "<i4"), combined.array(1, _FLOAT_SPLIT)
     values = combined.array(2, _VALUE_SPLIT)

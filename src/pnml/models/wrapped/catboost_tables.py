@@ -1,4 +1,4 @@
-"""The tables of categories that follow the trees in CatBoost's bytes."""
+"""Checks of the tables of category statistics that follow the trees in CatBoost's bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _BORDERS, _BUCKETS, _BINARY_MEAN, _FLOAT_MEAN = 0, 1, 2, 3
 
 
 def check_tables(data: bytes, features: Features) -> None:
-    """Raise where a table that CatBoost's trees use is missing, or leads outside itself."""
+    """Raise InputError if a category table that the trees use is missing or points outside itself.
+
+    `data` are the bytes after the trees; `features` say which tables the trees use.
+    """
     known = set()
     count, at = (_size(data, 0), 4) if data else (0, 0)
     for _ in range(count):
@@ -32,7 +35,7 @@ def check_tables(data: bytes, features: Features) -> None:
 
 
 def _check_table(table: FlatTable, kind: int, target: int) -> None:
-    """Raise where a hash finds no end, or an entry that is not there."""
+    """Raise where a search in the hash table would not end, or would find an entry outside it."""
     raw, blob = table.array(1, np.uint8), table.array(2, np.uint8)
     classes = table.number(4, "<i4")
     buckets = np.frombuffer(raw.tobytes(), _BUCKET) if len(raw) % 12 == 0 else np.zeros(0, _BUCKET)

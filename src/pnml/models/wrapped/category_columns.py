@@ -20,7 +20,10 @@ _DTYPES = tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, np.bo
 
 
 def stored_categories(transformer: Any) -> list[Any] | None:
-    """Categories of every such column: an array of numbers, or a tuple of plain values."""
+    """Categories of each category column, each an array of numbers or a tuple of plain values.
+
+    `transformer` is the fitted preprocessor of HistGradientBoosting; without one, None is returned.
+    """
     if transformer is None:
         return None
     return [_stored(found) for found in transformer.named_transformers_["encoder"].categories_]
@@ -36,7 +39,11 @@ def _stored(categories: npt.NDArray[Any]) -> Any:
 
 
 def check_categories(categories: Any, columns: BoolArray | None, transformed: BoolArray) -> None:
-    """Raise where the categories are not those of the columns; they come first once encoded."""
+    """Raise InputError where stored categories do not belong to the category columns.
+
+    `columns` marks the category columns in the order of the input, or is None without any;
+    `transformed` marks them in the order after encoding, where they come first.
+    """
     if columns is None:
         if categories is not None or np.any(transformed):
             raise InputError("a model has categories but no columns of them")
@@ -53,10 +60,11 @@ def check_categories(categories: Any, columns: BoolArray | None, transformed: Bo
 
 
 def category_transformer(categories: Any, columns: BoolArray | None, names: Any) -> Any:
-    """The fitted transformer that numbers the categories; None without any.
+    """The fitted ColumnTransformer that replaces categories by numbers, or None without categories.
 
-    It is fitted to rows of zeros, which gives it all that depends on the number of columns, and
-    then given the categories.
+    `columns` marks the category columns, and `names` are the names of all columns, or None. The
+    transformer is fitted to a row of zeros, which sets all that depends on the number of columns,
+    and then given the categories.
     """
     if columns is None:
         return None

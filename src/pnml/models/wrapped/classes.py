@@ -1,4 +1,4 @@
-"""The classes of other libraries whose models a file can hold, by the names that stand in it."""
+"""The classes of other libraries whose models a file can hold, and their names in the file."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _EXTRAS = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}
 
 
 def name_of(cls: type) -> str | None:
-    """The name of a class in a file; None where files hold no objects of it.
+    """The name of a class in a file, or None if files hold no objects of this class.
 
     >>> from sklearn.linear_model import Ridge
     >>> name_of(Ridge), name_of(dict)
@@ -89,7 +89,7 @@ def name_of(cls: type) -> str | None:
 
 
 def class_named(name: Any) -> type:
-    """The class of that name, whose library is imported for it; raises for any other name."""
+    """The class with this name in a file; imports its library, and raises for an unknown name."""
     module, _, short = name.rpartition(".") if type(name) is str else ("", "", "")
     if short not in _CLASSES.get(module, ()):
         raise InputError(f"it names the class {shorten(repr(name))}, which is not known here")
@@ -100,7 +100,7 @@ def class_named(name: Any) -> type:
 
 
 def library(module: str) -> Any:
-    """The imported library of a class in a file; a missing one is named with its extra."""
+    """The imported module of this name; if it is missing, the error names what to install."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -113,5 +113,5 @@ def library(module: str) -> Any:
 
 
 def version_of(package: str) -> str:
-    """The version of the library of a class, as it stands in files."""
+    """The installed version of a package, as files store it; "unknown" if the package has none."""
     return str(getattr(library(package), "__version__", "unknown"))

@@ -1,4 +1,4 @@
-"""The form in which a file holds a model of another library, by the class of the model."""
+"""What a file holds for a model of another library, chosen by the class of the model."""
 
 from __future__ import annotations
 
@@ -65,10 +65,11 @@ WRAPPED_CODECS: list[Codec] = [
 
 
 def stored_form(model: Any) -> Any:
-    """The frozen value that a file holds in place of a model; None where it is of no such class.
+    """The frozen value that a file holds in place of a model; None for a class not listed here.
 
-    Raises InputError where this very model cannot be held, for example with a function as
-    objective. Subclasses are other classes: they may predict in another way.
+    Raises InputError for a model of a listed class that a file cannot hold, for example with a
+    function as objective. A subclass of a listed class is not listed: it may predict in another
+    way.
     """
     cls = type(model)
     name = name_of(cls)

@@ -1,4 +1,4 @@
-"""Fingerprints of models that a file cannot hold: enough to know them again."""
+"""Fingerprints of models that a file cannot hold: enough to recognise the model later."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class WrappedModel:
-    """A fitted model for a file, by its fingerprint where it cannot be stored whole."""
+    """A fitted model to be saved: whole if a file can hold it, else by its fingerprint."""
 
     model: Any
     rows: Any  # some training rows, as the model takes them
@@ -33,22 +33,22 @@ class WrappedModel:
 
 @dataclass(frozen=True)
 class RowsOf:
-    """For a file: the training rows in the fingerprint of a model; none where it is stored."""
+    """Placeholder while saving: the probe rows in a model's fingerprint, or None if it has none."""
 
     model: Any
 
 
 @dataclass(frozen=True)
 class CloneOf:
-    """A model without its fit, of which a file has the fitted one, or a fingerprint of that."""
+    """An unfitted model that is not stored itself, but cloned from the fitted model on loading."""
 
     estimator: Any  # fitted
-    name: str  # of the class; another class than that of the fitted one is that of its last step
+    name: str  # class of the fitted model, or of its last step
 
 
 @dataclass(frozen=True)
 class UnfittedModel:
-    """A parameter for a file: stored where possible, and else made from the fitted model."""
+    """An unfitted model to be saved: itself if a file can hold it, else as `otherwise`."""
 
     estimator: Any
     otherwise: CloneOf
@@ -56,17 +56,17 @@ class UnfittedModel:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a file holds of a model that it cannot hold."""
+    """Fingerprint of a model that a file cannot hold: class, features, classes, and predictions."""
 
-    name: str  # of the class, without its module: that of a script changes its name
+    name: str  # of the class, without its module, which differs in a script
     features: int | None
     classes: tuple[str, ...] | None
     rows: ProbeRows | None  # training rows; None where a file cannot hold those either
-    answers: Annotated[FloatArray, "n o", ANY_NUMBER]  # what the model says of them
+    answers: Annotated[FloatArray, "n o", ANY_NUMBER]  # predictions for these rows
 
     @classmethod
     def of(cls, model: Any, rows: Any) -> Fingerprint:
-        """The fingerprint of a fitted model, by what it says of a few training rows."""
+        """The fingerprint of a fitted model, with its predictions for the first few of `rows`."""
         probe, answers = probe_of(rows), np.zeros((0, 0))
         try:
             answers = answers if probe is None else _answers(model, rows_again(probe))
@@ -75,7 +75,10 @@ class Fingerprint:
         return cls(_name(model), _features(model), _classes(model), probe, answers)
 
     def claimed(self, model: Any) -> Any:
-        """The model itself where it is the one meant; raises where it is not, or is not given."""
+        """The `model` that a user passes to `load`, after checking that it has this fingerprint.
+
+        Raises UnmetNeedError where it has another one, or where `model` is None.
+        """
         if model is None:
             raise UnmetNeedError(
                 f"it holds all but the {self._short}, of which it has a fingerprint only; pass "
@@ -96,7 +99,7 @@ class Fingerprint:
         return shorten(self.name)
 
     def _difference(self, model: Any) -> str:
-        """In what a model differs; empty where it does not."""
+        """How a model differs from this fingerprint, in words; empty if it does not."""
         if _name(model) != self.name:
             return f"it is a {shorten(type(model).__name__)}"
         if _features(model) != self.features:
@@ -120,7 +123,7 @@ class Fingerprint:
 
 
 def _answers(model: Any, rows: Any) -> FloatArray:
-    """Predictions (n, k) of rows, or the probabilities of their classes."""
+    """Predictions (n, k) for rows, or for a classifier the probabilities of its classes."""
     if not is_kind("classifier", model):
         given = model.predict(rows)
     elif hasattr(model, "predict_proba"):

@@ -16,23 +16,23 @@ _TEXT = np.dtype(np.uint8)
 
 @dataclass(frozen=True)
 class FlatTable:
-    """One flat table (flatbuffers): fields are found by number, through their places."""
+    """One table of a FlatBuffers file, whose fields have numbers; every offset is checked."""
 
     data: bytes
     at: int
 
     @classmethod
     def root(cls, data: bytes) -> FlatTable:
-        """The table at the beginning of a buffer."""
+        """The outermost table of a buffer."""
         return cls(data, _read(data, 0, "<u4"))
 
     def number(self, field: int, dtype: str, default: float = 0) -> Any:
-        """A number; the default where the field is left out."""
+        """The number in a field, or `default` if the field is left out."""
         place = self._place(field)
         return default if place is None else _read(self.data, place, dtype)
 
     def array(self, field: int, dtype: Any) -> npt.NDArray[Any]:
-        """A vector of numbers or of records; empty where the field is left out."""
+        """The vector of numbers or records in a field; empty if the field is left out."""
         place, kind = self._place(field), np.dtype(dtype)
         if place is None:
             return np.zeros(0, dtype=kind)
@@ -43,21 +43,21 @@ class FlatTable:
         return np.frombuffer(self.data, kind, count, start + 4)
 
     def text(self, field: int) -> str:
-        """A string; empty where the field is left out."""
+        """The string in a field; empty if the field is left out."""
         try:
             return self.array(field, _TEXT).tobytes().decode()
         except UnicodeDecodeError as error:
             raise InputError(BROKEN) from error
 
     def table(self, field: int) -> FlatTable:
-        """A table inside this one, which must be there."""
+        """The table in a field; raises InputError if the field is left out."""
         place = self._place(field)
         if place is None:
             raise InputError(BROKEN)
         return FlatTable(self.data, place + _read(self.data, place, "<u4"))
 
     def tables(self, field: int) -> list[FlatTable]:
-        """A vector of tables."""
+        """The list of tables in a field; empty if the field is left out."""
         place, steps = self._place(field), self.array(field, "<u4")
         if place is None:
             return []
@@ -66,11 +66,11 @@ class FlatTable:
         return [FlatTable(self.data, int(item)) for item in at]
 
     def texts(self, field: int) -> list[str]:
-        """A vector of strings."""
+        """The list of strings in a field; empty if the field is left out."""
         return [_text_at(table) for table in self.tables(field)]
 
     def _place(self, field: int) -> int | None:
-        """Where a field is; None where it is left out."""
+        """Position of a field in the buffer, or None if the field is left out."""
         places = self.at - _read(self.data, self.at, "<i4")
         size, whole = _read(self.data, places, "<u2"), _read(self.data, places + 2, "<u2")
         if size < 4 or size % 2 or places + size > len(self.data):
@@ -84,7 +84,7 @@ class FlatTable:
 
 
 def _text_at(table: FlatTable) -> str:
-    """The string at a place where a table would be."""
+    """The string at the position of `table`, which is a string and no table."""
     size = _read(table.data, table.at, "<u4")
     if table.at + 4 + size > len(table.data):
         raise InputError(BROKEN)

@@ -1,4 +1,4 @@
-"""Fitted HistGradientBoosting of scikit-learn, in and out of a file."""
+"""Fitted HistGradientBoosting models of scikit-learn, to and from a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FLAGS = ("missing_go_to_left", "is_leaf", "is_categorical")
 
 @dataclass(frozen=True)
 class HistNodes:
-    """All nodes of HistGradientBoosting; children are counted within their tree."""
+    """All m nodes of the T trees of HistGradientBoosting; child numbers count within each tree."""
 
     ends: Annotated[IntArray, "e"]  # (T + 1,)
     value: Annotated[FloatArray, "m"]
@@ -62,7 +62,7 @@ class HistNodes:
 
 @dataclass(frozen=True)
 class StoredHistBoosting:
-    """Fitted HistGradientBoosting, its trees round after round."""
+    """Stored form of a fitted HistGradientBoosting model, with its trees in order of the rounds."""
 
     estimator: Any  # not fitted
     attributes: Attributes
@@ -76,7 +76,7 @@ class StoredHistBoosting:
 
 
 def store_hist_boosting(model: Any) -> StoredHistBoosting:
-    """What a file holds of fitted HistGradientBoosting."""
+    """The stored form of a fitted HistGradientBoosting model."""
     mapper = model._bin_mapper
     return StoredHistBoosting(
         unfitted_copy(model, HIST_BOOSTING),
@@ -140,7 +140,7 @@ def _model(held: StoredHistBoosting) -> Any:
 
 
 def _labels(model: Any) -> npt.NDArray[Any]:
-    """The classes of a classifier; none of a regressor."""
+    """The classes of a classifier; an empty array for a regressor."""
     if not is_classifier(model):
         return np.zeros(0)
     labels: Any = vars(model).get("classes_")

@@ -1,4 +1,4 @@
-"""Fitted models of LightGBM, in and out of a file, by the text that LightGBM writes."""
+"""Fitted models of LightGBM, to and from a file, by the text that LightGBM itself writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pnml.models.wrapped.stored import Bytes, as_bytes, as_text, stored
 
 @dataclass(frozen=True)
 class StoredLightGBM:
-    """A fitted model of LightGBM; all its rounds, also those after the best one."""
+    """Stored form of a fitted LightGBM model with all its rounds, also those after the best one."""
 
     estimator: Any  # not fitted; None where the model is a Booster
     version: str  # of LightGBM
@@ -29,7 +29,7 @@ class StoredLightGBM:
 
 
 def store_lightgbm(model: Any) -> StoredLightGBM:
-    """What a file holds of a fitted LGBMRegressor, LGBMClassifier or Booster."""
+    """The stored form of a fitted LGBMRegressor, LGBMClassifier or Booster."""
     version = version_of("lightgbm")
     if type(model) is library("lightgbm").Booster:
         return StoredLightGBM(None, version, _text(model), _best(model), None, None, True)

@@ -1,4 +1,4 @@
-"""Checks of LightGBM's model text: its parser and its trees trust every number in it."""
+"""Checks of LightGBM's model text, since LightGBM itself trusts every number in it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Fields = dict[str, str]
 
 
 def check_text(text: str) -> tuple[int, int]:
-    """Features and outputs of a LightGBM model by its text; raises where it is wrong."""
+    """Numbers of features and of outputs of a LightGBM model; raises where its text is wrong."""
     if "\r" in text or "\0" in text:
         raise InputError(_BROKEN)
     head, blank, rest = text.partition("\n\n")
@@ -155,7 +155,7 @@ def _check_splits(arrays: dict[str, npt.NDArray[Any]], leaves: int, features: in
 
 
 def _check_sets(fields: Fields, arrays: dict[str, npt.NDArray[Any]], sorts: int) -> None:
-    """Raise where a split by categories has no set of them."""
+    """Raise where a split by categories refers to a set of categories that is not there."""
     chosen = arrays["threshold"][arrays["decision_type"] % 2 == 1]
     if sorts == 0 and not len(chosen):
         return
@@ -169,7 +169,7 @@ def _check_sets(fields: Fields, arrays: dict[str, npt.NDArray[Any]], sorts: int)
 def _check_slopes(
     fields: Fields, arrays: dict[str, npt.NDArray[Any]], leaves: int, features: int
 ) -> None:
-    """Raise where a leaf has slopes of features that the model does not have."""
+    """Raise where a leaf with a linear model has coefficients of features that do not exist."""
     counts, of = _ints(fields.get("num_features", "")), _ints(fields.get("leaf_features", ""))
     right = "leaf_const" in arrays and len(counts) == leaves and bool(np.all(counts >= 0))
     right = right and len(of) == counts.sum() == len(_floats(fields.get("leaf_coeff", "")))
@@ -178,7 +178,7 @@ def _check_slopes(
 
 
 def _check_rest(text: str) -> None:
-    """Raise where what follows the trees is not importances, parameters and categories."""
+    """Raise where the text after the trees is not importances, parameters and categories."""
     ended, _, rest = text.partition("\n")
     importances, marked, tail = rest.partition("\nparameters:\n")
     parameters, closed, last = tail.partition("\nend of parameters\n")

@@ -1,4 +1,4 @@
-"""Fitted models of scikit-learn that are linear in the features, or constant."""
+"""Fitted linear and constant models of scikit-learn, to and from a file."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ LINEAR = (
 
 @dataclass(frozen=True)
 class StoredAttributes:
-    """A fitted linear or constant model: plain arrays, each under its own name."""
+    """Stored form of a fitted linear or constant model: its parameters and fitted attributes."""
 
     estimator: Any  # not fitted
     attributes: Attributes
-    classes: Any  # where the model keeps them inside another object
+    classes: Any  # of a classifier that keeps them inside another object, else None
 
 
 def store_attributes(model: Any) -> StoredAttributes:
-    """What a file holds of a fitted linear or constant model."""
+    """The stored form of a fitted linear or constant model of scikit-learn."""
     classes = None
     if type(model) in _BINARIZED:
         classes = model.classes_
@@ -97,7 +97,7 @@ def _binarizer(classes: Any) -> Any:
 
 
 def _check_slopes(model: Any) -> None:
-    """Raise where slopes and intercepts are not those of the features and classes."""
+    """Raise where coefficients and intercepts do not match the features and classes."""
     name, held = type(model).__name__, vars(model)
     coef, intercept = held.get("coef_"), held.get("intercept_")
     slopes = type(coef) is np.ndarray and coef.dtype.kind == "f" and coef.ndim in (1, 2)

@@ -1,4 +1,4 @@
-"""Fitted bagging and AdaBoost of scikit-learn, in and out of a file."""
+"""Fitted bagging and AdaBoost models of scikit-learn, to and from a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEMBERS = (*_BAGGING, AdaBoostClassifier, AdaBoostRegressor)
 
 @dataclass(frozen=True)
 class StoredMembers:
-    """Fitted bagging or AdaBoost, whose members are models of any kind that files hold."""
+    """Stored form of a fitted bagging or AdaBoost model with members of any known class."""
 
     estimator: Any  # not fitted
     attributes: Attributes
@@ -34,7 +34,7 @@ class StoredMembers:
 
 
 def store_members(model: Any) -> StoredMembers:
-    """What a file holds of fitted bagging or AdaBoost."""
+    """The stored form of a fitted bagging or AdaBoost model."""
     features = None
     if type(model) in _BAGGING:
         features = [np.asarray(seen, dtype=np.int64) for seen in model.estimators_features_]

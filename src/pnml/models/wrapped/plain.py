@@ -50,7 +50,7 @@ def is_estimator(value: Any) -> bool:
 
 
 def check_params(cls: type, params: Mapping[str, Any]) -> None:
-    """Raise where a class does not take these parameters or one of them is not plain."""
+    """Raise InputError for a parameter that `cls` does not take, or a value that no file holds."""
     taken = inspect.signature(cls).parameters
     open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values())
     for name, value in params.items():
@@ -67,7 +67,7 @@ def check_params(cls: type, params: Mapping[str, Any]) -> None:
 
 
 def unfitted_copy(estimator: Any, classes: tuple[type, ...]) -> Any:
-    """An estimator with the same parameters, checked; raises where it is of no such class."""
+    """A new, unfitted estimator with the same parameters; raises for a class not in `classes`."""
     cls = type(estimator)
     if cls not in classes:
         raise InputError(f"it stores a {shorten(cls.__name__)} as if it were of another class")
@@ -83,7 +83,7 @@ def unfitted_copy(estimator: Any, classes: tuple[type, ...]) -> Any:
 
 
 def attributes_of(model: Any, *left_out: str) -> dict[str, Any]:
-    """The plain attributes of a fitted scikit-learn model, by the names that fitting gives."""
+    """Plain fitted attributes of a scikit-learn model by name (``coef_`` …), except `left_out`."""
     return {
         name: value
         for name, value in vars(model).items()
@@ -92,7 +92,7 @@ def attributes_of(model: Any, *left_out: str) -> dict[str, Any]:
 
 
 def set_attributes(model: Any, attributes: Mapping[str, Any]) -> None:
-    """Set fitted attributes from a file; raises where one would hide a method or is not plain."""
+    """Set fitted attributes from a file; raises for one that hides a method or is not plain."""
     cls = type(model)
     for name, value in attributes.items():
         if not _ATTRIBUTE.fullmatch(name) or hasattr(cls, name) or not is_plain(value):
@@ -102,7 +102,10 @@ def set_attributes(model: Any, attributes: Mapping[str, Any]) -> None:
 
 
 def check_columns(attributes: Mapping[str, Any], owner: str) -> int:
-    """Number of features by plain attributes; raises where names are not those of columns."""
+    """Number of features that stored attributes give; raises if the column names do not match it.
+
+    `owner` is the name of the class, for messages.
+    """
     features: Any = attributes.get("n_features_in_")
     names: Any = attributes.get("feature_names_in_")
     if type(features) is not int or features < 1:
@@ -115,5 +118,5 @@ def check_columns(attributes: Mapping[str, Any], owner: str) -> int:
 
 
 def said(error: Exception) -> str:
-    """The plain message of another library as a part of one sentence."""
+    """The message of another library's error, shortened to fit inside one sentence."""
     return shorten(" ".join(str(error).split()).rstrip("."))

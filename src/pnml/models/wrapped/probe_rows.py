@@ -1,4 +1,4 @@
-"""A few rows of a table, as a file holds them, from which the same rows are made again."""
+"""Probe rows: a few training rows in a file, by whose predictions a model is recognised."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ _POLARS = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String|Categorical
 
 @dataclass(frozen=True)
 class ProbeRows:
-    """Probe rows of an array or a data frame, stored column by column."""
+    """Up to 8 training rows, stored column by column in a file that cannot hold the model itself.
+
+    `Fingerprint` compares predictions for them, to recognise the model that a user passes to
+    `load`. `probe_of` makes them from an array or a data frame, `rows_again` turns them back.
+    """
 
     kind: str  # "numpy", "pandas" or "polars"
     names: tuple[str, ...]  # of the columns; none in an array
@@ -32,7 +36,7 @@ class ProbeRows:
 
 
 def probe_of(rows: Any) -> ProbeRows | None:
-    """Probe rows: the first rows of a table; None where a file cannot hold them."""
+    """The first 8 rows of a table as a file holds them, or None if a file cannot hold them."""
     kind = type(rows).__module__.partition(".")[0]
     try:
         if kind == "pandas":
@@ -50,7 +54,7 @@ def probe_of(rows: Any) -> ProbeRows | None:
 
 
 def rows_again(held: ProbeRows) -> Any:
-    """The probe rows again; raises InputError where the file describes none."""
+    """The rows as an array or data frame again; raises InputError where the file describes none."""
     try:
         if held.kind == "numpy":
             return _numpy_rows(held)
@@ -111,7 +115,7 @@ def _polars_column(polars: Any, values: Any, dtype: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A cell; what stands for a missing one in pandas becomes None."""
+    """A cell of pandas, with None for pandas' own missing values."""
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
 

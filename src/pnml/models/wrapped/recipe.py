@@ -13,7 +13,7 @@ from pnml.models.wrapped.stored import Attributes, stored
 
 @dataclass(frozen=True)
 class Recipe:
-    """Recipe of a model that is not fitted: class, version and parameters."""
+    """Stored form of an unfitted model: class name, library version and constructor parameters."""
 
     name: str  # "module.Class", one of those in `classes`
     version: str  # of the library that wrote it
@@ -21,7 +21,7 @@ class Recipe:
 
 
 def store_unfitted(model: Any) -> Recipe:
-    """The recipe that a file holds of a model without its fit."""
+    """The stored form of an unfitted model; raises InputError for a class that no file holds."""
     name = name_of(type(model))
     if name is None or not hasattr(model, "get_params"):
         raise InputError(f"a model file holds no {shorten(type(model).__name__)}")

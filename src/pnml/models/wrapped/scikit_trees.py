@@ -1,4 +1,4 @@
-"""Fitted trees, forests and gradient boosting of scikit-learn, in and out of a file."""
+"""Fitted trees, forests and gradient boosting of scikit-learn, to and from a file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _STARTS = (DummyClassifier, DummyRegressor)
 
 @dataclass(frozen=True)
 class StoredTree:
-    """Stored form of one fitted tree of scikit-learn."""
+    """Stored form of one fitted decision tree of scikit-learn."""
 
     estimator: Any  # not fitted
     attributes: Attributes
@@ -54,7 +54,7 @@ class StoredTree:
 
 @dataclass(frozen=True)
 class StoredForest:
-    """Stored form of a fitted forest of scikit-learn, or of gradient boosting."""
+    """Stored form of a fitted forest or gradient boosting model of scikit-learn."""
 
     estimator: Any  # not fitted
     attributes: Attributes
@@ -66,17 +66,20 @@ class StoredForest:
 
 
 def store_tree(model: Any) -> StoredTree:
-    """What a file holds of a fitted tree of scikit-learn."""
+    """The stored form of a fitted decision tree of scikit-learn."""
     return StoredTree(_copy(model), attributes_of(model), TreeNodes.of([model]))
 
 
 def store_forest(model: Any) -> StoredForest:
-    """What a file holds of a fitted forest of scikit-learn."""
+    """The stored form of a fitted forest of scikit-learn."""
     return _stored(model, list(model.estimators_), None)
 
 
 def store_boosting(model: Any) -> StoredForest:
-    """What a file holds of scikit-learn's gradient boosting, from a constant start."""
+    """The stored form of fitted gradient boosting of scikit-learn.
+
+    Raises InputError where boosting starts from an ``init`` that is neither constant nor zero.
+    """
     start = model.init_
     if type(start) not in _STARTS and start != "zero":
         raise InputError(
@@ -145,7 +148,7 @@ def _members(held: StoredForest) -> list[Any]:
 
 
 def _boosted(made: Any, trees: list[Any], start: Any) -> None:
-    """Give gradient boosting its trees and the model they add to."""
+    """Give a gradient boosting model its trees and its starting model."""
     width, zero = vars(made).get("n_trees_per_iteration_"), vars(made).get("init_")
     outputs = len(made.classes_) if is_classifier(made) else 1
     if width != (outputs if outputs > 2 else 1) or len(trees) % width or outputs < 1:

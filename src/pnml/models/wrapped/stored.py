@@ -1,4 +1,4 @@
-"""Codecs of models of other libraries: a frozen value in the file, the model in memory."""
+"""Codecs for models of other libraries, which a file holds in the form of a frozen dataclass."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _OPEN: dict[Any, Spec] = {Any: ANYTHING, Attributes: ManyOf(dict, ANYTHING)}
 
 
 def stored(cls: type[Stored], name: str, model: Callable[[Stored], Any]) -> Codec:
-    """Codec of the values of a dataclass, read back as the model that a function makes of them.
+    """Codec of a dataclass that stands for a model in the file; reading it returns the model.
 
-    Fields declared as ``Any`` or ``Attributes`` take whatever a file can hold; the function checks
-    them.
+    `name` is the name in the file, and the function `model` makes the model of the dataclass
+    object. Fields declared as ``Any`` or ``Attributes`` accept whatever a file can hold; `model`
+    checks them.
     """
     hints = field_hints(cls)
     special: dict[str, Any] = {field: _OPEN[hint] for field, hint in hints.items() if hint in _OPEN}
@@ -46,12 +47,12 @@ def stored(cls: type[Stored], name: str, model: Callable[[Stored], Any]) -> Code
 
 
 def as_bytes(data: bytes | bytearray) -> Bytes:
-    """Bytes as the array that a file holds."""
+    """Bytes as an array (n,) of uint8, which a file can hold."""
     return np.frombuffer(bytes(data), dtype=np.uint8)
 
 
 def as_text(data: Bytes, what: str) -> str:
-    """The text in an array of bytes; raises where it is not UTF-8."""
+    """The text in an array of UTF-8 bytes; raises InputError, naming `what`, for other bytes."""
     try:
         return data.tobytes().decode()
     except UnicodeDecodeError as error:

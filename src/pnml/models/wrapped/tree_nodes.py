@@ -1,4 +1,4 @@
-"""The nodes of scikit-learn's trees as plain arrays, and the trees made of them again."""
+"""The nodes of scikit-learn's trees as plain arrays, and trees made from such arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class TreeNodes:
-    """Tree nodes of scikit-learn: T trees, m nodes; children are counted within trees."""
+    """Nodes of T scikit-learn trees, m nodes in all; child numbers count within each tree."""
 
     ends: Annotated[IntArray, "e"]  # (T + 1,): the nodes of tree t are ends[t] to ends[t + 1]
     left: Annotated[IntArray, "m"]  # −1 at a leaf
@@ -47,7 +47,7 @@ class TreeNodes:
 
     @classmethod
     def of(cls, trees: Sequence[Any]) -> TreeNodes:
-        """The nodes of fitted trees of one shape of values."""
+        """The nodes of fitted trees that all have the same number of outputs and classes."""
         for tree in trees[:1]:
             _record(tree.tree_)
         states = [tree.tree_.__getstate__() for tree in trees]
@@ -62,10 +62,11 @@ class TreeNodes:
         return cls(ends=ends.astype(np.int64), values=values.astype(np.float64), **fields)
 
     def grown(self, features: int, classes: Sequence[int]) -> list[Any]:
-        """The trees as scikit-learn has them; `classes` of every output, or ones.
+        """List of scikit-learn Tree objects with these nodes, for a number of features.
 
-        Raises where rows would leave a tree, where a split is on none of the features, or where
-        the values at the nodes are not those of the outputs.
+        `classes` is the number of classes of every output, or 1 for an output that is a number.
+        Raises where rows would leave a tree, where a split is on none of the features, or where the
+        values at the nodes are not those of the outputs.
         """
         depth = self._checked(features)
         if self.values.shape[1:] != (len(classes), max(classes, default=0)):
@@ -77,7 +78,7 @@ class TreeNodes:
         ]
 
     def _checked(self, features: int) -> IntArray:
-        """Depths (m,) of the nodes."""
+        """Depths (m,) of the nodes; raises InputError where the nodes do not form trees."""
         check_ends(self.ends, len(self.left))
         inner = self.left != _LEAF
         sizes = np.diff(self.ends)
@@ -114,7 +115,7 @@ class TreeNodes:
 
 
 def _record(tree: Any) -> Any:
-    """The dtype of a node; raises where this scikit-learn stores nodes in an unknown way."""
+    """The numpy dtype of a tree's nodes; raises if this scikit-learn has unknown fields."""
     dtype = tree.__getstate__()["nodes"].dtype
     if set(dtype.names) != set(_FIELDS):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Fitted models of XGBoost, in and out of a file, by the JSON that XGBoost writes."""
+"""Fitted models of XGBoost, to and from a file, by the JSON that XGBoost itself writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pnml.models.wrapped.xgboost_json import check_json
 
 @dataclass(frozen=True)
 class StoredXGBoost:
-    """A fitted model of XGBoost; the best round, where there is one, is in the JSON."""
+    """Stored form of a fitted XGBoost model; the best round, if there is one, is in the JSON."""
 
     estimator: Any  # not fitted; None where the model is a Booster
     version: str  # of XGBoost
@@ -23,7 +23,7 @@ class StoredXGBoost:
 
 
 def store_xgboost(model: Any) -> StoredXGBoost:
-    """What a file holds of a fitted estimator or Booster of XGBoost."""
+    """The stored form of a fitted estimator or Booster of XGBoost."""
     version = version_of("xgboost")
     if type(model) is library("xgboost").Booster:
         return StoredXGBoost(None, version, _json(model), None)

@@ -1,4 +1,4 @@
-"""Checks of XGBoost's JSON models: its trees trust every index in them."""
+"""Checks of XGBoost's JSON models, since XGBoost itself trusts every index in them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ Json = dict[str, Any]
 
 
 def check_json(text: str) -> tuple[int, int]:
-    """Features and classes (0: regressor) of an XGBoost model; raises on wrong JSON."""
+    """Numbers of features and of classes of an XGBoost model; raises where its JSON is wrong.
+
+    The number of classes is 0 for a regressor and for two classes.
+    """
     document = _parsed(text)
     try:
         return _check(document)
@@ -56,7 +59,7 @@ def _parsed(text: str) -> Json:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Json:
-    """An object whose names differ: two readers could take different values of one name."""
+    """A JSON object as a dict; raises on a name given twice, which readers may take differently."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name is given twice")
@@ -96,7 +99,7 @@ def _check_objective(objective: Json, classes: int, targets: int) -> None:
 
 
 def _check_booster(booster: Json, features: int, outputs: int) -> int:
-    """Number of rounds."""
+    """Number of boosting rounds; raises where trees or weights do not fit the model."""
     name = booster["name"]
     if name == "gblinear":
         model = booster["model"]
