@@ -63,6 +63,7 @@ class RefitLastLayerPNML:
 
     Examples
     --------
+    >>> import torch
     >>> _ = torch.manual_seed(0)
     >>> x = torch.cat([torch.randn(40, 2) - 2, torch.randn(40, 2) + 2])
     >>> y = torch.arange(80) // 40
@@ -109,6 +110,7 @@ class RefitLastLayerPNML:
         Its inputs are embeddings. `weight` (C, d) and `bias` (C,) are those of their head; a bias
         of None means none. Settings are those of the class.
 
+        >>> import torch
         >>> rows, labels = torch.eye(3).repeat(9, 1), torch.arange(3).repeat(9)
         >>> m = RefitLastLayerPNML.from_embeddings(torch.eye(3), None, rows, labels, alpha=0.1)
         >>> m(torch.eye(3)).regret.shape
