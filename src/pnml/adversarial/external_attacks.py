@@ -38,8 +38,31 @@ def fab(
 ) -> AttackResult:
     """Attack of an external package: misclassified inputs within a radius, by FAB-T.
 
-    It runs the attack of the package pyautoattack. Arguments are those of `targeted_apgd`; inputs
-    lie between 0 and 1.
+    It runs FAB-T, the targeted Fast Adaptive Boundary attack, of the package pyautoattack, which
+    must be installed. For each row it seeks the nearest misclassified point, towards one other
+    label after the other. Rows without such a point within the radius, and rows that are
+    misclassified from the start, keep their inputs.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Inputs (n, ...) → scores (n, C); it runs in eval mode, whatever its mode was.
+    x : tensor of shape (n, ...)
+        Inputs, with all entries between 0 and 1.
+    labels : array-like of shape (n,)
+        The true classes.
+    radius : float
+        Largest change of an entry.
+    steps : int
+        Steps for each target.
+    targets : int, optional
+        How many other labels to try, the most probable first; all by default.
+    bounds : (float, float)
+        Least and greatest value of an input; only (0, 1), which the package assumes, is accepted.
+    seed : int
+        Seed of the package's random numbers.
+    rows_at_once : int
+        Rows attacked together.
 
     Examples
     --------

@@ -117,7 +117,7 @@ class RegressorBase(RegressorMixin, Estimator):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of training rows in nats; ``trusted`` takes its threshold from them."""
+        """Regrets of training rows, each left out, in nats; the yardstick of ``trusted``."""
         check_is_fitted(self)
         return self.learner_.reference
 
@@ -196,7 +196,7 @@ class ClassifierBase(ClassifierMixin, Estimator):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets and leverages of training rows; ``trusted`` takes its thresholds from them."""
+        """Regrets and leverages of left-out training rows, the yardstick of ``trusted``."""
         check_is_fitted(self)
         return self.learner_.reference
 

@@ -256,7 +256,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of the fitted estimator's training rows, the yardstick of ``trusted``."""
+        """Regrets of the estimator's training rows, each left out: what ``trusted`` takes."""
         check_is_fitted(self)
         reference: Reference = self.estimator_.reference_
         return reference

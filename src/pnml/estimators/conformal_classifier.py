@@ -210,9 +210,12 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     @property
     def loo_(self) -> LabelsLeftOut:
-        """Left-out leverages, regrets and log-losses of training rows, ``loo_`` of `estimator_`.
+        """Leave-one-out results of the rows that `estimator_` was fitted to: its own ``loo_``.
 
-        It has at most 200 rows where the classifier is refitted; a TrustedClassifier has none.
+        Its fields ``leverages``, ``regrets`` and ``log_losses`` (n,), the last two in nats, are of
+        training rows as if each were new, without the rows held back for calibration. A
+        PNMLClassifier with ``method="refit"`` and a UniversalClassifier have at most 200 of them.
+        Raises AttributeError if `estimator_` has no ``loo_``, as a TrustedClassifier.
         """
         check_is_fitted(self)
         loo: LabelsLeftOut = self.estimator_.loo_
@@ -220,7 +223,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of the fitted classifier's training rows, the yardstick of ``trusted``."""
+        """Regrets of the classifier's training rows, each left out: what ``trusted`` takes."""
         check_is_fitted(self)
         reference: Reference = self.estimator_.reference_
         return reference

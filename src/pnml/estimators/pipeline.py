@@ -165,7 +165,12 @@ class Pipeline(scikit_learn.Pipeline):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of training rows in nats; ``trusted`` takes its threshold from them."""
+        """Regrets of training rows, each as if left out: ``reference_`` of the fitted last step.
+
+        Its field ``regrets`` (n,) is in nats. ``reference_.thresholds(level).regret`` is the
+        largest regret that ``trusted`` accepts, a quantile of these regrets. Raises AttributeError
+        if the last step has no ``reference_``.
+        """
         reference: Reference = self._final_estimator.reference_
         return reference
 

@@ -185,7 +185,7 @@ class TransformedTargetRegressor(compose.TransformedTargetRegressor):
 
     @property
     def reference_(self) -> Reference:
-        """Regrets of training rows in nats; ``trusted`` takes its threshold from them."""
+        """Regrets of training rows, each left out, in nats; the yardstick of ``trusted``."""
         reference: Reference = self._fitted.reference_
         return reference
 

@@ -33,12 +33,19 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : a fitted estimator of this library, or a fitted `pnml.nn.LastLayerPNML`
-        Of a `Pipeline` the file holds the usual preprocessing of scikit-learn; any other step is
-        refused by name. A `TrustedRegressor` or `TrustedClassifier` is stored with the model
-        inside, or, where no file can hold that, with a fingerprint of it and a warning. Of a
-        LastLayerPNML the file holds the statistic of the training rows, not the network; after
-        ``from_embeddings`` it also holds the head.
+    model : fitted estimator of this library, `TableModel`, or fitted `pnml.nn.LastLayerPNML`
+        A model with a part that no file can hold is refused with an InputError that names the part.
+        A `Pipeline` must end in an estimator of this library, after usual preprocessing of
+        scikit-learn; in a `PNMLClassifier`, no other classifier than LogisticRegression is stored.
+
+        A `TrustedRegressor` or `TrustedClassifier` is stored with the model inside, if that is
+        a linear model, tree, forest or boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Of
+        other models the file holds only a fingerprint (predictions of a few training rows), and a
+        warning says so: keep that model, and pass it to ``load(path, model=fitted)``.
+
+        Of a LastLayerPNML the file holds the statistic of the training rows, not the network: pass
+        that to ``load(path, model=network)``. After ``from_embeddings`` the file also holds the
+        head, and ``load(path)`` is enough.
     path : str or path
         By custom it ends in ``.pnml``. An existing file is replaced.
 

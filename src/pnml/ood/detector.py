@@ -51,7 +51,11 @@ class Detector(ABC):
         return self.predict(x), None
 
     def score_samples(self, x: Any) -> Array:
-        """Scores (n,) of how ordinary inputs are: minus `predict`, as in scikit-learn."""
+        """Scores (n,) of n inputs, high for ordinary ones: minus `predict`, as in scikit-learn.
+
+        `x` is one batch of inputs, an array or a tensor, as `predict` takes it. For a loader, call
+        this for each of its batches, unless `predict` of the detector says that it takes loaders.
+        """
         return -self.predict(x)
 
     def decision_function(self, x: Any, *, level: float = DEFAULT_LEVEL) -> Array:
@@ -77,7 +81,10 @@ class Detector(ABC):
         return trusted
 
     def threshold(self, level: Any = DEFAULT_LEVEL) -> float:
-        """Largest score to trust, not exceeded by a share `level` of training rows. Eq. (O1)."""
+        """Largest score to trust, not exceeded by a share `level` of training rows. Eq. (O1).
+
+        Detectors with a leverage compare that with a threshold too: ask ``trusted``.
+        """
         return self._thresholds(check_level(level, of="training scores")).regret
 
     def _thresholds(self, level: float) -> Thresholds:

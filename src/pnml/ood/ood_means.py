@@ -57,7 +57,12 @@ class OODMeans:
     confidence: float
 
     def to_records(self) -> list[dict[str, Any]]:
-        """All means as a list of dicts, one for each detector and kind of sets; between 0 and 1."""
+        """All means as a list of dicts, one for each detector and kind of sets; between 0 and 1.
+
+        Each has the keys ``detector``, ``sets`` ("all", or "near" and "far" if near sets were
+        named), ``auroc``, ``auroc_low`` and ``auroc_high`` (the ends of its confidence interval),
+        ``aupr_in``, ``aupr_out`` and ``fpr95``.
+        """
         return [
             {"detector": row.detector, "sets": row.sets}
             | with_intervals({"auroc": row.auroc})

@@ -62,7 +62,7 @@ class PredictionIntervalDisplay(Display):
     y_name : str, optional
         What is predicted, with its unit.
     coverage : float, optional
-        Share of true values that the intervals were asked to hold, for the legend.
+        Share of true values that the intervals were asked to hold, for the label of the axis.
     name : str, optional
         Leads the labels in the legend.
 

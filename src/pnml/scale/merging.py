@@ -19,19 +19,23 @@ _KINDS = (
 
 
 def merge(models: Sequence[Any], names: Sequence[str] | None = None) -> Any:
-    """Merge models that learnt from different rows into the model of all rows, in any order.
+    """Merge models that were fitted to different rows into one model of all rows, in any order.
 
-    A model keeps sums over its rows, which are added, and a random sample of its rows. From the
-    merged sample come the threshold of ``trusted`` and, where leave-one-out chose them, penalty
-    and noise. Returns a new model.
+    Returns a new model, of the class of the given ones, which do not change. Each model keeps sums
+    over its rows; they are added, so that for a given penalty the coefficients are those of a fit
+    to all rows, up to round-off. Each model also keeps a random sample of its rows, at most 4096.
+    The merged sample, again at most 4096, sets the threshold of ``trusted`` and, where
+    leave-one-out chose them, penalty and noise. If there are more rows in all, these are close to
+    those of a fit to all rows, but not equal.
 
     Parameters
     ----------
-    models : fitted estimators or models of tables, all of one kind, settings and columns
-        PNMLRegressor, LpNMLRegressor with penalty="l2", or what ``pnml fit`` or `pnml.fit_table`
-        has made with the learners pnml, lpnml and ols; words may differ between tables.
+    models : list of fitted models, all of one class, with equal settings and columns
+        Estimators: PNMLRegressor, or LpNMLRegressor with penalty="l2". Or models of tables, from
+        ``pnml fit`` or `pnml.fit_table` with the learners pnml, lpnml and ols: they must predict
+        the same column, but columns of text may hold different words in each table.
     names : list of str, optional
-        What messages call the models; by default their numbers.
+        What error messages call each model; by default "model 0", "model 1" and so on.
 
     Examples
     --------

@@ -49,29 +49,34 @@ class Drift:
 class RegretMonitor:
     """Monitor that raises an alarm when the regrets of a stream become higher than in training.
 
-    Each regret is ranked among the reference and the stream so far, Eq. (W1), and bets are laid
-    on high ones, Eq. (W5). While rows are as they were, an alarm within the first `within` rows
-    has a probability of at most `false_alarm`, and alarms are ``within / false_alarm`` rows apart
-    or more on average, for any distribution of the rows. Pass regrets to `update` in the
-    order of the stream. Memory does not grow.
+    Pass regrets to `update` in the order of the stream; it returns a `Drift` once there is an
+    alarm. Each regret is ranked among the reference and the stream so far, Eq. (W1), and bets are
+    laid on high ones, Eq. (W5); large winnings raise the alarm. The rate of false alarms holds for
+    any distribution of the rows. Memory does not grow. All arguments but the first are keywords.
 
     Parameters
     ----------
     reference : array-like of shape (m,)
-        Regrets of rows as they were: of held-out rows, or leave-one-out regrets, see `of`.
-    false_alarm : float, default=0.01
+        Regrets of rows that the stream should be like: of rows that the model was not fitted to,
+        or leave-one-out regrets of its training rows, which `of` takes from the model.
+    false_alarm : float between 0 and 1, default=0.01
+        Largest probability of an alarm within the first `within` rows if nothing changes.
     within : int, default=10_000
+        Number of rows for which `false_alarm` is stated. If nothing changes, alarms are
+        ``within / false_alarm`` rows apart or more on average, by default a million.
     pool : int, default=10_000
-        How many regrets are kept to rank new ones among; as many as the reference if that has
-        more.
+        How many regrets are kept in memory, at first those of the reference, to rank new ones
+        among. Once the pool is full, a random one is dropped for each new one. A reference of more
+        than `pool` regrets is kept whole, and its length is then the size of the pool.
     seed : int, default=0
         Seed of the random choices: the order of ties, and what a full pool drops.
 
     Attributes
     ----------
-    rows : rows seen so far
-    drift : the `Drift` that was found, or None
-    p_value : chance that evidence this strong ever appears without drift; valid at any time
+    rows : rows seen since the start or the last `reset`
+    drift : the `Drift` of the first alarm, or None
+    evidence : evidence of drift at the last row; an alarm is raised where it reaches 1
+    p_value : p-value of "no drift", small if there is drift; valid at any time
 
     Examples
     --------
@@ -139,7 +144,12 @@ class RegretMonitor:
 
     @property
     def p_value(self) -> float:
-        """Chance, without drift, that evidence this strong ever appears after a reset. Eq. (W4)."""
+        """P-value of "no drift" since the start or the last `reset`; small means drift. Eq. (W4).
+
+        Without drift, evidence as strong as the strongest so far ever appears, at any row, with at
+        most this probability. So it may be read after every row. It is 1 at the start and never
+        rises. Alarms do not depend on it, but on `evidence`.
+        """
         return float(np.exp(-self._most))
 
     @property
@@ -150,7 +160,11 @@ class RegretMonitor:
 
     @one_at_a_time
     def update(self, regrets: ArrayOrFrame) -> Drift | None:
-        """Add the next regrets (n,) of a stream; returns the `Drift` once there is one, or None."""
+        """Add the next regrets (n,), in the order of the stream; returns the `Drift`, or None.
+
+        None as long as no alarm was raised. After an alarm this and every later call return the
+        same `Drift`, that of the first alarm, until `reset`. Regrets may be infinite, but not NaN.
+        """
         ranks = self._ranking.of(_scores(regrets, "regrets"))
         first = self.rows
         self._wealth = self._wealth.after(ranks)

@@ -78,10 +78,12 @@ class RefitOutput:
     def of(
         cls, logits: Tensor, features: Tensor, genies: Genies, kept: Tensor | None = None
     ) -> RefitOutput:
-        """The output from logits (..., C) and features (..., d) of a network, and their genies.
+        """A `RefitOutput` from the logits (..., C) and features (..., d) of a network, and genies.
 
-        `kept` (...) is True where a position was refitted, None if all were. Genies are in that
-        order; elsewhere their numbers are NaN and `converged` is False.
+        `genies` has one row for each position that was refitted. `kept` is a mask of shape (...),
+        True at these positions; the rows of `genies` are in the order of its True entries. None
+        means that all positions were refitted. Where `kept` is False, as at padding, `log_genie`,
+        `regret` and `error` of the output are NaN and `converged` is False.
         """
         shape, device = logits.shape[:-1], logits.device
 
