@@ -229,7 +229,8 @@ def _one_side(
                 rise = horizon.rise(part.position, pull)
                 segments[-1, 2], segments[-1, 4], slope[-1] = 0.0, rise / start.penalty, 0.0
                 return segments, coef, slope
-        energy = 0.5 * horizon.weight * part.position**2 + start.penalty * np.abs(part.coef).sum()
+        square = part.position * part.position  # may be infinite, where a power would raise
+        energy = 0.5 * horizon.weight * square + start.penalty * np.abs(part.coef).sum()
         least = min(least, float(energy))
     return _segments(parts, drift)
 

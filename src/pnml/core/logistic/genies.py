@@ -114,7 +114,8 @@ class Solver:
             local = np.where(doubt < _LOCAL, np.maximum(error, bound / _BEYOND), np.inf)
             genies.improve(search.ids, next_log_prob, local)
             genies.close(owner, self.tol)
-            open_ = genies.open[search.ids]
+            # A search whose sums left the floats would not come back: its error stays as it is.
+            open_ = genies.open[search.ids] & np.isfinite(way).all(axis=1)
             if not open_.any():
                 break
             if np.mean(open_) <= 1 - _DROP:

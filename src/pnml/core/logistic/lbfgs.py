@@ -17,6 +17,7 @@ _MEMORY = 20
 # A step is too long where the slope at its end has turned by more than this share.
 _TURNED = 0.8
 _SHORTENINGS = 25
+_LEAST_CURVATURE = np.finfo(float).tiny  # one over it is finite
 
 # Points or directions (p, n) of the problems (p,) → gradients or preconditioned directions (p, n).
 Batched = Callable[[FloatArray, IntArray], FloatArray]
@@ -41,18 +42,19 @@ class Search:
         )
 
     def direction(self, precondition: Batched) -> FloatArray:
-        """Descent direction (p, n) of each problem, by L-BFGS.
+        """Descent direction (p, n) of each problem, by L-BFGS; not finite where sums overflow.
 
         `precondition` takes vectors (p, n) and the ids (p,) of their problems.
         """
         v, shares = self.slopes.copy(), []
-        for s, y, r in reversed(self._pairs):
-            share = r * _dots(s, v)
-            shares.append(share)
-            v -= share[:, None] * y
-        v = precondition(v, self.ids)
-        for (s, y, r), share in zip(self._pairs, reversed(shares), strict=True):
-            v += (share - r * _dots(y, v))[:, None] * s
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller drops what is not finite
+            for s, y, r in reversed(self._pairs):
+                share = r * _dots(s, v)
+                shares.append(share)
+                v -= share[:, None] * y
+            v = precondition(v, self.ids)
+            for (s, y, r), share in zip(self._pairs, reversed(shares), strict=True):
+                v += (share - r * _dots(y, v))[:, None] * s
         return -v
 
     def go(self, way: FloatArray, gradient: Batched) -> None:
@@ -84,7 +86,8 @@ class Search:
     def _remember(self, s: FloatArray, y: FloatArray) -> None:
         turn = _dots(s, y)
         # A pair without curvature is round-off; a factor of 0 excludes it.
-        self._pairs.append((s, y, np.divide(1.0, turn, out=np.zeros_like(turn), where=turn > 0)))
+        curved = turn > _LEAST_CURVATURE
+        self._pairs.append((s, y, np.divide(1.0, turn, out=np.zeros_like(turn), where=curved)))
 
 
 def _dots(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from pnml.core.statistic.row_sample import RowSample
 from pnml.errors import InputError
 
 _NUMBERS = ("rows", "weight", "rounding", "whole")
+_SLACK = 1e-6  # of the largest moment
 _ROUNDING = 1e-12  # corrections are below this share of the largest moment, by far
 _MOMENTS = ("x_mean", "y_mean", "xx", "xy", "yy")
 
@@ -141,6 +142,21 @@ def state_of(total: GramSum) -> tuple[Document, Arrays]:
     }
 
 
+def _are_sums_of_products(moments: FloatArray) -> bool:
+    """Whether no moment S_ij is far larger than √(S_ii S_jj), as sums of products never are.
+
+    A factor of two, and a millionth of the largest S_ii, are left for rounding.
+    """
+    squares = np.diagonal(moments)
+    if not len(squares):
+        return True
+    if squares.min() < -_SLACK * squares.max():
+        return False
+    roots = np.sqrt(np.maximum(squares, 0.0))
+    most = 2 * roots[:, None] * roots + _SLACK * squares.max()
+    return bool((np.abs(moments) <= most).all())
+
+
 def sum_of(document: Document, arrays: Arrays) -> GramSum:
     """The GramSum that `state_of` gave as a dict of numbers and a dict of arrays.
 
@@ -153,7 +169,10 @@ def sum_of(document: Document, arrays: Arrays) -> GramSum:
     numbers: dict[str, Any] = {name: document[name] for name in _NUMBERS}
     moments = {name: arrays[name] for name in _MOMENTS}
     high = Gram(**(numbers | moments), sample=sample, lost=arrays.get("lost"))
-    largest = np.abs(joint_moments(high)).max(initial=0.0)
+    moments = joint_moments(high)
+    if not _are_sums_of_products(moments):
+        raise InputError("its moments are no sums of products of rows")
+    largest = np.abs(moments).max(initial=0.0)
     if np.abs(arrays["low"]).max(initial=0.0) > _ROUNDING * largest:
         raise InputError("its corrections are larger than the rounding of its sums")
     return GramSum(high, arrays["low_mean"], arrays["low"])
