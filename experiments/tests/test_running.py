@@ -105,6 +105,12 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     assert 'pip install "pnml[plots]"' in LISTED.lacking().sentence
 
 
+def test_a_package_of_tables_that_is_not_installed_is_lacking():
+    lack = replace(LISTED, extras=(), packages=("no_such_tables",)).lacking()
+    assert lack.what == "no_such_tables"
+    assert lack.sentence.endswith("run pip install no_such_tables.")
+
+
 def test_a_scale_that_is_not_offered_is_refused(tmp_path):
     only = Experiment(
         "only", 5, "Only", "ch5_networks.ood_networks", "ImageNet-30", scales=("printed",)

@@ -180,3 +180,7 @@ def test_the_study_runs_small_and_goes_on(out, monkeypatch, rng):
     for name in ("accuracy", "shift_numbers", "recalls"):
         monkeypatch.setattr(table_job, name, unwanted)  # all is stored
     assert run() == first
+
+
+def test_the_experiment_lists_the_packages_that_it_reads():
+    assert table_job.EXPERIMENT.packages == PACKAGES

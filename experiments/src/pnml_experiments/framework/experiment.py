@@ -70,6 +70,7 @@ class Experiment:
     needs: tuple[str, ...] = ()  # paths below the data folder, or names of groups of them
     uses: tuple[str, ...] = ()  # the same, of files that only add rows
     extras: tuple[str, ...] = ("plots",)
+    packages: tuple[str, ...] = ()  # of PyPI, whose tables are read
     scales: tuple[Offered, ...] = ("small", "stored")
     minutes: tuple[float, ...] = ()  # of one core at each scale, approximate
     own: tuple[str, ...] = ()  # files, one of which our own numbers need
@@ -95,6 +96,13 @@ class Experiment:
                     f"pnml[{extra}]",
                     f"{self.id} needs {_BRINGS[extra]}, which is not installed: "
                     f"{how_to_install(extra)}.",
+                )
+        for package in self.packages:
+            if find_spec(package) is None:
+                return Lack(
+                    package,
+                    f"{self.id} reads tables of the package {package}, which is not installed: "
+                    f"run pip install {package}.",
                 )
         named = os.environ.get(VARIABLE, "")
         if self.needs and not named:

