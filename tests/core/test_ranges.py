@@ -49,7 +49,12 @@ def test_rows_inside_and_gaps_have_no_excess():
 
 def test_rounding_is_no_excess_and_any_value_of_a_column_of_gaps_is():
     ranges = Ranges.of(np.array([[0.3, 0.0, np.nan], [0.3, 1.0, np.nan]]))
-    assert not ranges.excess(np.array([[0.1 + 0.2, 1 + 1e-15, np.nan]])).any()
+    assert not ranges.excess(np.array([[0.1 + 0.2, 1.0, np.nan]])).any()
     assert ranges.excess(np.array([[0.3 + 1e-9, 1 + 1e-9, 0.0]])).ravel() == pytest.approx(
         [np.inf, 1e-9, np.inf]
     )
+
+
+def test_a_column_that_varies_little_beside_its_size_has_its_own_width():
+    ranges = Ranges.of(np.array([[1e15], [1e15 + 1], [1e15 + 2]]))
+    assert ranges.excess(np.array([[1e15 + 902]])).ravel().tolist() == [450.0]

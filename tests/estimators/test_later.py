@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.frozen import FrozenEstimator
 
 from pnml import ConformalRegressor, PNMLRegressor
 from pnml.core.later import Later
@@ -119,3 +120,19 @@ def test_a_misspelt_attribute_of_a_choice_is_an_error():
     choice = Choice.with_later(1.0, 1.0, Later(lambda: pytest.fail("not asked for")))
     with pytest.raises(AttributeError, match="'lo'"):
         choice.lo  # noqa: B018
+
+
+def test_a_frozen_model_stays_as_it_is_and_a_subclass_fits_itself(table):
+    X, y = table
+    inner = PNMLRegressor().fit(X, y)
+    slopes = inner.coef_.copy()
+    model = ConformalRegressor(FrozenEstimator(inner), random_state=0).fit(X[:80], y[:80])
+    assert isinstance(model.estimator_, FrozenEstimator)
+    assert_array_equal(inner.coef_, slopes)
+
+    class Own(PNMLRegressor):
+        def fit(self, X, y, sample_weight=None):
+            self.called_ = True
+            return super().fit(X, y, sample_weight)
+
+    assert ConformalRegressor(Own(), random_state=0).fit(X, y).estimator_.called_

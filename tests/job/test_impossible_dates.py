@@ -118,6 +118,10 @@ def test_typed_dates_of_the_other_kind_are_not_trusted_and_do_not_merge(trained)
     assert models[0].score(ours)["trusted"].mean() > 0.9
     with pytest.raises(InputError, match="dates of 'when' name a time zone in one of"):
         merge_tables([model.fitted for model in models], ["a.pnml", "b.pnml"])
+    ours["when"] = ours["when"].iloc[0]  # a constant
+    models[0] = pnml.fit_table(ours, target="y", learner="pnml")
+    with pytest.raises(InputError, match="dates of 'when' name a time zone in one of"):
+        merge_tables([model.fitted for model in models], ["a.pnml", "b.pnml"])
 
 
 @pytest.mark.parametrize("trained", KINDS)

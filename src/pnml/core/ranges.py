@@ -10,8 +10,10 @@ import numpy as np
 from pnml.core.arrays import FloatArray
 from pnml.core.conditions import NOT_NAN
 
-# Two numbers that differ by less than this share of their size are equal: the rest is rounding.
+# A number that differs from a constant by less than this share of it is the constant, rounded.
 ROUND_OFF = 1e-12
+# A column whose width is below this share of its size is constant.
+_EQUAL = 8 * np.finfo(float).eps
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ def _excess(X: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         beyond = np.maximum(np.maximum(low - X, X - high), 0.0)
         size = np.maximum(np.abs(low), np.abs(high))
-        beyond = np.where(beyond <= ROUND_OFF * np.where(np.isfinite(size), size, 0.0), 0.0, beyond)
+        size = np.where(np.isfinite(size), size, 0.0)
         width = np.where(high > low, high - low, 0.0)
+        constant = width <= _EQUAL * size
+        beyond = np.where(constant & (beyond <= ROUND_OFF * size), 0.0, beyond)
         out = np.where(beyond > 0, beyond / width, 0.0)
     return np.where(np.isnan(X), 0.0, out)

@@ -139,7 +139,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         share = check_calibration_size(self.calibration_size, len(X), instead)
         places = keep_groups(self, groups, len(X))
         proper, held = split_rows(len(X), share, places, self.random_state)
-        fit = getattr(estimator, "_fit_own_rows", estimator.fit)  # the rows are a copy
+        # The rows are a copy. A frozen model keeps its fit, and a subclass may have one of its own.
+        fit = estimator._fit_own_rows if type(estimator) is PNMLRegressor else estimator.fit
         self.estimator_ = fit(X.take(proper, axis=0), y[proper])
         dist = self.estimator_.predict_dist(X.take(held, axis=0))
         self._calibration: FloatArray | conformal.GroupedScores | conformal.RidgeFolds

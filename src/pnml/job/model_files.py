@@ -80,7 +80,7 @@ def load(
         The class that the model must have, for instance ``pnml.PNMLRegressor``. Editors and type
         checkers then know its methods.
     max_bytes : int, optional
-        Length of the longest file that is read, 8 GiB if left out. Longer ones are refused before
+        Length of the longest file that is read, 16 GiB if left out. Longer ones are refused before
         their checksum is computed.
 
     Raises

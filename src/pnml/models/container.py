@@ -19,7 +19,7 @@ from pnml.version import __version__
 
 FORMAT = 1
 KEY = "pnml"  # the only entry of the metadata
-MOST_BYTES = 8 * 2**30  # of a file; a checksum takes about a second for each GiB
+MOST_BYTES = 16 * 2**30  # of a file; a checksum takes about a second for each GiB
 MOST_HEADER_BYTES = 64 * 2**20
 # Lists and objects, and values, in a header: what JSON makes of three bytes takes sixty in memory.
 MOST_CONTAINERS = 2_000_000
@@ -62,7 +62,7 @@ def unpack(
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """The JSON document (a dict) and the arrays by name of a file; raises on a wrong checksum.
 
-    A file longer than `max_bytes` (8 GiB where that is None) is refused unread. Memory for the
+    A file longer than `max_bytes` (16 GiB where that is None) is refused unread. Memory for the
     arrays is taken only after their sizes agree with the size of the file, and after the checksum,
     which is computed block by block.
     """

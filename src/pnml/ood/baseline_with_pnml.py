@@ -193,8 +193,8 @@ def _warn_of_rows_inside(deviations: FloatArray, usual: float) -> None:
     if len(finite) and finite.mean() < _LEAST_SHARE * usual:
         warnings.warn(
             "The rows that set the threshold deviate less than half as much as those that the "
-            "Gram detector held out, so it was fitted to most of them, and too many inputs will "
-            "be flagged; pass a Gram detector that is not fitted.",
+            "Gram detector held out: if it was fitted to them, too many inputs will be flagged; "
+            "pass a Gram detector that is not fitted, or fit it to the same rows in this order.",
             ConditionWarning,
             stacklevel=stacklevel_of_caller(),
         )

@@ -67,7 +67,8 @@ class NumberBuilder:
         values, w = values[there], weights[there]
         if w.sum() > 0:
             self.fill = float(np.average(values, weights=w))
-            self.unit = float(np.sqrt(np.average((values - self.fill) ** 2, weights=w))) or 1.0
+            spread = float(np.sqrt(np.average((values - self.fill) ** 2, weights=w)))
+            self.unit = spread if spread > ROUND_OFF * abs(self.fill) else 1.0
 
     def learn(
         self, cells: pa.Array, weights: FloatArray | None, next_place: Callable[[], int]

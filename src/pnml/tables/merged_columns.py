@@ -27,9 +27,14 @@ def zone_of(same: Sequence[AnyColumn]) -> bool | None:
 
     `same` holds this column of each model.
     """
-    dates = [c for c in same if isinstance(c, NumberColumn | ConstantColumn) and c.kind == "date"]
-    zones = {column.has_zone for column in dates}
+    zones = zones_of(same)
     return zones.pop() if len(zones) == 1 else None
+
+
+def zones_of(same: Sequence[AnyColumn]) -> set[bool | None]:
+    """Whether the dates of a column name a time zone, in each of several models; None: unknown."""
+    dates = [c for c in same if isinstance(c, NumberColumn | ConstantColumn) and c.kind == "date"]
+    return {column.has_zone for column in dates}
 
 
 def joined_column(same: Sequence[AnyColumn], place: int) -> AnyColumn:

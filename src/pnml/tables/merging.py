@@ -22,7 +22,7 @@ from pnml.tables.encoder import (
 )
 from pnml.tables.fitted_table import FittedTable
 from pnml.tables.learners import LEARNERS
-from pnml.tables.merged_columns import joined_column, kind_of, move
+from pnml.tables.merged_columns import joined_column, kind_of, move, zones_of
 from pnml.tables.profile import profiles
 from pnml.tables.targets import Target
 
@@ -123,8 +123,9 @@ def _refuse_unlike(first: FittedTable, other: FittedTable, name: str, other_name
                 f"{other_name} and {name} do not both have {shorten(column)!r} as the same kind of "
                 "column; fit both with the same columns, naming them with --categorical and --drop."
             )
-    for column, zone in first.date_columns.items():
-        if None not in (zone, others := other.date_columns.get(column)) and zone != others:
+    for column in ours:
+        same = [c for m in (first, other) for c in m.encoder.columns if c.name == column]
+        if len(zones_of(same) - {None}) > 1:
             raise InputError(
                 f"The dates of {shorten(column)!r} name a time zone in one of {name} and "
                 f"{other_name} but not in the other; fit both with dates of one kind."

@@ -115,10 +115,11 @@ class Solver:
             genies.improve(search.ids, next_log_prob, local)
             genies.close(owner, self.tol)
             # A search whose sums left the floats would not come back: its error stays as it is.
-            open_ = genies.open[search.ids] & np.isfinite(way).all(axis=1)
+            finite = np.isfinite(way).all(axis=1)
+            open_ = genies.open[search.ids] & finite
             if not open_.any():
                 break
-            if np.mean(open_) <= 1 - _DROP:
+            if np.mean(open_) <= 1 - _DROP or not finite.all():
                 search.keep(open_)
                 way = way[open_]
         return genies

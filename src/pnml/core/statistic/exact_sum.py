@@ -153,7 +153,7 @@ def _are_sums_of_products(moments: FloatArray) -> bool:
     if squares.min() < -_SLACK * squares.max():
         return False
     roots = np.sqrt(np.maximum(squares, 0.0))
-    most = 2 * roots[:, None] * roots + _SLACK * squares.max()
+    most = 2 * roots[:, None] * roots + _SLACK * squares.max() + np.finfo(float).tiny
     return bool((np.abs(moments) <= most).all())
 
 
