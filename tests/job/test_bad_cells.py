@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pnml
 from pnml import InputError
 
 NUMBERS = ["prediction", "lower", "upper", "expected_error", "regret"]
@@ -54,3 +55,15 @@ def test_strict_refuses_a_bad_cell_and_names_it(column, model, new, tmp_path):
     pd.testing.assert_frame_equal(
         model.score(tmp_path / "new.csv", strict=True), model.score(tmp_path / "new.csv")
     )
+
+
+def test_a_constant_with_gaps_is_trusted_however_it_was_rounded():
+    rng = np.random.default_rng(0)
+    x, c = rng.normal(size=300), np.full(300, 0.1)
+    c[::5] = np.nan
+    y = x + 10 * np.isnan(c) + 0.1 * rng.normal(size=300)
+    model = pnml.fit_table(pd.DataFrame({"x": x, "c": c, "y": y}), target="y", learner="pnml")
+    rounded = 0.1 * (1 + np.array([0.0, 2.3e-16, 1e-14, 9e-13]))
+    scored = model.score(pd.DataFrame({"x": np.zeros(5), "c": [*rounded, 0.2]}))
+    assert scored["trusted"].tolist() == [True] * 4 + [False]
+    assert np.ptp(scored["prediction"][:4]) == 0

@@ -88,7 +88,9 @@ class NumberColumn:
         if odd.any():
             X[odd, self.value] = 0.0
         if self.low is not None and self.low == self.high:  # constant where it is not missing
-            strange |= ~missing & (np.abs(values - self.low) > ROUND_OFF * abs(self.low))
+            same = np.abs(values - self.low) <= ROUND_OFF * abs(self.low)
+            X[same, self.value] = (self.low - self.fill) / self.scale  # not its rounding
+            strange |= ~missing & ~same
         if some_bad := bool(bad.any()):
             missing, strange = missing & ~bad, strange | bad
         if self.missing is not None:
