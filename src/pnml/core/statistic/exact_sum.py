@@ -160,8 +160,8 @@ def _are_sums_of_products(moments: FloatArray) -> bool:
 def sum_of(document: Document, arrays: Arrays) -> GramSum:
     """The GramSum that `state_of` gave as a dict of numbers and a dict of arrays.
 
-    Raises InputError if its sample of rows could hold no row, or if its corrections are larger than
-    rounding errors can be.
+    Raises InputError if its sample of rows could hold no row, its moments are no sums of products,
+    or its corrections are larger than rounding errors can be.
     """
     if document["size"] < 1:
         raise InputError(f"its sample keeps {document['size']} rows, but a sum keeps at least 1")
@@ -169,10 +169,10 @@ def sum_of(document: Document, arrays: Arrays) -> GramSum:
     numbers: dict[str, Any] = {name: document[name] for name in _NUMBERS}
     moments = {name: arrays[name] for name in _MOMENTS}
     high = Gram(**(numbers | moments), sample=sample, lost=arrays.get("lost"))
-    moments = joint_moments(high)
-    if not _are_sums_of_products(moments):
+    joint = joint_moments(high)
+    if not _are_sums_of_products(joint):
         raise InputError("its moments are no sums of products of rows")
-    largest = np.abs(moments).max(initial=0.0)
+    largest = np.abs(joint).max(initial=0.0)
     if np.abs(arrays["low"]).max(initial=0.0) > _ROUNDING * largest:
         raise InputError("its corrections are larger than the rounding of its sums")
     return GramSum(high, arrays["low_mean"], arrays["low"])
