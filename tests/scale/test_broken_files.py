@@ -212,7 +212,8 @@ def test_the_memory_of_a_fit_does_not_grow_with_the_table(ending, tmp_path):
         run = [sys.executable, "-c", MEASURED, str(folder), str(tmp_path / "m.pnml")]
         done = child.run(run, check=True)
         peaks.append(int(re.findall(r"^\d+$", done.stderr, re.M)[-1]))
-    assert peaks[1] - peaks[0] < 40e6, peaks
+    added = 8 * table.nbytes  # 111 MB; how many batches wait at a time hangs on the machine
+    assert peaks[1] - peaks[0] < 0.6 * added, peaks
 
 
 def test_a_worse_file_after_a_retyped_one_is_still_named(tmp_path, small_pieces):
