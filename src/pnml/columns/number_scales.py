@@ -71,17 +71,18 @@ class NumberScales:
         return np.flatnonzero(self.marks_gaps).astype(np.int64)
 
     def snapped(self, numbers: FloatArray, plain: BoolArray) -> FloatArray:
-        """The numbers (n, q), in which rounding to float32 is undone in constant columns.
+        """The numbers (n, q), in which rounding is undone in constant columns.
 
-        In a column that was constant in training, a number becomes that constant if one of the two
-        is the float32 rounding of the other, so that 0.1 as float32 is no new value. Other numbers
-        stay as they are. `plain` (q,) is the mask of the columns to treat: ordinary numbers, not
-        dates or durations.
+        In a column that was constant in training, a number becomes that constant if it differs by
+        rounding, or if one of the two is the float32 rounding of the other, so that neither 0.1 as
+        float32 nor 0.1 + 0.2 for 0.3 is a new value. Other numbers stay as they are. `plain` (q,)
+        is the mask of the columns to treat: ordinary numbers, not dates or durations.
         """
         constant = np.flatnonzero(~self.varies & plain & ~np.isnan(self.low))
         values, known = numbers[:, constant], self.low[constant]
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             same = (values == _rounded(known)) | (_rounded(values) == known)
+            same |= np.abs(values - known) <= _ROUND_OFF * np.abs(known)
         if not np.any(same & (values != known)):
             return numbers
         numbers = numbers.copy()
