@@ -196,6 +196,15 @@ finally:
 """
 
 
+def peak_of_fit(folder, model):
+    """Peak memory of a fit in bytes: the least of three, as the system decides what waits."""
+    peaks = []
+    for _ in range(3):
+        done = child.run([sys.executable, "-c", MEASURED, str(folder), str(model)], check=True)
+        peaks.append(int(re.findall(r"^\d+$", done.stderr, re.M)[-1]))
+    return min(peaks)
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux")
 @pytest.mark.parametrize("ending", ["parquet", pytest.param("csv", marks=pytest.mark.slow)])
 def test_the_memory_of_a_fit_does_not_grow_with_the_table(ending, tmp_path):
@@ -209,11 +218,8 @@ def test_the_memory_of_a_fit_does_not_grow_with_the_table(ending, tmp_path):
         folder.mkdir()
         for part in range(4 * times):
             (folder / f"{part}.{ending}").hardlink_to(tmp_path / "part")
-        run = [sys.executable, "-c", MEASURED, str(folder), str(tmp_path / "m.pnml")]
-        done = child.run(run, check=True)
-        peaks.append(int(re.findall(r"^\d+$", done.stderr, re.M)[-1]))
-    added = 8 * table.nbytes  # 111 MB; how many batches wait at a time hangs on the machine
-    assert peaks[1] - peaks[0] < 0.6 * added, peaks
+        peaks.append(peak_of_fit(folder, tmp_path / "m.pnml"))
+    assert peaks[1] - peaks[0] < 40e6, peaks
 
 
 def test_a_worse_file_after_a_retyped_one_is_still_named(tmp_path, small_pieces):
