@@ -196,6 +196,7 @@ def test_arrays_are_stamped_with_the_code_of_the_function_that_computes_them():
     ours = function_digest(running.stamp)
     assert outside != ours
     assert function_digest(partial(running.stamp, scale="small")) == ours
+    assert function_digest(partial(map, running.stamp)) == ours
 
     def holds(function):
         return lambda: function()

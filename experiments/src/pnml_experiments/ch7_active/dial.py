@@ -19,6 +19,7 @@ from pnml.active.strategies import (
     by_epig,
     by_margin,
 )
+from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
 from pnml_experiments.framework.code import function_digest
 from pnml_experiments.framework.experiment import Progress
@@ -112,13 +113,13 @@ def printed_labels() -> dict[tuple[str, str, str, float], float]:
 def curves_of(data: Data, setting: Setting, out: Output, progress: Progress) -> LearningCurves:
     """All strategies on all seeds; every finished round is kept."""
     from pnml.active import MCDropout
-    from pnml_experiments.ch7_active.dial_networks import trained
+    from pnml_experiments.ch7_active.dial_networks import BATCH, trained
 
     def train(x: Any, y: Any, seed: int) -> nn.Module:
         return trained(setting.build, x, y, setting.training, seed, data.validation)
 
-    def models(model: Any, temperature: float, seed: int) -> MCDropout:
-        return MCDropout(model, setting.passes, temperature, seed)
+    def models(model: Any, temperature: float, seed: int) -> Callable[[Any], FloatArray]:
+        return partial(MCDropout(model, setting.passes, temperature, seed), batch_size=BATCH)
 
     log = out.journal(ROUNDS, _depends(data, setting, function_digest(trained)))
     rounds = 1 + (setting.stop - setting.start) // setting.step

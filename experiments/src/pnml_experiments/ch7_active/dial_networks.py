@@ -6,13 +6,14 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from pnml_experiments.ch5_networks.architectures import ResNet
 
-_BATCH = 500  # inputs that go through a network at once when it is judged
+BATCH = 128  # inputs that go through a network at once when it is judged
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,41 @@ def picture_resnet(width: int = 64, classes: int = 10, drop: float = 0.5) -> nn.
     return network
 
 
+class BitDropout(nn.Dropout):
+    """Dropout of half the units, which takes its coin tosses from the bits of random bytes.
+
+    The same law as ``nn.Dropout(0.5)`` with other draws, in a fifth of its time on a processor.
+
+    >>> BitDropout(0.5)(torch.ones(100)).unique()
+    tensor([0., 2.])
+    """
+
+    def forward(self, values: Tensor) -> Tensor:
+        """The values, half of them 0 and the others doubled while it trains."""
+        dense = values.is_contiguous() or values.is_contiguous(memory_format=torch.channels_last)
+        if not self.training or self.p != 0.5 or values.device.type != "cpu" or not dense:
+            return super().forward(values)
+        tosses = torch.randint(256, (-(-values.numel() // 8),), dtype=torch.uint8).numpy()
+        kept = torch.from_numpy(np.unpackbits(tosses, count=values.numel())).to(values.dtype)
+        # the mask lies in memory as the values do, or the product would be slow
+        return values * kept.mul_(2).as_strided(values.shape, values.stride())
+
+
+def quick(build: Callable[[], nn.Module]) -> nn.Module:
+    """A network of convolutions that trains and runs in half the time: channels last, bit dropout.
+
+    Its function is that of `build()`, up to rounding and to the draws of its dropout.
+
+    >>> quick(lambda: digit_cnn(4, 8))(torch.zeros(2, 1, 28, 28)).shape
+    torch.Size([2, 10])
+    """
+    network = build()
+    for name, module in list(network.named_modules()):
+        if type(module) is nn.Dropout:
+            network.set_submodule(name, BitDropout(module.p))
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
+
+
 def trained(
     build: Callable[[], nn.Module],
     x: Tensor,
@@ -133,7 +169,7 @@ def _epoch(
 
 def _loss(network: nn.Module, x: Tensor, y: Tensor) -> float:
     with torch.no_grad():
-        parts = zip(torch.split(x, _BATCH), torch.split(y, _BATCH), strict=True)
+        parts = zip(torch.split(x, BATCH), torch.split(y, BATCH), strict=True)
         total = sum(float(cross_entropy(network(a), b, reduction="sum")) for a, b in parts)
     return total / len(x)
 

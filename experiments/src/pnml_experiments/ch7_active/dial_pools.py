@@ -95,7 +95,7 @@ def how_far(case: str, size: Scale, keys: Sequence[str]) -> str:
 
 def settings(name: str) -> dict[str, Setting]:
     """Network, training and number of rounds at each scale, for MNIST or EMNIST."""
-    from pnml_experiments.ch7_active.dial_networks import Training, digit_cnn, letter_cnn
+    from pnml_experiments.ch7_active.dial_networks import Training, digit_cnn, letter_cnn, quick
 
     words = _words(name)
     small = partial(
@@ -122,7 +122,7 @@ def settings(name: str) -> dict[str, Setting]:
         return {
             "small": small(build=build, training=brief, start=10, stop=28, step=6),
             "medium": medium(build=build, training=longer, seeds=5, start=10, stop=100, step=3),
-            "full": full(build=digit_cnn, start=20, stop=320, test=10_000),
+            "full": full(build=partial(quick, digit_cnn), start=20, stop=320, test=10_000),
         }
     brief = Training(steps=120, batch=24, rate=3e-3)
     longer = Training(steps=200, batch=32, rate=2e-3)
@@ -130,7 +130,7 @@ def settings(name: str) -> dict[str, Setting]:
     return {
         "small": small(build=quarter, training=brief, start=47, stop=67, step=10),
         "medium": medium(build=half, training=longer, seeds=3, start=47, stop=247, step=5),
-        "full": full(build=letter_cnn, start=47, stop=347, test=4_700),
+        "full": full(build=partial(quick, letter_cnn), start=47, stop=347, test=4_700),
     }
 
 

@@ -68,12 +68,13 @@ class Sizes:
     candidates: int  # half of them clothes
     targets: int
     sets: int  # of masks
+    quick: bool = False  # networks that are laid out for speed
 
 
 SIZES = {
     "small": Sizes(3, 8, 32, 120, (30,), 48, 48, 4),
     "medium": Sizes(12, 8, 32, 120, (30,), 48, 48, 4),
-    "full": Sizes(5, 32, 128, 400, (20, 60, 120), 255, 512, 8),
+    "full": Sizes(5, 32, 128, 400, (20, 60, 120), 255, 512, 8, quick=True),
 }
 
 
@@ -127,7 +128,7 @@ def _prepared(sizes: Sizes, labels: int, seed: int) -> tuple[nn.Module, Tensor]:
     """A network trained on so many digits; digits and clothes, then targets."""
     import torch
 
-    from pnml_experiments.ch7_active.dial_networks import Training, digit_cnn, trained
+    from pnml_experiments.ch7_active.dial_networks import Training, digit_cnn, quick, trained
     from pnml_experiments.framework.mnist import pixels, stored
 
     rng = np.random.default_rng([seed, labels])
@@ -143,16 +144,16 @@ def _prepared(sizes: Sizes, labels: int, seed: int) -> tuple[nn.Module, Tensor]:
         pixels(FASHION_TEST, strange),
         pixels(MNIST["test"], wanted),
     ]
-    network = trained(
-        lambda: digit_cnn(sizes.width, sizes.hidden), x, y, Training(sizes.steps, 64), seed
-    )
-    return network, torch.cat(rows)
+    plain = partial(digit_cnn, sizes.width, sizes.hidden)
+    build = partial(quick, plain) if sizes.quick else plain
+    return trained(build, x, y, Training(sizes.steps, 64), seed), torch.cat(rows)
 
 
 def _shared(network: nn.Module, rows: Tensor, passes: int, seed: int) -> FloatArray:
     from pnml.active import MCDropout
+    from pnml_experiments.ch7_active.dial_networks import BATCH
 
-    return MCDropout(network, passes, seed=seed)(rows)
+    return MCDropout(network, passes, seed=seed)(rows, batch_size=BATCH)
 
 
 def per_row(network: nn.Module, rows: Tensor, passes: int, seed: int) -> FloatArray:
@@ -160,16 +161,20 @@ def per_row(network: nn.Module, rows: Tensor, passes: int, seed: int) -> FloatAr
     import torch
 
     from pnml.active.dropout_masks import dropouts_of
+    from pnml_experiments.ch7_active.dial_networks import BATCH
+
+    def logs() -> FloatArray:
+        parts = [network(part).double().log_softmax(dim=1) for part in torch.split(rows, BATCH)]
+        return torch.cat(parts).numpy()
 
     for module in dropouts_of(network):
         module.train()
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(seed)
-            logs = [network(rows).double().log_softmax(dim=1).numpy() for _ in range(passes)]
+            return np.stack([logs() for _ in range(passes)])
     finally:
         network.eval()
-    return np.stack(logs)
 
 
 def _worst_cases(logs: FloatArray, candidates: int) -> FloatArray:

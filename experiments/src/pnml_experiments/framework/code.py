@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -204,10 +204,16 @@ def function_digest(function: Callable[..., Any]) -> str:
 
 
 def _held(function: Any) -> list[Name]:
-    """The top-level names around a function and around the functions in its closure."""
+    """The top-level names around a function and around the functions that it was made of.
+
+    These are the functions in its closure and, of a partial, its arguments.
+    """
     waiting, names, seen = [function], [], set[int]()
     while waiting:
         item = waiting.pop()
+        if isinstance(item, partial):
+            given = (*item.args, *item.keywords.values())
+            waiting += [value for value in given if callable(value)]
         item = getattr(item, "__func__", getattr(item, "func", item))  # bound methods, partials
         if id(item) in seen:
             continue
