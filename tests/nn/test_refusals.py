@@ -10,7 +10,7 @@ from torch.nn import functional
 
 import child
 from pnml.errors import InputError
-from pnml.nn import LastLayerPNML
+from pnml.nn import LastLayerPNML, RefitLastLayerPNML
 
 
 @pytest.fixture
@@ -132,6 +132,22 @@ REFUSED = {
     "a number for features": (
         lambda net, x: LastLayerPNML(net, "2").fit(x).score_features(3.0),
         r"One number came, .* \(n, d\)",
+    ),
+    "one row without an axis of rows": (
+        lambda net, x: LastLayerPNML(net, "2").fit(x).score_features(np.ones(12)),
+        r"shape \(12,\), .* for one row features\[None\]",
+    ),
+    "one input without an axis of rows": (
+        lambda net, x: LastLayerPNML(net, "2").fit(x)(x[0]),
+        r"features of shape \(12,\), .* for one input x\[None\]",
+    ),
+    "one refitted row without an axis of rows": (
+        lambda net, x: (
+            RefitLastLayerPNML(net, "2")
+            .fit_features(np.eye(12), np.arange(12) % 4)
+            .score_features(np.ones(12))
+        ),
+        r"shape \(12,\), .* for one row features\[None\]",
     ),
     "features beyond all numbers": (
         lambda net, x: LastLayerPNML(net, "2").fit_features(np.full((3, 12), 1e200)),

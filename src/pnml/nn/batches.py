@@ -86,6 +86,21 @@ def floats_of(values: object) -> Tensor:
     return tensor if tensor.is_floating_point() else tensor.double()
 
 
+def features_of_rows(values: object) -> Tensor:
+    """Features of rows as a tensor (..., d) of floats; raises InputError if they have one axis.
+
+    >>> features_of_rows(np.ones((2, 3))).shape
+    torch.Size([2, 3])
+    """
+    features = floats_of(values)
+    if features.ndim < 2:
+        raise InputError(
+            f"The features have shape {tuple(features.shape)}, but rows of features are needed; "
+            "pass an array (n, d), for one row features[None]."
+        )
+    return features
+
+
 def tensor_of(array: npt.NDArray[Any]) -> Tensor:
     """An array of a batch as a tensor that shares its memory where possible; do not write to it.
 

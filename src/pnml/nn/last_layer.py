@@ -12,7 +12,7 @@ from torch import nn
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.core.user_types import ArrayOrFrame, FlagOrAuto, NumberOrAuto
 from pnml.errors import InputError
-from pnml.nn.batches import Loader, batches_of, floats_of
+from pnml.nn.batches import Loader, batches_of, features_of_rows, floats_of
 from pnml.nn.cached_reference import CachedReference
 from pnml.nn.distributed import Processes, Share, summed
 from pnml.nn.feature_geometry import Geometry
@@ -232,7 +232,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
     def score_features(self, features: ArrayOrFrame) -> LastLayerOutput:
         """Logits, leverage and regret of features (..., d), as `forward` gives them for inputs."""
         self._check_fitted()
-        values = floats_of(features)
+        values = features_of_rows(features)
         self._split.head(values.shape[-1])  # refuses other widths
         return self._scored(Reading("The array", values, None, None))
 
@@ -319,12 +319,7 @@ class LastLayerPNML(NetworkVerdicts, nn.Module):
         return self._keep_scale(scales[0])
 
     def _add_features(self, features: Any, start: FeatureStatistic | None) -> Self:
-        values = floats_of(features)
-        if values.ndim < 2:
-            raise InputError(
-                f"The features have shape {tuple(values.shape)}, but rows of features are needed; "
-                "pass an array (n, d)."
-            )
+        values = features_of_rows(features)
         width = values.shape[-1]
         rows = values.reshape(-1, width)
         head = ScaledHead(self._split.head(width))

@@ -128,6 +128,15 @@ class SplitModel:
 
     def run(self, given: Any) -> tuple[Tensor, Tensor]:
         """Features (..., d) and logits (..., C) of an input, with the model in eval mode."""
+        features, logits = self._run(given)
+        if features.ndim < 2:
+            raise InputError(
+                f"The input gives features of shape {tuple(features.shape)}, without an axis of "
+                "rows; pass a batch, for one input x[None]."
+            )
+        return features, logits
+
+    def _run(self, given: Any) -> tuple[Tensor, Tensor]:
         for module in self.modules:
             refuse_other_device(module, given)
         network = self._network

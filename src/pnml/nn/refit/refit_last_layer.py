@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pnml.core.trust import DEFAULT_LEVEL, Reference, Thresholds, check_level
 from pnml.core.user_types import ArrayOrFrame, NumberOrAuto
 from pnml.errors import InputError
-from pnml.nn.batches import Loader, batches_of, floats_of, input_of
+from pnml.nn.batches import Loader, batches_of, features_of_rows, floats_of, input_of
 from pnml.nn.feature_rows import numpy_rows
 from pnml.nn.head import check_shapes, linear_module
 from pnml.nn.masks import Mask, all_padding, batch_of_call
@@ -144,12 +144,7 @@ class RefitLastLayerPNML:
 
     def fit_features(self, features: ArrayOrFrame, labels: ArrayOrFrame) -> Self:
         """Learn from training features (n, d), inputs of the refitted layers, and labels (n,)."""
-        values = floats_of(features).detach()
-        if values.ndim < 2:
-            raise InputError(
-                f"The features have shape {tuple(values.shape)}, but rows of features are needed; "
-                "pass an array (n, d)."
-            )
+        values = features_of_rows(features).detach()
         builder = TrainingRowsBuilder()
         if len(values):
             self._add(builder, self._source.of_features(values), labels, "The array")
@@ -180,7 +175,7 @@ class RefitLastLayerPNML:
         """
         self._refitter()
         return self._scored(
-            self._source.of_features(floats_of(features).detach()), checkpoint, progress
+            self._source.of_features(features_of_rows(features).detach()), checkpoint, progress
         )
 
     def score(
