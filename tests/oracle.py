@@ -86,6 +86,24 @@ def ridge_luckiness(X, y, x, alpha, noise_variance, intercept):
     return np.log(total), mean, np.sqrt(square)
 
 
+def bayes_ridge_density(X, y, x, alpha, noise_variance, labels):
+    """Density of labels at x under the prior N(0, noise/alpha) on two weights, averaged over them.
+
+    ∫ p(label | x, θ) p(θ | X, y) dθ as sums over a grid of weights; the fit only tells where to
+    look and how finely. Exact to round-off, as the integrands are smooth and vanish at the ends.
+    """
+    scales = np.linalg.eigvalsh(X.T @ X + alpha * np.eye(2)) / noise_variance
+    reach, step = 10 / np.sqrt(scales[0]), 0.4 / np.sqrt(scales[1])
+    offsets = np.arange(-reach, reach + step, step)
+    weights = np.stack(np.meshgrid(offsets, offsets), axis=-1).reshape(-1, 2)
+    weights = weights + ridge_fit(X, y, alpha, False)
+    energy = np.sum((y - weights @ X.T) ** 2, axis=1) + alpha * np.sum(weights**2, axis=1)
+    posterior = np.exp(-(energy - energy.min()) / (2 * noise_variance))
+    gaps = np.asarray(labels)[:, None] - weights @ x
+    density = np.exp(-(gaps**2) / (2 * noise_variance)) / np.sqrt(2 * np.pi * noise_variance)
+    return density @ posterior / posterior.sum()
+
+
 def ridge_left_out(X, y, i, alpha, intercept, weights=None):
     """Fold i of ridge from a refit: prediction, K, B, C at row i without one copy of it.
 

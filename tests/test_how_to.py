@@ -317,7 +317,9 @@ def test_the_counterexample_holds_by_a_search_over_the_circle(errata):
         assert label - 10 * told[best] == pytest.approx(errata["residuals"][place], abs=1e-5)
 
 
-def test_the_lemma_needs_its_larger_constant(errata):
+def test_the_lemma_holds_from_the_ridge_fit_and_needs_a_larger_constant_from_the_other(errata):
+    assert errata["violations"](1.0, from_ridge=True) == 0
+    assert errata["violations"](0.5, from_ridge=True) > 0
     assert errata["violations"](1.0) == pytest.approx(0.34, abs=0.01)
     assert errata["violations"](1.5) == 0
 

@@ -33,6 +33,11 @@ def names_in(path):
     return found
 
 
+def named(cell):
+    """Names of a cell, of which there is one or more, each in backticks and separated by commas."""
+    return [name.strip("`") for name in cell.split(", ")]
+
+
 def defines(code):
     """Whether a dotted name of pnml is defined in the file that its modules lead to."""
     parts = code.split(".")
@@ -50,9 +55,11 @@ def test_labels_code_and_tests_exist(row):
     assert what
     for label in labels.split(", "):
         assert defined_labels()[label] == 1, label
-    assert defines(code), code
-    file, *name = test.split("::")
-    assert ".".join(name) in names_in(ROOT / file), test
+    for name in named(code):
+        assert defines(name), name
+    for name in named(test):
+        file, *parts = name.split("::")
+        assert ".".join(parts) in names_in(ROOT / file), name
 
 
 def test_every_theorem_lemma_and_algorithm_is_there_and_the_counts_are_right():
@@ -69,3 +76,4 @@ def test_names_that_are_not_there_are_noticed():
     assert defines("pnml.core.gaussian.regret")
     assert not defines("pnml.core.gaussian.regrets")
     assert not defines("pnml.nowhere.regret")
+    assert named("one`, `two") == ["one", "two"]

@@ -14,6 +14,7 @@ from pnml.adversarial import (
     AdversarialPNML,
     AttackResult,
     detection_by_regret,
+    pgd,
     targeted_apgd,
     worst_case,
 )
@@ -48,6 +49,39 @@ def test_inputs_stay_in_the_ball_and_in_the_range(network, inputs):
     assert (found.inputs - inputs).abs().max() <= 0.2 + 1e-12
     assert found.inputs.min() >= 0
     assert found.inputs.max() <= 1
+
+
+def stepped(network, x, y, radius, bounds, steps, size):
+    """Points of PGD from one input on, each by the gradient at the one before, until it falls."""
+    path, slopes = [x], []
+    for _ in range(steps):
+        leaf = path[-1].clone().requires_grad_()
+        loss = nn.functional.cross_entropy(network(leaf[None]), y[None])
+        slopes.append(torch.autograd.grad(loss, leaf)[0].sign())
+        moved = torch.clamp(path[-1] + size * slopes[-1], *bounds)
+        path.append(torch.minimum(torch.maximum(moved, x - radius), x + radius))
+        if network(path[-1][None]).argmax() != y:
+            break
+    return torch.stack(path), torch.stack(slopes)
+
+
+def test_pgd_is_its_formula_with_the_gradient_at_the_current_point(make, inputs):
+    """A row's result is where it is first misclassified, or else its least margin on the path."""
+    network, bounds = make(4, scale=3.0), (0.1, 0.9)
+    x = inputs.clamp(*bounds)
+    y = network(x).argmax(dim=1)
+    turned, places = 0, set()
+    for size in (0.01, 0.15, 0.3):
+        options = {"steps": 6, "step_size": size, "random_start": False, "bounds": bounds}
+        found = pgd(network, x, y, 0.35, **options)
+        for i, row in enumerate(x):
+            path, slopes = stepped(network, row, y[i], 0.35, bounds, 6, size)
+            place = int(label_margin(network(path), y[i].expand(len(path))).argmin())
+            torch.testing.assert_close(found.inputs[i], path[place])
+            turned += int((slopes != slopes[0]).any())
+            places.add(place)
+    assert turned  # else the gradient at the input would do as well
+    assert {1, 6} <= places
 
 
 def test_what_it_says_is_what_the_network_does(network, inputs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import oracle
 from pnml import LpNMLRegressor, PNMLRegressor
@@ -53,6 +54,17 @@ def test_luckiness_lies_between_bayes_and_pnml_in_width(rng):
     bayes = gaussian.bayes_spread(pnml.spectrum_.leverage(x, 2.0))
     assert np.all(bayes <= lucky.predict_dist(x).std * (1 + 1e-12))
     assert np.all(lucky.predict_dist(x).std <= pnml.predict_dist(x).std * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 2.0, 15.0])
+def test_bayes_is_the_integral_over_all_weights(alpha, rng):
+    X, y, x = rng.normal(size=(8, 2)), rng.normal(size=8), 3 * rng.normal(size=(4, 2))
+    model = PNMLRegressor(alpha=alpha, fit_intercept=False, noise_variance=0.4).fit(X, y)
+    spread = np.sqrt(0.4) * gaussian.bayes_spread(model.spectrum_.leverage(x, alpha))
+    labels = np.linspace(-4, 4, 9)
+    for row, mean, sd in zip(x, model.predict(x), spread, strict=True):
+        truth = oracle.bayes_ridge_density(X, y, row, alpha, 0.4, labels)
+        np.testing.assert_allclose(norm.pdf(labels, mean, sd), truth, rtol=1e-9)
 
 
 def test_luckiness_without_a_penalty_is_ordinary_pnml(rng):

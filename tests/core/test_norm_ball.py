@@ -208,3 +208,17 @@ def test_one_more_row_adds_its_residual_outside_the_span_to_the_squared_norm(see
     outside = x - np.linalg.pinv(X) @ (X @ x)
     grown = fit @ fit + (label - x @ fit) ** 2 / (outside @ outside)
     assert more @ more == pytest.approx(grown, rel=1e-9)
+
+
+@pytest.mark.parametrize("label", [-3.0, 0.2, 1.7])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_ball_meets_a_label_once_it_holds_the_min_norm_fit_of_all_rows(seed, label):
+    rng = np.random.default_rng(seed)
+    X, y, x = rng.normal(size=(4, 9)), rng.normal(size=4), rng.normal(size=(1, 9))
+    fit, a, b = spectral(X, y, x)
+    needed = np.linalg.norm(np.linalg.pinv(np.vstack([X, x])) @ np.append(y, label))
+    for factor in (1 - 1e-6, 1 + 1e-6):
+        ball = Ball(fit.h2, fit.t, factor * needed)
+        deviation = (label - a @ ball.fit)[:, None]
+        residual = genie_residual(ball, ball.coordinates(a, b), deviation)[0, 0]
+        assert (residual == 0) == (factor > 1)

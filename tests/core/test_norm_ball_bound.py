@@ -8,8 +8,9 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import gamma
 
-from pnml.core.norm_ball.ball import Ball
+from pnml.core.norm_ball.ball import Ball, newton_step
 from pnml.core.norm_ball.bound import min_norm_bound, regret_bound
+from pnml.core.norm_ball.genie import _unconstrained, genie_residual
 from pnml.core.norm_ball.regret import regret
 from pnml.estimators.norm_ball import NormBallRegressor
 
@@ -56,6 +57,15 @@ def test_bound_of_a_vast_noise_is_that_of_the_range():
     assert bound[0] == pytest.approx(np.sqrt(2 / np.pi) * 2 * 5 / 1e3, rel=1e-2)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_bound_of_little_noise_outside_the_span_is_that_of_the_min_norm_ball(seed):
+    X, y, x, _, P, b2, D = _wide(seed)
+    ball, row = _in_the_ball(X, y, x)
+    bound = regret_bound(ball, row[:, :-1], row[:, -1], noise_variance=1e-6)
+    psi = min_norm_bound(np.array([x @ P @ x]), np.array([b2 * np.sqrt(D) / 1e-3]))
+    assert bound[0] == pytest.approx(np.log1p(psi[0]), rel=1e-9)
+
+
 def test_bound_counts_the_intercept():
     h2, t, a, b = np.array([4.0, 1.0]), np.array([0.5, 1.0]), [[1.0, 2.0]], [0.7]
     plain = Ball.min_norm(h2, t)
@@ -87,19 +97,74 @@ def test_with_little_noise_the_normaliser_grows_like_its_power_minus_two_thirds(
     assert far[1] < far[0] / 5
 
 
-@pytest.mark.parametrize("r", [-30.0, -1.0, -0.01, 0.02, 2.0, 100.0])
-@pytest.mark.parametrize("seed", range(4))
-def test_the_multiplier_of_the_ball_is_not_small(seed, r):
-    X, y, x, fit, P, b2, D = _wide(seed)
-    A, labels, R2 = np.vstack([X, x]), np.append(y, x @ fit + r), float(fit @ fit)
+def _multiplier(X, y, x, fit, r):
+    """Ridge penalty at which the fit to the rows and to the label xᵀθ* + r has the norm of θ*."""
+    A, labels = np.vstack([X, x]), np.append(y, x @ fit + r)
 
     def excess(log_multiplier):
-        ridge = A.T @ A + np.exp(log_multiplier) * np.eye(9)
-        return float(np.sum(np.linalg.solve(ridge, A.T @ labels) ** 2)) - R2
+        ridge = A.T @ A + np.exp(log_multiplier) * np.eye(A.shape[1])
+        return float(np.sum(np.linalg.solve(ridge, A.T @ labels) ** 2)) - float(fit @ fit)
 
-    multiplier = np.exp(brentq(excess, -25, 25))
-    G1 = R2 + r**2 / b2
-    D1 = D - 2 * r * float(fit @ P @ x) / b2 + r**2 * (1 + float(x @ P @ x)) / b2**2
-    least = G1 / D1 * (np.sqrt(G1 / R2) - 1)
-    assert multiplier >= least * (1 - 1e-6)
-    assert least >= r**2 / (2 * b2 * D1) * (1 - 1e-9)
+    return np.exp(brentq(excess, -25, 25, xtol=1e-13))
+
+
+def _in_the_ball(X, y, x):
+    """The min-norm ball of the rows, and the new row in its coordinates."""
+    U, h, Vt = np.linalg.svd(X, full_matrices=False)
+    ball, a = Ball.min_norm(h**2, U.T @ y / h), Vt @ x
+    return ball, ball.coordinates(a[None], [np.linalg.norm(x - Vt.T @ a)])
+
+
+RESIDUALS = [-30.0, -1.0, -0.01, 0.02, 2.0, 100.0]
+
+
+@pytest.mark.parametrize("r", RESIDUALS)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_multiplier_of_the_ball_is_not_small(seed, r):
+    """The first step from the fit to all rows, whose norm and slope come from refits here."""
+    X, y, x, fit, P, b2, D = _wide(seed)
+    A, labels, R2 = np.vstack([X, x]), np.append(y, x @ fit + r), float(fit @ fit)
+    whole = np.linalg.pinv(A) @ labels
+    squared, half_slope = float(whole @ whole), float(whole @ np.linalg.pinv(A.T @ A) @ whole)
+    assert squared == pytest.approx(R2 + r**2 / b2, rel=1e-9)
+    closed = D - 2 * r * float(fit @ P @ x) / b2 + r**2 * (1 + float(x @ P @ x)) / b2**2
+    assert half_slope == pytest.approx(closed, rel=1e-8)
+    ball, row = _in_the_ball(X, y, x)
+    _, above, slope = _unconstrained(ball, row, np.array([[r]]))
+    least = newton_step(above, slope, ball.radius)[0, 0]
+    assert least == pytest.approx(
+        squared / half_slope * (np.sqrt(1 + r**2 / (b2 * R2)) - 1), rel=1e-7
+    )
+    assert _multiplier(X, y, x, fit, r) >= least * (1 - 1e-6)
+    assert least >= r**2 / (2 * b2 * half_slope) * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_label_is_no_farther_from_either_fit_than_the_genies_residual_allows(seed):
+    """From the ridge fit at the genie's multiplier λ as printed, from the min-norm fit by 3/2."""
+    X, y, x, fit, P, b2, _ = _wide(seed)
+    ball, row = _in_the_ball(X, y, x)
+    kappa = float(x @ P @ x)
+    for r in RESIDUALS:
+        s = abs(genie_residual(ball, row, np.array([[r]]))[0, 0])
+        multiplier = _multiplier(X, y, x, fit, r)
+        inverse = np.linalg.inv(X.T @ X + multiplier * np.eye(9))
+        q, from_ridge = b2 / multiplier, abs(x @ fit + r - x @ inverse @ X.T @ y)
+        assert from_ridge == pytest.approx(s * (1 + x @ inverse @ x), rel=1e-5)
+        assert from_ridge <= s * (1 + kappa + q) * (1 + 1e-5)
+        most = s * (1 + q + kappa / 2 + 0.5 * np.sqrt(kappa**2 + 2 * kappa * q))
+        assert abs(r) <= most * (1 + 1e-5)
+        assert most <= s * (1 + kappa + 1.5 * q)
+
+
+def test_from_the_min_norm_fit_the_printed_constant_is_too_small():
+    """So Eq. (N16) has 3/2 where the bound on the distance from the ridge fit has 1."""
+    exceeded = 0
+    for seed in range(12):
+        X, y, x, fit, P, b2, _ = _wide(seed)
+        ball, row = _in_the_ball(X, y, x)
+        for r in RESIDUALS:
+            s = abs(genie_residual(ball, row, np.array([[r]]))[0, 0])
+            q = b2 / _multiplier(X, y, x, fit, r)
+            exceeded += abs(r) > s * (1 + float(x @ P @ x) + q) * (1 + 1e-4)
+    assert exceeded > 10

@@ -8,6 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import oracle
 from pnml import ConditionWarning, PNMLRegressor
 from pnml.core import gaussian
 from pnml.core.geometry.spectrum import Spectrum
@@ -34,6 +35,31 @@ def exact_fit(A, y, rows):
 
 def with_ones(X):
     return np.hstack([np.ones((len(X), 1)), X])
+
+
+@pytest.mark.parametrize("rows", [4, 40, 400])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_leverage_is_what_a_refit_gives_whatever_the_number_of_rows(rows, intercept, alpha, rng):
+    """A refit takes the prediction κ/(1 + κ) of the way to the label: no factor of the rows."""
+    X, new = rng.normal(size=(rows, 3)) + 1, 2 * rng.normal(size=(5, 3))
+    spectrum = Spectrum.of_factor(Factor.of(X), intercept=intercept, unit_columns=alpha == 0)
+    pulls = np.array([oracle.pull_by_refit(X, x, alpha, intercept) for x in new])
+    np.testing.assert_allclose(spectrum.leverage(new, alpha), pulls / (1 - pulls), rtol=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_what_the_training_rows_do_not_reach_is_the_part_outside(intercept, rng):
+    X, new = rng.normal(size=(4, 9)) + 1, rng.normal(size=(5, 9))
+    spectrum = Spectrum.of_factor(Factor.of(X), intercept=intercept, unit_columns=False)
+    centre = X.mean(axis=0) if intercept else np.zeros(9)
+    projector = np.linalg.pinv(X - centre) @ (X - centre)
+    components, outside = spectrum.coordinates(new)
+    truth = (new - centre) @ (np.eye(9) - projector)
+    np.testing.assert_allclose(outside, truth, atol=1e-12)
+    inside = np.sum(components**2, axis=1)
+    np.testing.assert_allclose(inside, np.sum(((new - centre) @ projector) ** 2, axis=1))
+    assert not spectrum.coordinates(X)[1].any()
 
 
 GRIDS = [np.linspace(0, 4.5, 60), np.linspace(0, 5, 60), np.linspace(0.1, 8, 50)]
