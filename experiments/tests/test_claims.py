@@ -46,13 +46,20 @@ def at(value, low=None, high=None):
 
 def test_there_are_claims_of_every_chapter_in_words_of_the_thesis(published):
     assert len(claims()) >= 45
-    assert {each.chapter for each in claims()} == {2, 3, 4, 5, 6, 7}
+    assert {each.chapter for each in claims()} == {2, 3, 4, 5, 6, 7, 8}
     assert len({(each.words, each.experiment) for each in claims()}) == len(claims())
     for each in claims():
         one = find(each.experiment)
         assert one.chapter in (each.chapter, each.chapter + 1)
-        assert not one.beyond or one.less or one.other  # its rows are not the thesis's own
         assert each.rule.endswith(".")
+
+
+def test_rows_that_the_thesis_does_not_have_are_called_so(published):
+    for each in published:
+        one = find(each.claim.experiment)
+        if one.beyond and not one.less and not one.other:
+            assert each.extent in ("study of ours", "printed numbers alone"), one.id
+            assert each.verdict.evidence.startswith("The thesis has no such rows"), one.id
 
 
 def test_every_claim_is_judged_and_none_without_reason(published):
@@ -111,7 +118,7 @@ def words_after(rule, result):
 def test_changed_rows_change_every_verdict(published):
     read = {}
     for one in published:
-        if one.extent == "printed numbers alone" or "labeled samples" in one.claim.words:
+        if one.extent == "printed numbers alone":
             continue  # nothing was run, or the printed numbers are judged
         name = one.claim.experiment
         if name not in read:
@@ -124,7 +131,9 @@ def test_changed_rows_change_every_verdict(published):
 
 
 @pytest.mark.parametrize(
-    ("printed", "word"), [(240.0, "does not hold"), (237.0, "holds")], ids=["as printed", "fewer"]
+    ("printed", "word"),
+    [(240.0, "does not hold"), (237.0, "not settled")],
+    ids=["as printed", "fewer"],
 )
 def test_a_headline_share_must_be_in_the_printed_table(printed, word):
     rows = [
@@ -146,15 +155,20 @@ def test_a_headline_share_must_be_in_the_printed_table(printed, word):
     ("gain", "word"),
     [
         (at(2, 1, 3), "holds"),
-        (at(-2, -3, -1), "does not hold"),
+        (at(-2, -3, -1), "holds in part"),  # clean accuracy is kept
         (at(-1, -2, 1), "not settled"),
     ],
     ids=["ahead", "behind", "open"],
 )
-def test_a_defence_must_gain_on_the_network_trained_through_it(gain, word):
-    labels = {"version": "trained through the defence", "number": "gain over its own network"}
-    found = about("Worst-case gain of each version, percent", Row(labels, None, None, gain))
-    assert claim("improves the robustness by 0.8%").judge(found).word == word
+def test_a_defence_must_gain_on_the_network_tuned_without_it(gain, word):
+    through, clean = {"version": "trained through the defence"}, at(98)
+    found = about(
+        "Worst-case gain of each version, percent",
+        Row(through | {"number": "gain over the network tuned without it"}, fair=gain),
+        Row(through | {"number": "clean, defence"}, fair=clean),
+        Row({"version": "tuned without it", "number": "clean, network"}, fair=clean),
+    )
+    assert claim("improves the robustness by 0.8%").variant(found).word == word
 
 
 @pytest.mark.parametrize(
@@ -199,24 +213,6 @@ def test_a_densenet_is_judged_at_the_scale_of_the_thesis_and_ours_beside_it():
     assert gram.judge(found).word == "does not hold"
     assert gram.variant(found).word == "holds"
     assert "of 1 pairs" in gram.judge(found).evidence
-
-
-def test_the_refit_must_be_best_of_all_methods():
-    def areas(refit, cosine, spread=0.0):
-        scores = {"Max-prob": 0.8, "ODIN": 0.8, "Cosine Similarity": 0.5, "pNML refit": refit}
-        scores |= {"Cosine to class means": cosine, "pNML": 0.9}
-        scores |= dict.fromkeys(("Entropic Open-Set", "Objectosphere", "Max. Discrepancy"), 0.7)
-        rows = [
-            Row({"unknown": "a", "score": n}, None, Estimate(v, v - spread, v + spread))
-            for n, v in scores.items()
-        ]
-        return claim("highest AUC values. [CIFAR10]").judge(about("OSCR area, all rows", *rows))
-
-    assert areas(0.9, 0.85).word == "holds"
-    assert areas(0.82, 0.85).word == "does not hold"
-    assert areas(0.82, 0.85, spread=0.04).word == "not settled"
-    assert areas(0.82, 0.85, spread=0.02).word == "does not hold"
-    assert "Not run" not in areas(0.9, 0.85).evidence
 
 
 def test_the_counter_example_is_the_regret_by_its_definition():

@@ -217,6 +217,17 @@ def test_tables_stand_beside_what_was_printed(curves):
     assert by_labels(accuracies)["30", "DIAL"].ours.value == pytest.approx(85)
 
 
+def test_numbers_that_the_thesis_does_not_print_name_their_source(curves):
+    others = replace(curves, accuracy=curves.accuracy | {"EPIG": curves.accuracy["DIAL"]})
+    others = replace(others, strange=curves.strange | {"EPIG": curves.strange["DIAL"]})
+    rows = by_labels(dial.result_of("name", "MNIST", "polluted", (65,), others, "").tables[0])
+    assert "author's notebook" in rows["65", "EPIG"].note
+    assert not rows["65", "DIAL"].note
+    unrun = dial.unrun("CIFAR-10", "polluted", "No GPU.").tables[0].rows
+    assert {"notebook" in row.note for row in unrun if row.labels["strategy"] == "EPIG"} == {True}
+    assert {"notebook" in row.note for row in unrun if row.labels["strategy"] != "EPIG"} == {False}
+
+
 def test_what_was_printed_is_all_there():
     printed = dial.printed_labels()
     assert len(printed) == 51

@@ -10,7 +10,14 @@ import pytest
 
 from pnml_experiments.framework.catalogue import thesis
 from pnml_experiments.framework.experiment import Experiment
-from pnml_experiments.framework.printed_cells import cells_of, cells_page, counts, made, whole
+from pnml_experiments.framework.printed_cells import (
+    Count,
+    cells_of,
+    cells_page,
+    counts,
+    made,
+    whole,
+)
 from pnml_experiments.framework.printed_groups import GROUPS, Group
 from pnml_experiments.framework.result import Result, Row, Table, exactly
 from pnml_experiments.framework.rows import Stored, stored
@@ -81,7 +88,7 @@ def test_what_is_not_made_says_what_is_missing():
     for one in counts(RESULTS):
         group = one.group
         assert one.done <= one.obtainable <= group.cells
-        assert one.done == group.cells or group.missing or group.needed, group
+        assert one.done == group.cells or group.missing or group.needed or group.unsaid, group
         assert not (group.missing and group.needed)
 
 
@@ -90,4 +97,17 @@ def test_the_page_is_what_the_rows_say():
     assert here.read_text(encoding="utf-8") == cells_page(RESULTS)
     can = sum(one.obtainable for one in counts(RESULTS))
     done = sum(one.done for one in counts(RESULTS))
-    assert f"{can:,} are obtainable, and {done:,} of these" in cells_page(RESULTS)
+    page = cells_page(RESULTS)
+    assert f"{can:,} are obtainable." in page
+    assert f"and {done:,}, " in page
+
+
+def test_cells_of_a_size_that_print_does_not_say_are_counted_apart():
+    group = replace(ONE, unsaid="the number of rows")
+    ran = Count(group, made(group, of("printed", Row({}, 1.0, exactly(1.0)))))
+    assert (ran.made, ran.done, ran.obtainable) == (1, 0, 2)
+    unsaid = [one for one in counts(RESULTS) if one.group.unsaid]
+    assert [one.group.entry for one in unsaid] == ["table-pmlb"]
+    line = next(line for line in cells_page(RESULTS).splitlines() if "49 sets" in line)
+    assert f"({unsaid[0].made})" in line
+    assert "which print does not say" in line

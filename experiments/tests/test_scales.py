@@ -94,8 +94,8 @@ def test_a_scale_that_is_not_offered_is_refused_by_its_new_name(tmp_path):
         ({"scales": ("small", "printed")}, "small", "subset", "**Less than the thesis had.** The"),
         ({"less": "A half."}, "stored", "subset", "**Less than the thesis had.** A half."),
         ({"other": "X for Y."}, "stored", "other data", "**Other data than the thesis had.** X"),
-        ({"beyond": True}, "small", "subset", "**Less than the data at hand.**"),
-        ({"beyond": True}, "stored", "printed scale", ""),
+        ({"beyond": True}, "small", "study of ours", "**Less than the data at hand.**"),
+        ({"beyond": True}, "stored", "study of ours", ""),
     ],
 )
 def test_a_page_says_in_its_first_line_what_it_lacks(fields, scale, kind, begins):

@@ -10,9 +10,12 @@ import oracle
 pytest.importorskip("matplotlib")
 
 from pnml_experiments.ch4_luckiness import shift
-from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Trained
+from pnml_experiments.ch4_luckiness.averaged_rule import averaged_errors, errors_by_end
+from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Chosen, Trained
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.registry import find
+
+BY_END = "Averaged penalties by the end of the grid"
 
 
 @pytest.fixture
@@ -50,12 +53,22 @@ def test_the_rule_of_the_thesis_averages_what_is_best_for_each_row_left_out(trai
     )
     best = np.argmin(residuals**2, axis=1)
     new, y = rng.normal(size=(6, 3)), rng.normal(size=6)
-    rmse, alpha, ends = shift.averaged_errors(trained, METHODS["ridge"], new, y)
+    rmse, alpha, ends = averaged_errors(trained, METHODS["ridge"], trained.alphas, new, y)
     assert alpha == pytest.approx(trained.alphas[best].mean())
     assert ends == pytest.approx(100 * np.mean((best == 0) | (best == 99)))
     theta = oracle.ridge_fit(trained.X, trained.y, alpha, intercept=True)
     expected = np.sqrt(np.mean((y - oracle.design(new, True) @ theta) ** 2))
     assert rmse == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_end_of_the_grid_bounds_the_averaged_penalty(trained, rng):
+    new, y = rng.normal(size=(6, 3)), rng.normal(size=6)
+    found = errors_by_end(trained, METHODS["luckiness"], new, y)
+    for end, (rmse, alpha, _) in found.items():
+        assert 1e-3 <= alpha <= float(end)
+        told = trained.says(METHODS["luckiness"], Chosen(alpha, 1.0))(new)
+        assert rmse == pytest.approx(np.sqrt(np.mean((told.mean - y) ** 2)))
+    assert list(found) == ["0.1", "1", "10", "100", "1000", "10000", "100000"]
 
 
 @pytest.fixture
@@ -102,6 +115,9 @@ def test_a_tiny_run_has_errors_of_refits_and_areas_of_pairs_and_is_taken_up(fold
     usual, strange = hat / (1 - hat), np.einsum("nd,de,ne->n", new, P, new)
     area = np.mean(strange[:, None] > usual)
     assert told["wine", "pNML", "AUROC"].ours.value == pytest.approx(area)
+    ends = {tuple(r.labels.values()): r for r in tables[BY_END].rows}
+    assert ends["wine", "10", "ridge", "RMSE"].printed == 0.994
+    assert len(ends) == 2 * 7 * 2 * 3  # sets, ends, methods, numbers
     for figure in result.figures:
         assert len(figure.draw().axes) == 2
     monkeypatch.setattr(shift, "one_set", pytest.fail)

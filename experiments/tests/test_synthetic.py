@@ -174,6 +174,25 @@ def test_the_widths_are_in_order_at_every_point():
     assert (says["luckiness"].std <= says["pNML"].std * (1 + 1e-9)).all()
 
 
+def test_the_table_of_the_edges_has_the_widths_there(out):
+    edges = numbers(find("luckiness-polynomials").run("small", out, quiet).tables[-1])
+    t, _ = luckiness_polynomials.POINTS
+    X, penalty = np.vander(t, 11, increasing=True), luckiness_polynomials.PENALTY
+    for place in (-1.0, 1.0):
+        x = np.vander([place], 11, increasing=True)[0]
+        says = [
+            moments(X, np.array(labels), x, penalty, luckiness_polynomials.NOISE)
+            for labels in (np.zeros(6), np.ones(6))
+        ]
+        inside = X.T @ np.linalg.solve(X @ X.T + penalty * np.eye(len(t)), X @ x)
+        bayes = luckiness_polynomials.NOISE * (1 + x @ (x - inside) / penalty)
+        found = edges["11", "of the figures", f"ratio at {place:g}".replace("-", "−")]
+        for _, _, variance in says:  # whatever the labels are
+            assert found == pytest.approx(np.sqrt(variance / bayes), rel=1e-4)
+    share = edges["11", "drawn anew", "draws with twice the width at both edges, percent"]
+    assert 0 <= share <= 100
+
+
 def test_expected_log_loss_is_the_mean_over_drawn_labels(rng):
     found = luckiness_polynomials.many_draws(5, 1)
     draw, grid = np.random.default_rng(0), np.linspace(-1, 1, 101)

@@ -69,7 +69,37 @@ def test_fair_genies_are_refits_within_the_ball(rng):
     labels = y - told.error[i] + np.linspace(-16, 16, 257)
     total = np.trapezoid([density(label) for label in labels], labels)
     assert told.regrets(np.ones(1))[i, 0] == pytest.approx(np.log(total), abs=2e-3)
-    assert told.bound(1.0)[i] >= told.regrets(np.ones(1))[i, 0]
+    assert told.bounds(1.0).proven[i] >= told.regrets(np.ones(1))[i, 0]
+
+
+def test_the_printed_bound_is_the_formula_for_every_row(rng):
+    split = as_printed(some_split(rng))
+    X, y = split.train.X[:3], split.train.y[:3]
+    inverse, v, new = np.linalg.pinv(X), 0.3, split.test.X
+    near = Rows(np.vstack([new, X[:1] + 1e-3]), np.append(split.test.y, 1.0))
+    found = uci_min_norm._printed_family(split.train.first(3)).genies(near).bounds(v)
+    fit, outside = inverse @ y, np.sum((near.X - near.X @ inverse @ X) ** 2, axis=1)
+    K = 1 + np.sum((near.X @ inverse) ** 2, axis=1)
+    root = np.cbrt(outside * np.sum((inverse.T @ fit) ** 2) / (np.pi * v))
+    expected = np.log(K * (1 + 2 * outside) + 3 * root)
+    np.testing.assert_allclose(found.printed, expected, rtol=1e-9)
+    np.testing.assert_allclose(found.printed_near[:-1], expected[:-1], rtol=1e-9)
+    assert found.printed_near[-1] == pytest.approx(np.log(K[-1]))
+    assert found.printed[-1] > found.printed_near[-1]
+
+
+def test_with_an_intercept_the_printed_bound_is_that_of_the_centred_problem(rng):
+    split = some_split(rng)
+    family = uci_min_norm._fair_family(split.train, 3)
+    rows = split.train.first(3)
+    X, y, new = rows.X - rows.X.mean(0), rows.y - rows.y.mean(), split.test.X - rows.X.mean(0)
+    inverse, omega, v = np.linalg.pinv(X, rcond=1e-9), 3 / 4, 0.3
+    new = np.sqrt(omega) * new
+    fit, outside = inverse @ y, np.sum((new - new @ inverse @ X) ** 2, axis=1)
+    K = 1 + np.sum((new @ inverse) ** 2, axis=1)
+    root = np.cbrt(outside * np.sum((inverse.T @ fit) ** 2) / (np.pi * v / omega))
+    expected = np.log((K * (1 + 2 * outside) + 3 * root) / omega)
+    np.testing.assert_allclose(family.genies(split.test).bounds(v).printed, expected, rtol=1e-8)
 
 
 def test_with_enough_rows_both_protocols_are_least_squares_with_refitted_genies(rng):
@@ -113,7 +143,7 @@ def test_sizes_go_through_all_numbers_of_columns_and_end_at_all_rows(rng):
 
 def test_shares_are_those_of_least_regret(rng):
     losses = [
-        uci_min_norm.Losses(*rng.normal(size=(4, 30)), rng.random(30) < 0.9) for _ in range(2)
+        uci_min_norm.Losses(*rng.normal(size=(6, 30)), rng.random(30) < 0.9) for _ in range(2)
     ]
     found = uci_double_descent.summary(4, dict(zip((5, 9), losses, strict=True)))
     regrets = np.concatenate([one.regret[one.kept] for one in losses])
@@ -161,6 +191,11 @@ def test_a_tiny_run_has_the_means_of_its_splits_and_is_taken_up(tiny, monkeypatc
         means.append(np.mean([one.min_norm.mean() for one in found]))
     assert row.fair.value == pytest.approx(np.mean(means))
     assert row.printed == 1.551
+    thresholds = {tuple(each.labels.values()): each for each in result.tables[-1].rows}
+    assert thresholds["yacht", "min-norm", "all"].fair == row.fair
+    assert len(thresholds) == 2 * len(uci_double_descent.SHARES)
+    descent = {each.labels["number"] for each in result.tables[2].rows}
+    assert {"rows at the largest printed bound", "rows at the largest bound"} <= descent
     for figure in result.figures:
         figure.draw().draw_without_rendering()
     monkeypatch.setattr(uci_double_descent, "_one", pytest.fail)

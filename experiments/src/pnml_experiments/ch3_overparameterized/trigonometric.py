@@ -11,6 +11,7 @@ from pnml.active.curve_results import band_of
 from pnml.core.arrays import FloatArray
 from pnml.estimators.norm_ball import NormBallRegressor
 from pnml.metrics import Estimate
+from pnml_experiments.ch3_overparameterized.printed_bound import printed_bound
 from pnml_experiments.framework.colours import COLOURS, DASHES, TRAINING
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
@@ -98,7 +99,7 @@ def curves(features: int, t: FloatArray) -> Curves:
         EXACT: dist.regret,
         DOUBLED: dist.regret + np.log(2 * upper),
         BOUND: model.regret_bound(rows),
-        THEIRS: printed_bound(kappa, outside, spread),
+        THEIRS: printed_bound(kappa, outside, spread, NOISE),
     }
     share = outside / np.sum(rows**2, axis=1)
     squared = float(model.coef_ @ model.coef_)
@@ -107,16 +108,6 @@ def curves(features: int, t: FloatArray) -> Curves:
         for name, value in (("mode", dist.mode), ("mean", dist.mean))
     }
     return Curves(features, t, squared, dist.mode, regrets, share, np.log1p(kappa), off)
-
-
-def printed_bound(kappa: FloatArray, outside: FloatArray, spread: float) -> FloatArray:
-    """The bound of the main text, in nats, from κ, ‖x⊥‖² and θ*ᵀX⁺X⁺ᵀθ*.
-
-    >>> printed_bound(np.array([0.5]), np.array([0.0]), 1.0).round(4)
-    array([0.4055])
-    """
-    root = np.cbrt(outside * spread / (np.pi * NOISE))
-    return np.asarray(np.log((1 + kappa) * (1 + 2 * outside) + 3 * root))
 
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from pnml.core.norm_ball.genie import genie_residual
 from pnml.core.norm_ball.genie_curve import curves
 from pnml.core.norm_ball.regret import density, mean_density, regret_path
 from pnml.core.statistic.factor import Factor
+from pnml_experiments.ch3_overparameterized.printed_bound import printed_ball_bound
 
 # Noise variances that are tried, for targets of unit variance.
 _NOISE = np.geomspace(1e-6, 10.0, 36)
@@ -63,7 +64,17 @@ class Losses:
     min_norm: FloatArray
     regret: FloatArray
     bound: FloatArray
+    printed_bound: FloatArray
+    printed_bound_near: FloatArray  # with the closed form for rows near the span
     kept: BoolArray  # rows that the protocol counts
+
+
+class Bounds(NamedTuple):
+    """Bounds of the regrets of rows, (n,) each, in nats."""
+
+    proven: FloatArray
+    printed: FloatArray
+    printed_near: FloatArray  # with the closed form for rows near the span
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class Genies:
     error: FloatArray  # (n,)  of the min-norm fit
     squared: FloatArray  # (n,)  squared residual of the genie
     regrets: Callable[[FloatArray], FloatArray]  # noise variances (S,) → (n, S)
-    bound: Callable[[float], FloatArray]  # noise variance → (n,)
+    bounds: Callable[[float], Bounds]
 
     def log_losses(self, noise_variances: FloatArray) -> FloatArray:
         """Loss of pNML, (n, S): that of the genie plus the regret. Eq. (P2)."""
@@ -120,12 +131,15 @@ class Family:
                 found[bounded] = self.regrets(self.ball, a[bounded], b[bounded], noise_variances)
             return found
 
-        def bound(noise_variance: float) -> FloatArray:
-            found: FloatArray = np.array(whole_regret(leverage))
-            found[bounded] = regret_bound(self.ball, a[bounded], b[bounded], noise_variance)
-            return found
+        def bounds(noise_variance: float) -> Bounds:
+            proven, printed, near = (np.array(whole_regret(leverage)) for _ in Bounds._fields)
+            if np.isfinite(self.near):
+                printed = printed_ball_bound(self.ball, a, b, noise_variance)
+            proven[bounded] = regret_bound(self.ball, a[bounded], b[bounded], noise_variance)
+            near[bounded] = printed[bounded]
+            return Bounds(proven, printed, near)
 
-        return Genies(error, squared, regrets, bound)
+        return Genies(error, squared, regrets, bounds)
 
     def _squared(self, a: FloatArray, b: FloatArray, error: FloatArray) -> FloatArray:
         """Squared residual of genies of bounded norm. Eq. (N11)."""
@@ -206,8 +220,9 @@ def printed_losses(split: Split, n: int) -> Losses:
     noise = np.array([np.mean(best)])
     likelihood = np.exp(-_fit_losses(told.error, float(np.mean(tried.error**2))))
     genie, regrets = told.genie_losses(noise)[:, 0], told.regrets(noise)[:, 0]
-    bound, kept = told.bound(float(noise[0])), genie <= _MOST
-    return Losses(genie + regrets, -np.log(likelihood + EPS), regrets, bound, kept)
+    bounds = told.bounds(float(noise[0]))
+    fit = -np.log(likelihood + EPS)
+    return Losses(genie + regrets, fit, regrets, *bounds, kept=genie <= _MOST)
 
 
 def fair_losses(split: Split, n: int) -> Losses:
@@ -217,8 +232,8 @@ def fair_losses(split: Split, n: int) -> Losses:
     noise = np.array([_NOISE[np.argmin(tried.log_losses(_NOISE).mean(axis=0))]])
     fit = _fit_losses(told.error, float(np.mean(tried.error**2)))
     genie, regrets = told.genie_losses(noise)[:, 0], told.regrets(noise)[:, 0]
-    bound, kept = told.bound(float(noise[0])), np.ones(len(fit), dtype=bool)
-    return Losses(genie + regrets, fit, regrets, bound, kept)
+    bounds = told.bounds(float(noise[0]))
+    return Losses(genie + regrets, fit, regrets, *bounds, kept=np.ones(len(fit), dtype=bool))
 
 
 def _fit_losses(error: FloatArray, noise_variance: float) -> FloatArray:

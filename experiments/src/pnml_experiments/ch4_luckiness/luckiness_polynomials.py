@@ -42,7 +42,9 @@ POINTS = (
 GAP = 0.2  # from the nearest training point
 RIDGE, BAYES, LUCKY, PNML = "ridge", "Bayes", "luckiness", "pNML"
 _DRAWS = {"small": 100, "full": 2_000}
-INTERVAL = "95 %, Student's, over draws of the points, in the last two tables"
+EDGES = {"−1": 0, "1": -1}  # where they are in a grid over the interval
+TWICE = 2.0  # what counts as much wider
+INTERVAL = "95 %, Student's, over draws of the points, where points are drawn"
 _REMARKS = (
     (
         f"Features are t⁰ … t^(M−1), all of them penalised with λ = {PENALTY:g}; M = 11 is the "
@@ -101,7 +103,12 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     for m in FEATURES:
         drawn[m] = out.piece(f"draws {m} {draws}", partial(many_draws, m, draws))
         tell(1)
-    tables = (_points_table(found), _nearer_table(drawn), _loss_table(drawn))
+    tables = (
+        _points_table(found),
+        _nearer_table(drawn),
+        _loss_table(drawn),
+        _edges_table(found, drawn),
+    )
     figures = tuple(
         Figure(
             f"luckiness-polynomials-{name}",
@@ -118,7 +125,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
 
 
 def many_draws(features: int, draws: int) -> dict[str, list[float]]:
-    """By draw of the points: shares nearer to zero, and log-losses of each learner."""
+    """By draw of the points: shares nearer to zero, widths at the edges, and log-losses."""
     rng, grid = np.random.default_rng(0), np.linspace(-1, 1, 101)
     found: dict[str, list[float]] = {}
     for _ in range(draws):
@@ -126,6 +133,7 @@ def many_draws(features: int, draws: int) -> dict[str, list[float]]:
         y = np.sin(np.pi * t) + np.sqrt(NOISE) * rng.normal(size=6)
         one = learners(t, y, features, grid)
         numbers = {f"nearer, {name}": value for name, value in nearer(one).items()}
+        numbers |= {f"edge {edge}": value for edge, value in wider(one).items()}
         # the mean over labels with the true mean and noise, in closed form
         bias = {name: np.sin(np.pi * grid) - dist.mean for name, dist in one.says.items()}
         for name, dist in one.says.items():
@@ -143,6 +151,12 @@ def nearer(one: Learners) -> dict[str, float]:
     gap = one.apart > GAP
     parts = {"in gaps": shrinks[gap], "elsewhere": shrinks[~gap]}
     return {name: 100 * float(np.mean(part)) for name, part in parts.items() if len(part)}
+
+
+def wider(one: Learners) -> dict[str, float]:
+    """Edge → standard deviation of luckiness over that of Bayes, on a grid from −1 to 1."""
+    ratio = one.says[LUCKY].std / one.says[BAYES].std
+    return {edge: float(ratio[place]) for edge, place in EDGES.items()}
 
 
 def _points_table(found: dict[int, Learners]) -> Table:
@@ -184,6 +198,32 @@ def _loss_table(drawn: dict[int, dict[str, list[float]]]) -> Table:
             for name, values in (*losses.items(), ("luckiness less Bayes", gain))
         ]
     return Table("Expected log-loss, nats", tuple(rows), _ABOUT_LOSS, digits=3)
+
+
+def _edges_table(found: dict[int, Learners], drawn: dict[int, dict[str, list[float]]]) -> Table:
+    rows = []
+    for m, one in drawn.items():
+        figures = {"M": str(m), "points": "of the figures"}
+        rows += [
+            Row(figures | {"number": f"ratio at {edge}"}, ours=exactly(value))
+            for edge, value in wider(found[m]).items()
+        ]
+        ratios = {edge: np.array(one[f"edge {edge}"]) for edge in EDGES}
+        estimates = {f"ratio at {edge}": _estimate(each) for edge, each in ratios.items()}
+        both = _estimate(100.0 * (np.min(list(ratios.values()), axis=0) >= TWICE))
+        estimates["draws with twice the width at both edges, percent"] = Estimate(
+            both.value, max(both.low, 0.0), min(both.high, 100.0)
+        )
+        rows += [
+            Row({"M": str(m), "points": "drawn anew", "number": number}, ours=value)
+            for number, value in estimates.items()
+        ]
+    about = (
+        "Standard deviation of luckiness over that of Bayes at the same λ. It depends on where the "
+        "points are, not on labels and noise. The text says that it is much larger at the edges."
+    )
+    title = "Width of luckiness over that of Bayes at the edges"
+    return Table(title, tuple(rows), about, digits=2)
 
 
 def _estimate(values: Any) -> Estimate:

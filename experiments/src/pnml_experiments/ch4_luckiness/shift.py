@@ -14,7 +14,7 @@ from pnml.estimators.luckiness import LpNMLRegressor
 from pnml.estimators.regressor import PNMLRegressor
 from pnml.metrics import Estimate, detection_metrics
 from pnml_experiments.ch3_overparameterized.linear_sizes import sizes_table
-from pnml_experiments.ch4_luckiness.averaged_rule import averaged
+from pnml_experiments.ch4_luckiness.averaged_rule import averaged_errors, errors_by_end
 from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Chosen, Method, Trained
 from pnml_experiments.ch4_luckiness.shift_rival_tables import (
     NOTES,
@@ -51,6 +51,7 @@ _DRAWS = {"small": 200, "full": 2000}
 _SEARCH = {"small": Search.of(8, 10), "full": Search.of(15, 30)}
 _SEED = 0
 _LARGEST = 10.0
+_AVERAGED = ("RMSE", "penalty", "rows whose penalty is at an end of the grid, percent")
 _STORED = ("X_train", "X_test", "y_train", "y_test")
 _SWAPPED = "Print has the first four sets in another order: these are the sizes of the benchmark."
 _REMARKS = (
@@ -95,7 +96,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     plain = {name: piece["baselines"] for name, piece in again.items()}
     first = (_sizes(here), _errors(again), _gains(found), _losses(found))
     rivals = (moments_table(found), baselines_table(plain, printed()))
-    tables = (*first, *rivals, _averages(found), _told(found))
+    tables = (*first, *rivals, _averages(found), _told(again), _averages_by_end(again))
     figures = tuple(
         Figure(f"shift-pca-{place + 1}-{place + 2}", caption, partial(_drawn, here, place))
         for place, caption in (
@@ -171,8 +172,10 @@ def one_set(rows: Rows, draws: int, search: Search) -> Piece:
         "gain": _gain(squares["luckiness"], squares["ridge"], picks),
         "least": {m: _least(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")},
         "averages": {
-            m: averaged_errors(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")
+            m: averaged_errors(trained, METHODS[m], trained.alphas, new, y)
+            for m in ("ridge", "luckiness")
         },
+        "by end": {m: errors_by_end(trained, METHODS[m], new, y) for m in ("ridge", "luckiness")},
         "told apart": _areas(trained, new),
     }
 
@@ -196,16 +199,6 @@ def shortest(trained: Trained) -> Chosen:
     fit = np.sum(z2 * alphas / (h2 + alphas), axis=0)
     length = fit / (2 * noise) + 0.5 * np.sum(np.log1p(h2 / alphas), axis=0)
     return Chosen(float(alphas[np.argmin(length)]), noise)
-
-
-def averaged_errors(
-    trained: Trained, method: Method, new: FloatArray, y: FloatArray
-) -> list[float]:
-    """The rule of the thesis: RMSE, penalty and percent of rows at an end of the grid."""
-    found = averaged(trained, method, trained.alphas)
-    mean = trained.says(method, found.chosen)(new).mean
-    error = float(np.sqrt(np.mean((mean - y) ** 2)))
-    return [error, found.chosen.alpha, 100 * found.at_ends]
 
 
 def _least(trained: Trained, method: Method, new: FloatArray, y: FloatArray) -> float:
@@ -293,18 +286,33 @@ def _losses(found: dict[str, Piece]) -> Table:
 
 
 def _averages(found: dict[str, Piece]) -> Table:
-    words = ("RMSE", "penalty", "rows whose penalty is at an end of the grid, percent")
     rows = tuple(
         Row({"set": name, "method": method, "number": word}, None, exactly(value))
         for name, piece in found.items()
         for method, values in piece["averages"].items()
-        for word, value in zip(words, values, strict=True)
+        for word, value in zip(_AVERAGED, values, strict=True)
     )
     about = (
         "The thesis averages the penalties that would be best for each row left out. Most of them "
         "are at an end of the grid, so the ends decide the mean; the ends of print are not known."
     )
     return Table("The rule of the thesis", rows, about, digits=3)
+
+
+def _averages_by_end(found: dict[str, Piece]) -> Table:
+    rows = []
+    for name, piece in found.items():
+        for method, ends in piece["by end"].items():
+            for end, values in ends.items():
+                labels = {"set": name, "largest penalty of the grid": end, "method": method}
+                for word, value in zip(_AVERAGED, values, strict=True):
+                    shown = printed().get((name, method)) if word == "RMSE" else None
+                    rows.append(Row(labels | {"number": word}, shown, exactly(value)))
+    about = (
+        "The rule of the thesis again, with 60 penalties from 0.001 up to the end. Print gives one "
+        "error each and no grid, so that it stands in every line."
+    )
+    return Table("Averaged penalties by the end of the grid", tuple(rows), about, digits=3)
 
 
 def _told(found: dict[str, Piece]) -> Table:

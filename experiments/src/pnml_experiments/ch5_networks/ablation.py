@@ -46,7 +46,10 @@ _REMARKS = (
         "Losses and regrets of the thesis are logarithms to base 10; nats stand in tables of their "
         "own. The network is a ResNet-20; the thesis calls it a ResNet-18."
     ),
-    "Nothing is trained here: the genie probabilities were stored when each label was tuned to.",
+    (
+        "Nothing is trained here: these are the genie probabilities that the author of the thesis "
+        "stored (kobybibas/deep_pnml_experiments), put into tables again."
+    ),
 )
 _ABOUT_UNION = (
     "Nobody says how many layers to tune: q is the largest of the pNMLs of the depths, divided by "

@@ -197,8 +197,9 @@ def other_table(found: Mapping[float, Defended]) -> Table:
         cost = exactly(each.evaluation.cost)
         rows.append(Row({"λ": f"{strength:g}", "number": "time of plain forwards"}, fair=cost))
     about = (
-        "Clean inputs against attacked ones, percent: those made for the network, for the "
-        "defence, and for both defence and detector. The time is that of one defended forward."
+        "Clean inputs against attacked ones, percent: those made for the network, and those made "
+        "for the defence. These attacks do not know of the detector; in adversarial-holds one "
+        "does. The time is that of one defended forward."
     )
     return Table("Detection and cost", tuple(rows), about)
 

@@ -55,6 +55,10 @@ _ABOUT = (
     "temperature 5, as in the research code."
 )
 _OPEN = "The upper end is open: the lower end of the mean's interval stays below that accuracy."
+_NOTEBOOK = (
+    "The thesis does not print EPIG; this number is of its author's notebook "
+    "(kobybibas/pnml_for_active_learning)."
+)
 _PAIRED = "The same seeds have the same first labels, candidates, targets and masks."
 
 
@@ -98,6 +102,8 @@ class Setting:
 @cache
 def printed_labels() -> dict[tuple[str, str, str, float], float]:
     """Labels as printed, by data, pool, strategy and accuracy in percent.
+
+    Those of EPIG are not in the thesis but in a notebook of its author.
 
     >>> printed_labels()["MNIST", "polluted", "DIAL", 75]
     48.0
@@ -198,7 +204,11 @@ def result_of(
 def unrun(data: str, pool: str, why: str) -> Result:
     """What was printed, where nothing can be run."""
     rows = [
-        Row({"strategy": strategy, "accuracy, %": f"{level:g}"}, labels, note=why)
+        Row(
+            {"strategy": strategy, "accuracy, %": f"{level:g}"},
+            labels,
+            note=_with_source(strategy, why),
+        )
         for (of, where, strategy, level), labels in printed_labels().items()
         if (of, where) == (data, pool)
     ]
@@ -214,9 +224,15 @@ def _labels_table(data: str, pool: str, levels: Sequence[float], found: Learning
             printed = printed_labels().get((data, pool, strategy, float(level)))
             labels = {"accuracy, %": f"{level:g}", "strategy": strategy}
             ours, note = _closed(estimates[at], int(found.labels[-1]))
+            note = _with_source(strategy, note)
             if ours is not None or printed is not None:
                 rows.append(Row(labels, printed, ours, note=note))
     return Table("Labels to reach an accuracy", tuple(rows), _ABOUT, digits=0)
+
+
+def _with_source(strategy: str, note: str) -> str:
+    """The note of a row, with the source of a number that the thesis does not print itself."""
+    return f"{note} {_NOTEBOOK}".strip() if strategy == "EPIG" else note
 
 
 def _closed(found: Estimate, last: int) -> tuple[Estimate | None, str]:

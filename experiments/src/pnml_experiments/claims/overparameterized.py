@@ -1,4 +1,4 @@
-"""Claims of chapter 3: more features than points, regret thresholds and double descent."""
+"""Claims of chapter 3 on more cosines than points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pnml.metrics import Estimate
 from pnml_experiments.framework.evidence import (
     Claim,
     Evidence,
@@ -19,8 +18,6 @@ from pnml_experiments.framework.evidence import (
 
 _FEATURES = ("10", "20", "50")
 _POINTS, _INTERVAL = "Regret at three points, nats", "Regret over the interval, nats"
-_LOSS, _DESCENT = "Log-loss of the rows of least regret, and of all", "Double descent"
-Number = Callable[..., Estimate]
 
 
 def _low_near_points(features: tuple[str, ...], kinds: tuple[str, ...]) -> Callable[..., Verdict]:
@@ -59,15 +56,20 @@ def _ten_features_elsewhere(evidence: Evidence) -> Verdict:
 
 def _norms(evidence: Evidence) -> Verdict:
     rows = evidence.rows("Squared norm of the minimum-norm fit")
-    printed = {"10": 0, "20": 2, "50": 2}  # digits
-    good = sum(
-        row.ours is not None
-        and row.printed is not None
-        and round(row.ours.value, printed[row.labels["features"]]) == row.printed
-        for row in rows
-    )
-    found = ", ".join(f"{row.ours.value:.6g}" for row in rows if row.ours is not None)
-    return by_count(good, len(rows), f"{found}; these are the squares of the norms.")
+    squares = [(row.labels["features"], row.ours.value, row.printed) for row in rows if row.ours]
+    norms = [(size, math.sqrt(value), printed) for size, value, printed in squares]
+
+    def as_printed(numbers: list[tuple[str, float, float | None]]) -> bool:
+        digits = {"10": 0, "20": 2, "50": 2}
+        return all(round(value, digits[size]) == printed for size, value, printed in numbers)
+
+    texts = [", ".join(f"{value:.6g}" for _, value, _ in found) for found in (norms, squares)]
+    said = f"The norms are {texts[0]}. Their squares are {texts[1]}"
+    if as_printed(norms):
+        return Verdict("holds", said + ".")
+    if as_printed(squares):
+        return Verdict("holds in part", said + ": these are printed.")
+    return Verdict("does not hold", said + ": neither is printed.")
 
 
 def _printed_bound(evidence: Evidence) -> Verdict:
@@ -134,94 +136,6 @@ def _equals_min_norm(prediction: str) -> Callable[[Evidence], Verdict]:
     return judge
 
 
-def _sets(evidence: Evidence) -> list[str]:
-    return list(dict.fromkeys(row.labels["set"] for row in evidence.rows(_LOSS)))
-
-
-def _of(evidence: Evidence, fair: bool) -> Number:
-    return evidence.fair if fair else evidence.ours
-
-
-def _threshold(evidence: Evidence, fair: bool) -> Verdict:
-    number, names = _of(evidence, fair), _sets(evidence)
-    cases = [(name, learner) for name in names for learner in ("pNML", "min-norm")]
-    good = sum(
-        number(_LOSS, set=name, learner=learner, rows="80 %").value
-        < number(_LOSS, set=name, learner=learner, rows="all").value
-        for name, learner in cases
-    )
-    said = (
-        f"The 80 % of test rows with the least regret have a lower log-loss than all rows in "
-        f"{good} of {len(cases)} cases of a set and a learner; no other thresholds are stored."
-    )
-    return by_count(good, len(cases), said)
-
-
-def _lower_than_min_norm(evidence: Evidence, fair: bool) -> Verdict:
-    number, names = _of(evidence, fair), _sets(evidence)
-    pairs = [
-        [number(_LOSS, set=name, learner=who, rows="all") for who in ("pNML", "min-norm")]
-        for name in names
-    ]
-    lower = sum(ours.value < theirs.value for ours, theirs in pairs)
-    worse = sum(ours.low > theirs.high for ours, theirs in pairs)
-    said = f"Lower on {lower} of {len(names)} sets, clearly higher on {worse}."
-    if worse:
-        return Verdict("does not hold", said)
-    return Verdict("holds" if lower >= 6 else "holds in part", said)
-
-
-def _naval(evidence: Evidence, fair: bool) -> Verdict:
-    number = _of(evidence, fair)
-    falls = {}
-    for name in _sets(evidence):
-        few, every = (
-            number(_LOSS, set=name, learner="pNML", rows=rows).value for rows in ("80 %", "all")
-        )
-        falls[name] = every - few
-    few, every = (
-        number(_LOSS, set="naval", learner="pNML", rows=rows).value for rows in ("80 %", "all")
-    )
-    most = max(falls, key=lambda name: falls[name])
-    said = f"Naval: {few:.2f} for the 80 %, {every:.2f} for all; the largest fall is on {most}."
-    near = abs(few - 1.12) < 0.02 and abs(every - 1.80) < 0.02
-    return by_truth(most == "naval" and (fair or near), said)
-
-
-def _peak(numbers: tuple[str, ...], fair: bool) -> Callable[[Evidence], Verdict]:
-    def judge(evidence: Evidence) -> Verdict:
-        number, good, cases = _of(evidence, fair), 0, []
-        for name in _sets(evidence):
-            columns = number(_DESCENT, set=name, number="columns").value
-            at = [number(_DESCENT, set=name, number=f"rows at the largest {n}") for n in numbers]
-            inside = all(abs(rows.value - columns) <= 1 for rows in at)
-            good += inside
-            if not inside:
-                cases.append(f"{name} ({columns:.0f} columns, {at[0].value:.0f} rows)")
-        of = len(_sets(evidence))
-        but = f"; not on {', '.join(cases)}" if cases else ""
-        return by_count(good, of, f"Within one row of the columns on {good} of {of} sets{but}.")
-
-    return judge
-
-
-def _correlated(evidence: Evidence, fair: bool) -> Verdict:
-    number = _of(evidence, fair)
-    ranks = {
-        what: [
-            number(_DESCENT, set=name, number=f"rank correlation of loss and {what}").value
-            for name in _sets(evidence)
-        ]
-        for what in ("regret", "bound")
-    }
-    least = {what: min(found) for what, found in ranks.items()}
-    said = (
-        f"Rank correlation with the log-loss over sizes, the least of the sets: regret "
-        f"{least['regret']:.2f}, bound {least['bound']:.2f}."
-    )
-    return by_truth(min(least.values()) > 0.5, said)
-
-
 CLAIMS = (
     Claim(
         3,
@@ -244,7 +158,7 @@ CLAIMS = (
         3,
         "In this model, the norm value of the MN solution is 295,552 while for the models with "
         "M = 20 and M = 50 the MN solution norms are 0.15 and 0.04.",
-        "The numbers come out to the digits printed.",
+        "The norms come out to the digits printed; in part if their squares do.",
         "trigonometric",
         _norms,
     ),
@@ -278,68 +192,5 @@ CLAIMS = (
         "For M = 20 and 50 regret and printed bound are lower next to a point than far from all.",
         "trigonometric",
         _low_near_points(("20", "50"), ("exact", "bound as printed")),
-    ),
-    Claim(
-        3,
-        "Both the test logloss of the pNML and MN learners are monotonically increasing functions "
-        "of the regret threshold.",
-        "Rows of low regret have a lower log-loss than all rows, for both learners on each set.",
-        "uci-double-descent",
-        lambda evidence: _threshold(evidence, fair=False),
-        lambda evidence: _threshold(evidence, fair=True),
-    ),
-    Claim(
-        3,
-        "For 6 out of 10 datasets the pNML test logloss is lower than the MN while for the others "
-        "the performance is equal.",
-        "Lower on at least six sets, and on none clearly higher.",
-        "uci-double-descent",
-        lambda evidence: _lower_than_min_norm(evidence, fair=False),
-        lambda evidence: _lower_than_min_norm(evidence, fair=True),
-    ),
-    Claim(
-        3,
-        "Using the low regret as an indication for good generalization works the best in the "
-        "Naval Propulsion dataset: the average test logloss of the 80% of the samples with the "
-        "lowest regret is 1.12, while the average logloss over all samples is 1.8.",
-        "Both numbers come out to 0.02, and no other set has a larger fall.",
-        "uci-double-descent",
-        lambda evidence: _naval(evidence, fair=False),
-        lambda evidence: _naval(evidence, fair=True),
-    ),
-    Claim(
-        3,
-        "For a large training set size … the test set log-loss increases when removing training "
-        "samples up to M = N. Then the log-loss declines although the training set size decreases.",
-        "The log-loss of both learners is largest within one row of as many rows as columns.",
-        "uci-double-descent",
-        _peak(("pNML", "min-norm"), fair=False),
-        _peak(("pNML", "min-norm"), fair=True),
-    ),
-    Claim(
-        3,
-        "[The regret's] peak is for the number of features that equals the training set size.",
-        "The regret is largest within one row of as many rows as columns, on each set.",
-        "uci-double-descent",
-        _peak(("regret",), fair=False),
-        _peak(("regret",), fair=True),
-    ),
-    Claim(
-        3,
-        "The derived upper bound present[s] a similar double-descent behavior to the test "
-        "log-loss.",
-        "The bound is largest within one row of as many rows as columns, on each set.",
-        "uci-double-descent",
-        _peak(("bound",), fair=False),
-        _peak(("bound",), fair=True),
-    ),
-    Claim(
-        3,
-        "The pNML regret and its upper bound are correlated with the double-descent behavior of "
-        "the test log-loss.",
-        "The rank correlation over sizes is above 0.5 for both, on each set.",
-        "uci-double-descent",
-        lambda evidence: _correlated(evidence, fair=False),
-        lambda evidence: _correlated(evidence, fair=True),
     ),
 )

@@ -16,13 +16,15 @@ from pnml_experiments.framework.rows import Stored, stored
 
 _HEAD = (
     "# Which claims hold\n\n"
-    "What the thesis says, in its own words, and what came out when it was run again. Each claim "
+    "What the thesis says, in its own words, and what came out when it was run again, or, for the "
+    "ablation of chapter 5, when its stored numbers were put into tables again. Each claim "
     "has a rule that stands below its words; code finds the verdict and the numbers from the rows "
     "of the page that the line links to, and none is typed. The first verdict judges what was "
     "claimed: by the protocol of the thesis, against its own rivals. Ours is the same claim by our "
     "protocol or against more rivals. The last column says what the rows are: as much as the "
-    "thesis had (printed scale), a subset of it, other data in its place, or nothing but printed "
-    "numbers.\n\n"
+    "thesis had (printed scale; what is drawn at random is drawn anew), a subset of it, other data "
+    "in its place, a study of ours that the thesis does not have, or nothing but printed numbers."
+    "\n\n"
     "**Not settled** means that the rows cannot tell; what would settle it stands beside it."
 )
 _HEADINGS = ("claim", "verdict", "evidence", "ours", "rows")
@@ -33,6 +35,7 @@ _TITLES = {
     5: "Networks",
     6: "Adversarial defence",
     7: "Active learning",
+    8: "Future research",
 }
 
 
@@ -66,7 +69,9 @@ def judged(docs: Path, experiment: str | None = None) -> Iterator[Judged]:
             read[claim.experiment] = stored(path)
         rows = read[claim.experiment]
         ours = None if claim.variant is None else _verdict(claim.variant, rows)
-        how_much = extent(rows.experiment, rows.scale, rows.result)
+        how_much: Extent = "printed numbers alone"
+        if not claim.from_print:
+            how_much = extent(rows.experiment, rows.scale, rows.result)
         yield Judged(claim, _verdict(claim.judge, rows), ours, how_much)
 
 

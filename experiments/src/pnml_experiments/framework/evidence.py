@@ -80,6 +80,7 @@ class Claim:
     experiment: str
     judge: Rule  # by the protocol of the thesis, against its own rivals
     variant: Rule | None = None  # the same claim by our protocol, or against more rivals
+    from_print: bool = False  # whether printed numbers alone are judged, whatever was run
 
 
 def by_count(good: int, of: int, evidence: str) -> Verdict:

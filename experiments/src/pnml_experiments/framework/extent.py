@@ -7,7 +7,7 @@ from typing import Literal
 from pnml_experiments.framework.experiment import Experiment
 from pnml_experiments.framework.result import Result
 
-Extent = Literal["printed scale", "subset", "other data", "printed numbers alone"]
+Extent = Literal["printed scale", "subset", "other data", "printed numbers alone", "study of ours"]
 
 _REDUCED = ("small", "medium")
 
@@ -19,6 +19,8 @@ def extent(experiment: Experiment, scale: str, result: Result) -> Extent:
         return "printed numbers alone"
     if experiment.other:
         return "other data"
+    if experiment.beyond and not experiment.less:
+        return "study of ours"
     return "subset" if scale in _REDUCED or _lacks(experiment, scale) else "printed scale"
 
 
@@ -38,9 +40,9 @@ def extent_line(experiment: Experiment, scale: str, result: Result) -> str:
     if kind == "other data":
         reduced = [fewer] if scale in _REDUCED else []
         return " ".join(["**Other data than the thesis had.**", experiment.other, *reduced])
-    if kind == "printed scale":
+    if kind == "printed scale" or (kind == "study of ours" and scale not in _REDUCED):
         return ""
-    whose = "the data at hand" if experiment.beyond and not experiment.less else "the thesis had"
+    whose = "the data at hand" if kind == "study of ours" else "the thesis had"
     what = fewer if scale in _REDUCED else _lacks(experiment, scale)
     return f"**Less than {whose}.** {what}"
 

@@ -17,20 +17,28 @@ _COUNTS = re.compile(r"([\d,]+) of ([\d,]+) (?:(?:training|test) images|outliers
 _HEAD = (
     "# Printed numbers made again\n\n"
     "Every table of the thesis, and how many of its cells were made again at the printed size. A "
-    "cell is obtainable if its data and its weights can be had; where they cannot, the one thing "
-    "that is missing stands beside it. A cell counts as made at the printed size if its rows have "
+    "cell is obtainable if its data can be had, and the weights of networks that the thesis took "
+    "from others; networks that it trained itself can be trained again. Where something cannot be "
+    "had, it stands beside the cells. A cell counts as made at the printed size if its rows have "
     "all of the images, sets, seeds and steps that the thesis had; whether the same number came "
-    "out is on the page that the line links to. Counted from the rows in the folder `data`."
+    "out is on the page that the line links to. Where print does not say the size, no cell counts "
+    "as made at it; those in brackets were made at the size that comes nearest. Counted from the "
+    "rows in the folder `data`."
 )
 _HEADINGS = ("table", "cells", "obtainable", "at the printed size", "missing", "page")
 
 
 @dataclass(frozen=True)
 class Count:
-    """Cells of one group of a printed table."""
+    """Cells of one group of a printed table, and how many were made again."""
 
     group: Group
-    done: int
+    made: int  # at the printed size, or at one near it where print does not say it
+
+    @property
+    def done(self) -> int:
+        """Cells that were made at the printed size."""
+        return 0 if self.group.unsaid else self.made
 
     @property
     def obtainable(self) -> int:
@@ -39,7 +47,7 @@ class Count:
 
 
 def counts(docs: Path) -> Iterator[Count]:
-    """Every group of printed cells, with how many were made at the printed size."""
+    """Every group of printed cells, with how many were made again."""
     read: dict[str, Stored | None] = {}
     for group in GROUPS:
         path = docs / "data" / f"{group.experiment}.jsonl"
@@ -49,7 +57,7 @@ def counts(docs: Path) -> Iterator[Count]:
 
 
 def made(group: Group, rows: Stored | None) -> int:
-    """Cells of the group that the rows have at the printed size."""
+    """Cells of the group that the rows have, at the printed size as far as print says it."""
     if rows is None or group.missing or rows.scale not in group.scales:
         return 0
     found = (row for row in cells_of(group, rows) if row.ours is not None)
@@ -85,11 +93,14 @@ def cells_page(docs: Path) -> str:
     """The page: cells of all tables, then figures and algorithms."""
     found = list(counts(docs))
     every = sum(one.group.cells for one in found)
-    can, done = sum(one.obtainable for one in found), sum(one.done for one in found)
-    share = f"{100 * done / can:.0f} %" if can else "none"
+    can = sum(one.obtainable for one in found)
+    unsaid = [one for one in found if one.group.unsaid]
+    sized, done = can - sum(one.obtainable for one in unsaid), sum(one.done for one in found)
+    share = f"{100 * done / sized:.0f} %" if sized else "none"
     summary = (
-        f"Of {every:,} printed cells {can:,} are obtainable, and {done:,} of these, {share}, were "
-        "made again at the printed size."
+        f"Of {every:,} printed cells {can:,} are obtainable. Print says the size of {sized:,} of "
+        f"these, and {done:,}, {share}, were made again at it. Of {can - sized:,} it does not; "
+        f"{sum(one.made for one in unsaid):,} of these were made again at a size near it."
     )
     head = [f"| {' | '.join(_HEADINGS)} |", "| --- | ---: | ---: | ---: | --- | --- |"]
     body = [_line(one, docs) for one in found]
@@ -104,9 +115,12 @@ def _line(one: Count, docs: Path) -> str:
     group = one.group
     entry = next(each for each in thesis() if each.id == group.entry)
     missing = group.missing or (group.needed if one.done < group.cells else "")
+    if group.unsaid:
+        missing = f"{group.unsaid}, which print does not say"
+    done = f"({one.made})" if group.unsaid else one.done
     name = f"{entry.number}, {group.part}" if group.part else f"{entry.number}, {entry.title}"
     page = _link(group.experiment, docs)
-    return f"| {name} | {group.cells} | {one.obtainable} | {one.done} | {missing} | {page} |"
+    return f"| {name} | {group.cells} | {one.obtainable} | {done} | {missing} | {page} |"
 
 
 def _figure_line(entry: Entry, docs: Path) -> str:
