@@ -98,68 +98,22 @@ _RULE = (
     "run decides."
 )
 
+# words, share, data, experiment, rule
+_HEADLINES: tuple[tuple[str, str, str, str, Rule], ...] = (
+    (_POLLUTED, "77.2%", "MNIST", "dial-mnist-ood", _in_print(77.2, MORE)),
+    (_POLLUTED, "91.9%", "EMNIST", "dial-emnist-ood", _in_print(91.9, EMNIST)),
+    (_POLLUTED, "66.2%", "CIFAR10", "dial-cifar10", _in_print(66.2, CIFAR)),
+    (_CLEAN, "80.9%", "MNIST", "dial-mnist", _in_print(80.9, MORE)),
+    (_CLEAN, "89.0%", "EMNIST", "dial-emnist", _clean_emnist),
+    (_CLEAN, "74.3%", "CIFAR10", "dial-cifar10", _clean_cifar),
+    (_CONCLUSION, "22.8%", "MNIST", "dial-mnist-ood", _in_print(77.2, MORE)),
+    (_CONCLUSION, "11.0%", "EMNIST", "dial-emnist-ood", _in_print(89.0, EMNIST)),
+    (_CONCLUSION, "33.8%", "CIFAR10", "dial-cifar10", _in_print(66.2, CIFAR)),
+)
 CLAIMS = (
-    Claim(
-        7,
-        _POLLUTED.format("77.2%", "MNIST"),
-        _RULE,
-        "dial-mnist-ood",
-        _in_print(77.2, MORE),
-        from_print=True,
-    ),
-    Claim(
-        7,
-        _POLLUTED.format("91.9%", "EMNIST"),
-        _RULE,
-        "dial-emnist-ood",
-        _in_print(91.9, EMNIST),
-        from_print=True,
-    ),
-    Claim(
-        7,
-        _POLLUTED.format("66.2%", "CIFAR10"),
-        _RULE,
-        "dial-cifar10",
-        _in_print(66.2, CIFAR),
-        from_print=True,
-    ),
-    Claim(
-        7,
-        _CLEAN.format("80.9%", "MNIST"),
-        _RULE,
-        "dial-mnist",
-        _in_print(80.9, MORE),
-        from_print=True,
-    ),
-    Claim(
-        7, _CLEAN.format("89.0%", "EMNIST"), _RULE, "dial-emnist", _clean_emnist, from_print=True
-    ),
-    Claim(
-        7, _CLEAN.format("74.3%", "CIFAR10"), _RULE, "dial-cifar10", _clean_cifar, from_print=True
-    ),
-    Claim(
-        7,
-        _CONCLUSION.format("22.8%", "MNIST"),
-        _RULE,
-        "dial-mnist-ood",
-        _in_print(77.2, MORE),
-        from_print=True,
-    ),
-    Claim(
-        7,
-        _CONCLUSION.format("11.0%", "EMNIST"),
-        _RULE,
-        "dial-emnist-ood",
-        _in_print(89.0, EMNIST),
-        from_print=True,
-    ),
-    Claim(
-        7,
-        _CONCLUSION.format("33.8%", "CIFAR10"),
-        _RULE,
-        "dial-cifar10",
-        _in_print(66.2, CIFAR),
-        from_print=True,
+    *(
+        Claim(7, words.format(share, data), _RULE, experiment, judge, from_print=True)
+        for words, share, data, experiment, judge in _HEADLINES
     ),
     Claim(
         7,
