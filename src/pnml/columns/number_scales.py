@@ -1,4 +1,4 @@
-"""Mean, spread, range and gaps of columns of numbers."""
+"""Mean, spread, smallest and largest value of number columns, and which have missing cells."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class NumberScales:
         return np.flatnonzero(self.marks_gaps).astype(np.int64)
 
     def snapped(self, numbers: FloatArray, plain: BoolArray) -> FloatArray:
-        """The numbers (n, q), in which rounding is undone in constant columns.
+        """The numbers (n, q) without rounding errors in columns that were constant in training.
 
         In a column that was constant in training, a number becomes that constant if it differs by
         rounding, or if one of the two is the float32 rounding of the other, so that neither 0.1 as

@@ -58,7 +58,7 @@ def _has_distribution(model: ConformalRegressor) -> bool:
 
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
-    """Conformal regressor: intervals of stated coverage for any noise, if rows are exchangeable.
+    """Conformal regressor: its intervals hold the target at the stated rate on exchangeable rows.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, Estimator):
         return self._distribution(self._checked(X), self._calibration)
 
     def _distribution(self, X: ArrayOrFrame, scores: Any) -> Tabulated:
-        """The calibrated distribution of the labels of checked rows."""
+        """Distribution of the target of each row X, which is checked, by conformal scores."""
         dist = self.estimator_.predict_dist(X)
         return conformal.split_distribution(dist.mean, dist.regret, scores)
 

@@ -87,7 +87,7 @@ def floats_of(values: object) -> Tensor:
 
 
 def features_of_rows(values: object) -> Tensor:
-    """Features of rows as a tensor (..., d) of floats; raises InputError if they have one axis.
+    """Features as a float tensor (..., d); raises InputError for one row without an axis of rows.
 
     >>> features_of_rows(np.ones((2, 3))).shape
     torch.Size([2, 3])

@@ -226,7 +226,7 @@ class SplitModel:
         return [weight for address, weight in kept.items() if address not in known]
 
     def version(self) -> tuple[Any, ...]:
-        """A key that changes with any weight or buffer of the network, and is cheap to compare."""
+        """Key that changes whenever a weight or buffer of the network does; quick to compare."""
         return (*self.head_version(), *weights_version(self.modules, buffers=True))
 
     def head(self, width: int) -> Head:

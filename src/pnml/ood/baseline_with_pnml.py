@@ -65,7 +65,7 @@ def with_pnml(baseline: Detector, pnml: LastLayerPNML | None = None, **settings:
 def _combined(
     baseline: Detector, pnml: LastLayerPNML | None, settings: Mapping[str, Any]
 ) -> Detector:
-    """The combination for one kind of baseline."""
+    """Detector that adds pNML to `baseline`; each kind of baseline registers its own function."""
     raise InputError(
         f"There is no way known to put pNML on a {type(baseline).__name__}; pass an MSP, "
         "MaxLogit, Energy, ODIN or Gram detector."
@@ -201,7 +201,7 @@ def _warn_of_rows_inside(deviations: FloatArray, usual: float) -> None:
 
 
 def _raised(leverage: Tensor, deviation: Tensor) -> Tensor:
-    """Leverage times deviation (n,), infinite where the deviation is. Eq. (O9)."""
+    """Scores (n,): leverage times deviation, infinite where the deviation is infinite. Eq. (O9)."""
     return (leverage * deviation).masked_fill(deviation.isinf(), float("inf"))
 
 

@@ -146,7 +146,7 @@ class NumberBuilder:
 
     @property
     def is_constant(self) -> bool:
-        """Whether every cell is the same up to round-off, or every cell is missing."""
+        """Whether all cells hold one value, up to rounding errors, or all are missing."""
         return not self.weight or (self.spread == 0 and self.missing is None)
 
     @property

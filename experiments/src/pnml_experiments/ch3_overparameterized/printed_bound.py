@@ -1,4 +1,4 @@
-"""The bound of the regret as the thesis prints it, which is no bound in general."""
+"""The upper bound on the regret as the thesis prints it; some rows exceed it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def learners(t: FloatArray, y: FloatArray, features: int, grid: FloatArray) -> L
 
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
-    """How far luckiness shrinks, how wide each learner is, log-losses, and the curves."""
+    """Tables of shrinkage, standard deviations and log-losses of the learners, and their curves."""
     grid, draws = np.linspace(-1, 1, 201), _DRAWS[scale]
     found = {m: learners(*POINTS, m, grid) for m in FEATURES}
     tell = counted(progress, len(FEATURES))

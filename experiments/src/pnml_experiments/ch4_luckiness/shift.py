@@ -81,7 +81,7 @@ Rows = Callable[[], tuple[Trained, FloatArray, FloatArray]]
 
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
-    """The printed table, log-losses, the rule of the thesis, and areas under the curve."""
+    """Tables: RMSE beside print, log-losses, penalties by the rule of the thesis, and AUROCs."""
     here = [name for name in SETS if is_here(shift_path(name))]
     tell = counted(progress, len(here))
     found: dict[str, Piece] = {}
@@ -213,7 +213,10 @@ def _interval(last: Any, values: FloatArray, picks: Any) -> list[float]:
 
 
 def _gain(ours: FloatArray, theirs: FloatArray, picks: Any) -> list[float]:
-    """By how much luckiness has the smaller RMSE, percent, on the same draws of test rows."""
+    """Percent by which the RMSE of luckiness is below that of ridge: value, low and high end.
+
+    The ends are those of a 95 % interval over draws of the test rows, the same for both.
+    """
     drawn = 100 * (1 - np.sqrt(ours[picks].mean(axis=1) / theirs[picks].mean(axis=1)))
     low, high = np.quantile(drawn, [0.025, 0.975])
     return [float(100 * (1 - np.sqrt(ours.mean() / theirs.mean()))), float(low), float(high)]

@@ -85,7 +85,7 @@ class Learner:
 
     @classmethod
     def of_network(cls, probabilities: FloatArray) -> Learner:
-        """The network as it is: no layer tuned, no regret."""
+        """The network without pNML: its own probabilities, and a regret of 0 everywhere."""
         found = cls.of_genies(probabilities)
         return cls(found.log_q, np.zeros_like(found.regret))
 

@@ -56,7 +56,7 @@ class Defended:
 
 @dataclass(frozen=True)
 class Plain:
-    """Which points a network without defence holds."""
+    """Which points a network without the defence still labels correctly, by attack."""
 
     thesis: Mapping[str, Held]
     worst: Held

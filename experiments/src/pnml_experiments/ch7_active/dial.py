@@ -186,7 +186,7 @@ def how_far(setting: Setting, keys: Iterable[str]) -> str:
 def result_of(
     name: str, data: str, pool: str, levels: Sequence[float], found: LearningCurves, words: str
 ) -> Result:
-    """Tables and figures of the curves of one pool."""
+    """Result with the tables and figures of the learning curves for one pool."""
     tables = [_labels_table(data, pool, levels, found), _paired_table(found), _accuracies(found)]
     figures = [
         Figure(

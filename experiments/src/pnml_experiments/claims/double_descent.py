@@ -97,7 +97,10 @@ def _naval(evidence: Evidence, fair: bool) -> Verdict:
 
 
 def _peaks(evidence: Evidence, what: tuple[str, ...], fair: bool) -> Verdict:
-    """Whether the numbers are largest within one row of M, and of the columns if there are more."""
+    """Verdict on peaks: whether each number is largest at M training rows, give or take one.
+
+    M is the printed number of columns; the text also counts by our columns where they differ.
+    """
     number, names = _of(evidence, fair), _sets(evidence)
     at = {
         (name, one): number(_DESCENT, set=name, number=f"rows at the largest {one}").value

@@ -259,6 +259,7 @@ CLAIMS = (
         "pmlb",
         _largest_in_print,
         _up_to,
+        from_print=True,
     ),
     Claim(
         4,
@@ -268,6 +269,7 @@ CLAIMS = (
         "pmlb",
         _largest_in_print,
         _largest_on_echo,
+        from_print=True,
     ),
     Claim(
         4,
@@ -279,5 +281,6 @@ CLAIMS = (
         "pmlb",
         _degraded_in_print,
         _degraded,
+        from_print=True,
     ),
 )

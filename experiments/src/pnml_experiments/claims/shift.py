@@ -66,7 +66,7 @@ def _errors_by_end(evidence: Evidence, name: str) -> dict[str, tuple[float, dict
 
 
 def _two_splits(by_split: Mapping[str, Mapping[str, float]], form: str) -> str:
-    """Numbers by the end of the grid, with either split of Triazines."""
+    """A sentence with one number for each end of the grid, for both test sets of Triazines."""
     first, *others = by_split.values()
     if all(other == first for other in others):
         return f"with the {' or the '.join(by_split)} test rows of Triazines {_listed(first, form)}"

@@ -109,7 +109,7 @@ def _spread(evidence: Evidence, name: str) -> Row:
 
 
 def _how_many(row: Row) -> str:
-    """The training images of a row in brackets, if its note says that they are fewer."""
+    """Words in brackets that a row has fewer training images than the thesis, or nothing."""
     note = row.note.partition(":")[0]
     return f" ({note[0].lower()}{note[1:]})" if note else ""
 

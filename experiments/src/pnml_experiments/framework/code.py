@@ -88,7 +88,7 @@ class Code:
 
 
 class _Uses(NamedTuple):
-    """The text of a statement, the names that it uses and what it imports by itself."""
+    """A statement of a module: its text, the names that it uses, and its own imports."""
 
     text: str
     names: set[str]

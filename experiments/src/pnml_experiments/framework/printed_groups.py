@@ -1,4 +1,4 @@
-"""Groups of cells of the printed tables: how many, where their rows are, and what they lack."""
+"""Cells of the printed tables in groups: their number, our rows for them, and what is missing."""
 
 from __future__ import annotations
 

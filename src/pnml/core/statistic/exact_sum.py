@@ -46,13 +46,13 @@ class GramSum:
 
     @classmethod
     def of(cls, gram: Gram) -> GramSum:
-        """The GramSum of one Gram, with all rounding errors 0."""
+        """A GramSum that holds one Gram; its corrections for rounding are 0."""
         m = len(gram.x_mean) + len(gram.y_mean)
         return cls(gram, np.zeros(m), np.zeros((m, m)))
 
     @classmethod
     def empty(cls, features: int, targets: int, keep: int | None = None) -> GramSum:
-        """The GramSum of no rows, for rows with this many features and targets.
+        """A GramSum without rows, to which rows of so many features and targets can be added.
 
         `keep` is the most rows that its sample of rows may hold; None takes the default.
         """
