@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,10 +53,14 @@ def averaged_errors(
 
 
 def errors_by_end(
-    trained: Trained, method: Method, new: FloatArray, y: FloatArray
+    trained: Trained,
+    method: Method,
+    new: FloatArray,
+    y: FloatArray,
+    ends: Sequence[float] = ENDS,
 ) -> dict[str, list[float]]:
     """Largest penalty of the grid → the numbers of `averaged_errors`."""
     return {
         f"{end:g}": averaged_errors(trained, method, np.geomspace(_FIRST, end, _PENALTIES), new, y)
-        for end in ENDS
+        for end in ends
     }

@@ -11,7 +11,7 @@ from pnml.core.arrays import FloatArray
 from pnml.core.distributions.normal import Normal
 from pnml.core.leave_one_out import pooled
 from pnml_experiments.ch4_luckiness import shift
-from pnml_experiments.ch4_luckiness.averaged_rule import averaged
+from pnml_experiments.ch4_luckiness.averaged_rule import averaged, errors_by_end
 from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Chosen, Trained, mean_losses
 from pnml_experiments.ch4_luckiness.pmlb_rows import read, shuffled
 from pnml_experiments.studies.luckiness_rules import by_squares
@@ -141,8 +141,7 @@ def wine() -> dict[str, dict[str, list[float]]]:
     }
     found["averaged"] = {}
     for learner in ("ridge", "luckiness"):
-        for end in WINE_ENDS:
-            mean = averaged(trained, METHODS[learner], np.geomspace(1e-3, end, _GRID))
-            error = float(np.sqrt(_mse(trained, learner, mean.chosen.alpha, new, y)))
-            found["averaged"][f"{learner} to {end:g}"] = [error, mean.chosen.alpha, mean.at_ends]
+        by_end = errors_by_end(trained, METHODS[learner], new, y, WINE_ENDS)
+        for end, (error, alpha, percent) in by_end.items():
+            found["averaged"][f"{learner} to {end}"] = [error, alpha, percent / 100]
     return found
