@@ -16,9 +16,11 @@ from idx_files import write_idx
 from pnml.adversarial import AdversarialPNML
 from pnml_experiments.ch6_adversarial import (
     adversarial_attacks,
+    adversarial_bench,
     adversarial_curves,
     adversarial_holds,
     adversarial_mnist,
+    adversarial_printed,
     adversarial_subjects,
     adversarial_toy,
 )
@@ -27,6 +29,7 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     pgd_to_the_end,
     printed_accuracy,
 )
+from pnml_experiments.ch6_adversarial.adversarial_bench import Effort
 from pnml_experiments.ch6_adversarial.adversarial_subjects import (
     PGD_TRAINED,
     Points,
@@ -119,6 +122,29 @@ def test_tuning_goes_on_where_it_was_interrupted(network, points, out, monkeypat
     assert not any(weight.requires_grad for weight in again.parameters())
 
 
+def test_an_epoch_of_drawn_images_sees_so_many_and_others_in_the_next(network, out, monkeypatch):
+    seen = []
+
+    def pushed(model, x, y, recipe, draw):
+        seen.append(sorted(y.tolist()))
+        return x
+
+    monkeypatch.setattr("pnml_experiments.ch6_adversarial.adversarial_training.pushed", pushed)
+    images, labels = torch.rand(10, 1, 28, 28), torch.arange(10)
+    recipe = Recipe(0.0, 10, 2, drawn=4)
+    tuned(in_blocks(network), images, labels, recipe, out, ("here",))
+    assert [len(set(one)) for one in seen] == [4, 4]
+    assert seen[0] != seen[1]
+
+
+def test_the_printed_network_takes_the_maximum_before_the_relu_without_a_change(points):
+    network = adversarial_subjects.printed_network().eval().requires_grad_(False)
+    first, second, head = network[0], network[3], network[6:]
+    pooled = nn.functional.max_pool2d(first(points.x).relu(), 2)
+    pooled = nn.functional.max_pool2d(second(pooled).relu(), 2)
+    torch.testing.assert_close(network(points.x), head(pooled))
+
+
 def test_a_recipe_without_strength_never_builds_the_defence(network, points, out, monkeypatch):
     monkeypatch.setattr(
         "pnml_experiments.ch6_adversarial.adversarial_training.AdversarialPNML", None
@@ -174,29 +200,48 @@ def few_digits(tmp_path, monkeypatch, rng, network):
     monkeypatch.setattr(adversarial_subjects, "_APART", 20)
 
 
-def few_steps(module):
-    """The small budget of a module with every attack that it has, each cut short."""
-    usual = module.SIZES["small"].budget
+def few_steps(usual):
+    """A budget with every attack that it has, each cut short."""
     caps = {"steps": 2, "targets": 1, "fab_steps": 2, "square_queries": 10, "hop_queries": 40}
     fewer = {name: min(getattr(usual, name), cap) for name, cap in caps.items()}
-    return {"budget": replace(usual, hop_rows=1, **fewer), "held_out": 6}
+    return replace(usual, hop_rows=1, **fewer)
 
 
-MNIST_SIZES = {"points": 3, "strengths": (0.1,), "starts": 1, "adaptive": 2, "sweep_steps": 2}
+def little_effort(module):
+    return Effort(starts=1, adaptive=2, budget=few_steps(module.SIZES["small"].effort.budget))
+
+
+OF_MNIST = {
+    "points": 3,
+    "held_out": 6,
+    "strengths": (0.1,),
+    "effort": little_effort(adversarial_mnist),
+    "sweep_steps": 2,
+}
+OF_HOLDS = {
+    "points": 3,
+    "held_out": 6,
+    "images": 8,
+    "joint_steps": 2,
+    "budget": few_steps(adversarial_holds.SIZES["small"].budget),
+}
+OF_PRINTED = {
+    "points": 3,
+    "robust": (Recipe(0.0, 8, 1, steps=0), Recipe(0.0, 8, 1, steps=1)),
+    "last": Recipe(0.0, 8, 1, steps=1, drawn=4),
+    "effort": little_effort(adversarial_printed),
+}
 
 
 @pytest.mark.parametrize(
     ("name", "module", "fewer"),
     [
-        ("adversarial-mnist", adversarial_mnist, MNIST_SIZES | few_steps(adversarial_mnist)),
+        ("adversarial-mnist", adversarial_mnist, OF_MNIST),
         ("adversarial-curves", adversarial_curves, {"points": 3, "few": 2, "radii": (0.3,)}),
-        (
-            "adversarial-holds",
-            adversarial_holds,
-            {"points": 3, "images": 8, "joint_steps": 2} | few_steps(adversarial_holds),
-        ),
+        ("adversarial-holds", adversarial_holds, OF_HOLDS),
+        ("adversarial-printed", adversarial_printed, OF_PRINTED),
     ],
-    ids=["adversarial-mnist", "adversarial-curves", "adversarial-holds"],
+    ids=["adversarial-mnist", "adversarial-curves", "adversarial-holds", "adversarial-printed"],
 )
 def test_an_entry_runs_draws_and_goes_on(name, module, fewer, few_digits, out, monkeypatch):
     pytest.importorskip("matplotlib")
@@ -213,8 +258,9 @@ def test_an_entry_runs_draws_and_goes_on(name, module, fewer, few_digits, out, m
     for figure in result.figures:
         plt.close(figure.draw())
     for attack in ("targeted_apgd", "pgd", "pgd_to_the_end"):
-        if hasattr(module, attack):
-            monkeypatch.setattr(module, attack, None)
+        for place in (module, adversarial_bench):
+            if hasattr(place, attack):
+                monkeypatch.setattr(place, attack, None)
     monkeypatch.setattr(adversarial_attacks, "_stepped", None)
     again = find(name).run("small", out, quiet)
     assert again.tables[0] == result.tables[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml_experiments.claims import overparameterized, shift
-from pnml_experiments.framework.claims import claims, claims_page, judged
+from pnml_experiments.framework.claims import claims, claims_page, judged, with_tables_of
 from pnml_experiments.framework.evidence import (
     Evidence,
     against_rivals,
@@ -121,14 +122,12 @@ def verdicts_after(rule, result):
 
 
 def test_changed_rows_change_every_verdict(published):
-    read = {}
+    read = cache(lambda name: stored(RESULTS / "data" / f"{name}.jsonl"))
     for one in published:
         if one.extent == "printed numbers alone":
             continue  # nothing was run, or the printed numbers are judged
-        name = one.claim.experiment
-        if name not in read:
-            read[name] = stored(RESULTS / "data" / f"{name}.jsonl").result
-        result = read[name]
+        beside = read(one.claim.beside) if one.claim.beside else None
+        result = with_tables_of(read(one.claim.experiment).result, beside)
         again = one.claim.judge(Evidence(result))
         assert again == one.verdict, one.claim.words
         if any(part in one.claim.words for part in WAITING):

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -15,20 +15,21 @@ import numpy.typing as npt
 from pnml.errors import InputError
 from pnml.runtime.atomic import whole_file
 from pnml.runtime.fingerprint import fingerprint
-from pnml_experiments.framework.data import Images
 
 Features = npt.NDArray[np.float32]
 Arrays = dict[str, npt.NDArray[Any]]
+Given = TypeVar("Given", bound=npt.NDArray[Any])
+Rows = TypeVar("Rows", bound=npt.NDArray[Any])
 PIECE = 500  # images, the most that an interruption costs
 
 
 def kept(
     path: Path,
     origin: str,
-    images: Images,
-    compute: Callable[[Images], Features],
+    images: Given,
+    compute: Callable[[Given], Rows],
     tell: Callable[[int], None] = lambda more: None,
-) -> Features:
+) -> Rows:
     """Features of images out of a file, or computed piece by piece and then written to it.
 
     An interrupted run keeps its finished pieces beside the file, and the next one goes on.
@@ -37,29 +38,30 @@ def kept(
     ----------
     path : the file, which ends in ``.npz``
     origin : what the features depend on: a fingerprint of images and weights
+    images : or whatever else `compute` makes features of, a row for each
     compute : features (n, d) of a piece of the images
     tell : is called with how many more images are done
     """
     if path.is_file():
         tell(len(images))
-        return checked(path, origin)
+        return cast("Rows", checked(path, origin))
     parts = path.with_suffix(".parts") / origin[:16]
     parts.mkdir(parents=True, exist_ok=True)
     done = []
     for start in range(0, len(images), PIECE):
-        piece = images[start : start + PIECE]
+        piece = cast("Given", images[start : start + PIECE])
         try:
             done.append(_piece(parts / f"{start:06d}.npy", piece, compute))
         except FileNotFoundError:  # another process was quicker, and has removed the pieces
-            return checked(path, origin)
+            return cast("Rows", checked(path, origin))
         tell(len(piece))
-    found = np.concatenate(done)
+    found = cast("Rows", np.concatenate(done))
     write(path, origin, found)
     shutil.rmtree(parts.parent, ignore_errors=True)
     return found
 
 
-def write(path: Path, origin: str, features: Features) -> None:
+def write(path: Path, origin: str, features: npt.NDArray[Any]) -> None:
     """Write features to a file in one step, with the checksum that `checked` asks for."""
     write_arrays(path, origin, {"features": features})
 
@@ -109,13 +111,13 @@ def _checksum(origin: str, arrays: Arrays) -> str:
     return fingerprint(origin, *(arrays[name] for name in sorted(arrays)))
 
 
-def _piece(path: Path, images: Images, compute: Callable[[Images], Features]) -> Features:
+def _piece(path: Path, images: Given, compute: Callable[[Given], Rows]) -> Rows:
     """One piece; a file that an interruption left broken is computed again."""
     if path.is_file():
         with suppress(OSError, ValueError, EOFError), path.open("rb") as file:
             stored = np.load(file, allow_pickle=False)
             if len(stored) == len(images):
-                return np.asarray(stored)
+                return cast("Rows", np.asarray(stored))
     found = compute(images)
     with whole_file(path) as file:
         np.save(file, found, allow_pickle=False)

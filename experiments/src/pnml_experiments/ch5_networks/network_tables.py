@@ -32,7 +32,7 @@ from pnml_experiments.framework.result import Result, Row, Table, exactly
 if TYPE_CHECKING:
     from pnml_experiments.ch5_networks.feature_extraction import Extraction
 
-# method → set of outliers → plain, thesis or fair → what was measured
+# method → set of outliers → plain, plain_fair, thesis or fair → what was measured
 Found = dict[str, dict[str, dict[str, Measured]]]
 # Training and test images in the thesis; of outliers those for tests.
 _USUAL_SIZES = (50_000, 10_000)
@@ -187,9 +187,10 @@ def _two_rows(
     """A method alone, and with pNML."""
     labels = {"IND": pair.ind, "OOD": pair.ood}
     got = kinds or {}
-    plain, thesis, fair = (estimate(got.get(k), metric) for k in ("plain", "thesis", "fair"))
+    kept = ("plain", "plain_fair", "thesis", "fair")
+    plain, plain_fair, thesis, fair = (estimate(got.get(kind), metric) for kind in kept)
     return [
-        Row(labels | {"method": pair.method}, _known(pair.plain), plain, None, note),
+        Row(labels | {"method": pair.method}, _known(pair.plain), plain, plain_fair, note),
         Row(
             labels | {"method": f"{pair.method} + pNML"}, _known(pair.with_pnml), thesis, fair, note
         ),
@@ -231,7 +232,7 @@ def choices(subjects: Iterable[Subject], pieces: Mapping[str, Any]) -> Table:
         piece = pieces[one.key]
         values = {
             "classes": piece["sizes"]["classes"],
-            "accuracy on the test images, percent": piece["accuracy"],
+            "accuracy on the test images, percent": piece.get("accuracy"),
             "scale s chosen": piece["scale"],
             "step of ODIN chosen": piece["epsilon"],
         }

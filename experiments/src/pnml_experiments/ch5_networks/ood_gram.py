@@ -34,8 +34,8 @@ EXPERIMENT = Experiment(
     title="OOD detection with a DenseNet-BC-100 and all images: Baseline, Gram and OECC",
     minutes=(1.3, 400.0),
     less=(
-        "Without ODIN, without OECC on CIFAR-100, and without what cannot be had: the images of "
-        "LSUN and iSUN, and plain weights for SVHN."
+        "Without ODIN, which is in ood-odin, and without what cannot be had: the images of LSUN "
+        "and iSUN, and plain weights for SVHN."
     ),
     extras=("plots", "torch"),
     needs=(
@@ -49,10 +49,7 @@ EXPERIMENT = Experiment(
 )
 NETWORK = "DenseNet-BC-100"
 _METHODS = ("Baseline", *sorted(RECORDED))
-_ODIN = (
-    "ODIN takes a gradient and two more passes for each image; ood-densenet has it for a part of "
-    "the images."
-)
+_ODIN = "ODIN, which takes a gradient and many more passes for each image, is in ood-odin."
 
 _PRECISION = (
     "The stored features and deviations are in single precision and come from a quicker program "

@@ -22,7 +22,7 @@ EXPERIMENTS = (
         minutes=(1.0, 120.0),
         less=(
             "Parts of the images, and not all sets; the notes of each table count them. ood-gram "
-            "has all images, without ODIN."
+            "and ood-odin have all images."
         ),
         extras=("plots", "torch"),
         case="DenseNet-BC-100",

@@ -26,13 +26,19 @@ def feature_function(subject: Subject) -> Callable[[Images], Features]:
 
     One thread of ONNX Runtime takes two thirds of the time that PyTorch takes.
     """
-    run = runner(_without_head(subject.network()))
+    run = feature_runner(subject.network())
 
     def features(images: Images) -> Features:
         pieces = (images[i : i + BATCH] for i in range(0, len(images), BATCH))
-        return np.concatenate([run(next(subject.batches(piece)))[0] for piece in pieces])
+        return np.concatenate([run(next(subject.batches(piece))) for piece in pieces])
 
     return features
+
+
+def feature_runner(network: nn.Module) -> Callable[[Tensor], Features]:
+    """What gives the features of a few images, as the network wants them."""
+    run = runner(_without_head(network))
+    return lambda batch: np.asarray(run(batch)[0])
 
 
 def runner(network: nn.Module) -> Callable[[Tensor], list[Any]]:

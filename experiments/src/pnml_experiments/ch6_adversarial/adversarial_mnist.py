@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
 from pnml.adversarial import (
     AdversarialPNML,
-    AttackBudget,
     AttackResult,
-    evaluate_defence,
-    pgd,
     targeted_apgd,
 )
 from pnml_experiments.ch6_adversarial import adversarial_mnist_tables as shown
@@ -21,14 +17,13 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     PGD_BUDGET,
     RADIUS,
     SEED,
-    fgsm,
     held,
     kept_inputs,
     pgd_to_the_end,
 )
-from pnml_experiments.ch6_adversarial.adversarial_mnist_tables import THESIS, Defended, Plain, Swept
+from pnml_experiments.ch6_adversarial.adversarial_bench import Bench, Effort
+from pnml_experiments.ch6_adversarial.adversarial_mnist_tables import THESIS, Swept
 from pnml_experiments.ch6_adversarial.adversarial_subjects import (
-    Points,
     digits,
     held_out_digits,
     robust_network,
@@ -48,8 +43,6 @@ EXPERIMENT = Experiment(
     needs=("mnist", "weights/mnist_cnn_pgd.pth"),
 )
 
-_STEP = 0.01
-
 
 @dataclass(frozen=True)
 class Sizes:
@@ -58,10 +51,8 @@ class Sizes:
     points: int
     held_out: int
     strengths: tuple[float, ...]
-    starts: int  # of PGD on the network
-    adaptive: int  # steps through the defence; three times as many at the strength of the thesis
+    effort: Effort
     sweep_steps: int
-    budget: AttackBudget
     standard: tuple[int, int]  # images and epochs of the network without defence
 
 
@@ -70,104 +61,50 @@ SIZES = {
         points=16,
         held_out=12,
         strengths=(0.1, 0.3),
-        starts=2,
-        adaptive=10,
-        sweep_steps=10,
-        budget=replace(
-            PGD_BUDGET,
-            steps=10,
-            targets=3,
-            backwards=("identity", "autograd"),
-            fab_steps=10,
-            square_queries=100,
-            hop_queries=200,
-            hop_rows=4,
+        effort=Effort(
+            starts=2,
+            adaptive=10,
+            budget=replace(
+                PGD_BUDGET,
+                steps=10,
+                targets=3,
+                backwards=("identity", "autograd"),
+                fab_steps=10,
+                square_queries=100,
+                hop_queries=200,
+                hop_rows=4,
+            ),
         ),
+        sweep_steps=10,
         standard=(4_000, 2),
     ),
     "full": Sizes(
         points=1_000,
         held_out=200,
         strengths=(0.05, 0.1, 0.15, 0.3),
-        starts=20,
-        adaptive=100,
-        sweep_steps=20,
-        budget=replace(
-            PGD_BUDGET,
-            steps=30,
-            quick_steps=20,
-            fab_steps=30,
-            square_queries=1_000,
-            hop_queries=5_000,
+        effort=Effort(
+            starts=20,
+            adaptive=100,
+            budget=replace(
+                PGD_BUDGET,
+                steps=30,
+                quick_steps=20,
+                fab_steps=30,
+                square_queries=1_000,
+                hop_queries=5_000,
+            ),
         ),
+        sweep_steps=20,
         standard=(20_000, 3),
     ),
 }
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Points under attack, and where what is found is kept."""
-
-    points: Points
-    sizes: Sizes
-    out: Output
-    tell: Callable[[int], None]
-
-    def inputs(self, name: str, network: nn.Module) -> dict[str, Tensor]:
-        """Points as they are, and attacked as in the thesis, all steps taken."""
-        points, starts = self.points, self.sizes.starts
-        key = f"{name} {len(points)}"
-        return {
-            "none": points.x,
-            "FGSM": kept_inputs(self.out, f"FGSM {key}", lambda: fgsm(network, points)),
-            "PGD": kept_inputs(
-                self.out,
-                f"PGD {key} {starts} starts",
-                lambda: pgd_to_the_end(network, points, starts=starts),
-            ),
-        }
-
-    def defended(
-        self, name: str, network: nn.Module, strength: float, inputs: Mapping[str, Tensor]
-    ) -> Defended:
-        """What the defence of one strength holds."""
-        defence = AdversarialPNML(network, strength, backward="identity")
-        (x, y), key = (self.points.x, self.points.y), f"{name} {strength:g}"
-        steps = self.sizes.adaptive * (3 if strength == THESIS else 1)
-
-        def climbed(steps: int, size: float, random: bool) -> AttackResult:
-            asked = {"steps": steps, "step_size": size, "random_start": random}
-            return pgd(defence, x, y, RADIUS, **asked, seed=SEED)  # type: ignore[arg-type]
-
-        thesis = {
-            attack: held(self.out, f"{attack} {key}", lambda at=at: AttackResult.of(defence, at, y))  # type: ignore[misc]
-            for attack, at in inputs.items()
-        }
-        through = held(self.out, f"FGSM through {key}", lambda: climbed(1, RADIUS, False))
-        self.tell(1)
-        thesis["adaptive"] = held(self.out, f"adaptive {key}", lambda: climbed(steps, _STEP, True))
-        self.tell(1)
-        evaluation = evaluate_defence(
-            defence,
-            x,
-            y,
-            RADIUS,
-            budget=self.sizes.budget,
-            path=self.out.folder / "attacks.jsonl",
-            progress=False,
-            seed=SEED,
-            chunk=len(x),
-        )
-        self.tell(2)
-        return Defended(thesis, through, evaluation)
 
 
 def run(scale: Scale, out: Output, progress: Progress) -> Result:
     """The table of the thesis in both protocols, gains, the choice of a strength, query curves."""
     sizes = SIZES[scale]
     tell = counted(progress, 6 + 4 * len(sizes.strengths))
-    bench = Bench(digits(sizes.points), sizes, out, tell)
+    bench = Bench(digits(sizes.points), sizes.effort, out, tell)
     standard, robust = standard_network(out, *sizes.standard), robust_network()
     inputs = bench.inputs("robust", robust)
     tell(1)
@@ -179,10 +116,10 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     found = {strength: found[strength] for strength in sizes.strengths}
     of_standard = bench.inputs("standard", standard)
     undefended = bench.defended("standard", standard, THESIS, of_standard)
-    plain = _plain(robust, inputs, next(iter(found.values())), bench)
+    plain = bench.plain(robust, inputs, next(iter(found.values())))
     swept = _sweep(robust, sizes, out)
     tell(1)
-    pair = (_plain(standard, of_standard, undefended, bench), undefended)
+    pair = (bench.plain(standard, of_standard, undefended), undefended)
     tables = (
         shown.main_table(plain, found, pair),
         shown.gain_table(plain, found),
@@ -194,15 +131,6 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     drawn = (shown.figure_of(plain, found),)
     remarks = (*_remarks(sizes), *shown.verdicts(plain, found))
     return Result(tables, drawn, (SEED,), 1, INTERVAL, remarks)
-
-
-def _plain(network: nn.Module, inputs: Mapping[str, Tensor], each: Defended, bench: Bench) -> Plain:
-    """What the network alone holds; the evaluation has attacked it too."""
-    standing = {
-        attack: (~AttackResult.of(network, at, bench.points.y).fooled).numpy()
-        for attack, at in inputs.items()
-    }
-    return Plain(standing, each.evaluation.static_worst & standing["PGD"] & standing["FGSM"])
 
 
 def _sweep(network: nn.Module, sizes: Sizes, out: Output) -> tuple[Swept, ...]:
@@ -233,7 +161,7 @@ def _sweep(network: nn.Module, sizes: Sizes, out: Output) -> tuple[Swept, ...]:
 
 
 def _remarks(sizes: Sizes) -> tuple[str, ...]:
-    budget = sizes.budget
+    effort, budget = sizes.effort, sizes.effort.budget
     points = (
         f"{sizes.points:,} test digits, evenly spread, within {RADIUS:g}. The robust network is a "
         "published one, trained with PGD, with half the filters of the thesis's; it was not "
@@ -241,8 +169,8 @@ def _remarks(sizes: Sizes) -> tuple[str, ...]:
         "adversarial-holds."
     )
     thesis = (
-        f"PGD on the network: 50 steps of 0.01, {sizes.starts} starts, all steps taken. Adaptive: "
-        f"{3 * sizes.adaptive} steps of 0.01 at λ = {THESIS:g} and {sizes.adaptive} elsewhere, "
+        f"PGD on the network: 50 steps of 0.01, {effort.starts} starts, all steps taken. Adaptive: "
+        f"{3 * effort.adaptive} steps of 0.01 at λ = {THESIS:g} and {effort.adaptive} elsewhere, "
         "one start (the thesis: 300 steps, 20 starts): a defended gradient costs as much as "
         "thirty plain ones, and targeted attacks find what further starts do not."
     )

@@ -25,7 +25,7 @@ THESIS = 0.1  # strength that the thesis prints
 QUERIES = (50, 100, 300, 1_000, 3_000, 5_000)
 # Attacks of the thesis in their order; the last is the worst of those before.
 _COLUMNS = ("none", "FGSM", "PGD", "adaptive", "HopSkipJump", "worst")
-_ABOUT = (
+ABOUT = (
     "Ours is the protocol of the thesis: FGSM and PGD are made for the network and shown to the "
     "defence, the adaptive attack climbs the cross-entropy through it. Fair is the attack made for "
     "the model of the row; worst is then the worst case of every point over all attacks."
@@ -76,16 +76,17 @@ def main_table(
     robust: Plain, found: Mapping[float, Defended], standard: tuple[Plain, Defended]
 ) -> Table:
     """One row for each model and attack."""
-    rows = _plain_rows("standard network", "standard", standard[0])
-    rows += _defended_rows(f"standard, λ = {THESIS:g}", None, standard[1])
-    rows += _plain_rows("robust network", "robust", robust)
+    rows = plain_rows("standard network", "standard", standard[0])
+    rows += defended_rows(f"standard, λ = {THESIS:g}", None, standard[1])
+    rows += plain_rows("robust network", "robust", robust)
     for strength, each in found.items():
         known = "pNML" if strength == THESIS else None
-        rows += _defended_rows(f"robust, λ = {strength:g}", known, each)
-    return Table("Accuracy, percent", tuple(rows), _ABOUT)
+        rows += defended_rows(f"robust, λ = {strength:g}", known, each)
+    return Table("Accuracy, percent", tuple(rows), ABOUT)
 
 
-def _plain_rows(name: str, known: str, plain: Plain) -> list[Row]:
+def plain_rows(name: str, known: str, plain: Plain) -> list[Row]:
+    """What a network without the defence withstands; `known` is its name in print."""
     rows = []
     for attack in _COLUMNS:
         ours = None if attack not in plain.thesis else percent(plain.thesis[attack])
@@ -99,7 +100,8 @@ def _plain_rows(name: str, known: str, plain: Plain) -> list[Row]:
     return rows
 
 
-def _defended_rows(name: str, known: str | None, each: Defended) -> list[Row]:
+def defended_rows(name: str, known: str | None, each: Defended) -> list[Row]:
+    """What the defence withstands; `known` is its name in print."""
     rows = []
     for attack in _COLUMNS:
         ours = None if attack not in each.thesis else percent(each.thesis[attack])
@@ -135,8 +137,8 @@ def gain_table(robust: Plain, found: Mapping[float, Defended]) -> Table:
     return Table("Gain over the robust network, points of percent", rows, about)
 
 
-def order_table(found: Mapping[float, Defended]) -> Table:
-    """Accuracy after one attack after the other."""
+def order_table(found: Mapping[float, Defended], network: str = "robust network") -> Table:
+    """Accuracy after one attack after the other, of the defence and of its network alone."""
     rows = [
         Row(
             {"model": name, "attack": outcome.name, "points tried": str(int(outcome.tried.sum()))},
@@ -145,11 +147,7 @@ def order_table(found: Mapping[float, Defended]) -> Table:
         for strength, each in found.items()
         for name, outcome in (
             *((f"λ = {strength:g}", one) for one in each.evaluation.defended),
-            *(
-                ("robust network", one)
-                for one in each.evaluation.static
-                if strength == next(iter(found))
-            ),
+            *((network, one) for one in each.evaluation.static if strength == next(iter(found))),
         )
     ]
     about = "Every attack tries the points that those above it left; the last line is worst."

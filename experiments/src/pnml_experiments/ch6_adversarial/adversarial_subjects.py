@@ -58,6 +58,30 @@ def cnn() -> nn.Sequential:
     return nn.Sequential(*body(), nn.Linear(100, 10))
 
 
+def printed_network(seed: int = 0) -> nn.Sequential:
+    """The network of the thesis before any training.
+
+    Two convolutions with 32 and 64 filters of 5 × 5 and a layer of 1,024; the maximum is taken
+    before the ReLU, which gives the same numbers in less time.
+
+    >>> sum(part.numel() for part in printed_network().parameters())
+    3274634
+    """
+    torch.manual_seed(seed)
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 5, padding=2),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 5, padding=2),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(7 * 7 * 64, 1024),
+        nn.ReLU(),
+        nn.Linear(1024, 10),
+    )
+
+
 class Blocks(nn.Module):
     """Blocks of 2 × 2 pixels as channels; unlike PixelUnshuffle, of no images too.
 

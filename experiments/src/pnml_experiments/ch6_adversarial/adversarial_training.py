@@ -29,6 +29,7 @@ class Recipe:
     step_size: float = 0.1
     rate: float = 1e-3
     seed: int = 0
+    drawn: int | None = None  # images of an epoch, drawn anew in each; None: all of them
 
 
 def seen_through(network: nn.Module, strength: float) -> nn.Module:
@@ -78,7 +79,8 @@ def _one_epoch(
     rate = recipe.rate * (1 - epoch / recipe.epochs)
     descent = torch.optim.Adam(network.parameters(), lr=rate)
     with torch.enable_grad():
-        for rows in torch.split(torch.randperm(len(images), generator=draw), _BATCH):
+        order = torch.randperm(len(images), generator=draw)[: recipe.drawn]
+        for rows in torch.split(order, _BATCH):
             x, y = images[rows], labels[rows]
             network.requires_grad_(False)
             attacked = pushed(model, x, y, recipe, draw)

@@ -10,6 +10,7 @@ from pnml_experiments.framework.evidence import (
     Rule,
     Verdict,
     by_count,
+    by_truth,
     open_question,
 )
 from pnml_experiments.framework.printed import ood_pairs
@@ -18,12 +19,12 @@ from pnml_experiments.framework.result import Row
 AUROC, TNR = "AUROC, percent", "TNR at TPR 95 %, percent"
 _NEARLY = 0.9  # share of the pairs that is nearly all of them
 _CLOSE = 5.0  # points within which a largest gain is that of the text
-_ODIN_DIFFERS = (
-    "ODIN with a step tuned for each set was not run: here one step serves all sets of a network"
-)
-_ODIN_SETTLES = (
-    "ODIN with its step chosen on the test AUROC of each set, as in the research code, and all "
-    "training images."
+_ODIN_SETTLES = "ODIN with its step chosen on the test AUROC of each set, and all images."
+# Falls of the TNR with ODIN that the thesis allows, and its experiments with ODIN and two networks.
+_FALLS, _EXPERIMENTS = 6, 50
+_IMPROVE_ALL = (
+    "We improve the compared methods for all IND-OOD sets except for 6 experiments of ODIN method "
+    "with the TNR at 95% metric."
 )
 
 
@@ -50,7 +51,7 @@ def gains(
     """
     found = {}
     for pair, (one, other) in _pairs(evidence, plain, added or f"{plain} + pNML", table).items():
-        before, after = _value(one, False), _value(other, fair)
+        before, after = _value(one, fair), _value(other, fair)
         counts = fair or one.printed is not None
         if before is not None and after is not None and counts:
             found[pair] = after - before
@@ -100,22 +101,6 @@ def _improves(method: str, fair: bool, how: str = " with all images") -> Rule:
     return judge
 
 
-def _improves_odin(evidence: Evidence) -> Verdict:
-    found = gains(evidence, "ODIN")
-    if not found:
-        return open_question("ODIN was not run.", _ODIN_SETTLES)
-    said = _counted(found, printed_gains(evidence, "ODIN"))
-    return open_question(f"{_ODIN_DIFFERS}. {said} {_training_images(evidence)}.", _ODIN_SETTLES)
-
-
-def _training_images(evidence: Evidence) -> str:
-    """How many training images there were, as the notes of the rows say."""
-    ran = [row.note for row in evidence.rows(AUROC) if row.ours is not None]
-    what = " training images"
-    found = dict.fromkeys(note.partition(what)[0] + what for note in ran if what in note)
-    return f"Rows have {' or '.join(found)}" if found else "Rows have all training images"
-
-
 def _densenet(
     method: str, judge: Rule, variant: Rule, rule: str = "", experiment: str = "ood-gram"
 ) -> Claim:
@@ -131,28 +116,20 @@ def _densenet(
     )
 
 
-def _larger_than_odin(evidence: Evidence, fair: bool) -> tuple[int, int]:
-    found = gains(evidence, "ODIN", "Baseline + pNML", fair)
-    return sum(gain > 0 for gain in found.values()), len(found)
+def _beats_odin(fair: bool) -> Rule:
+    def judge(evidence: Evidence) -> Verdict:
+        found = gains(evidence, "ODIN", "Baseline + pNML", fair)
+        if not found:
+            return open_question("ODIN was not run.", _ODIN_SETTLES)
+        good, of = sum(gain > 0 for gain in found.values()), len(found)
+        steps = "one step for all sets of a network" if fair else "a step for each set"
+        return by_truth(
+            2 * good > of,
+            f"Baseline + pNML has a larger AUROC than ODIN with {steps} on {good} of {of} pairs, "
+            f"{sum(found.values()) / of:+.1f} points on average.",
+        )
 
-
-def _beats_odin(evidence: Evidence) -> Verdict:
-    good, of = _larger_than_odin(evidence, fair=False)
-    if not of:
-        return open_question("ODIN was not run.", _ODIN_SETTLES)
-    said = (
-        f"{_ODIN_DIFFERS}. Baseline + pNML has a larger AUROC than that on {good} of {of} pairs. "
-        f"{_training_images(evidence)}."
-    )
-    return open_question(said, _ODIN_SETTLES)
-
-
-def _beats_our_odin(evidence: Evidence) -> Verdict:
-    good, of = _larger_than_odin(evidence, fair=True)
-    if not of:
-        return open_question("ODIN was not run.", "The images and the weights.")
-    said = f"Larger than ODIN with one step on {good} of {of} pairs."
-    return Verdict("holds" if 2 * good > of else "does not hold", said)
+    return judge
 
 
 def _up_to(fair: bool) -> Rule:
@@ -181,28 +158,48 @@ def _lower_in_print(metric: str) -> str:
     return ", ".join(f"{count} of {name}" for name, count in lower.items()) or "none"
 
 
-def _true_negatives(fair: bool) -> Rule:
+_FALLS_IN_PRINT = (
+    f"Printed cells that fall, ResNet-34 too: {_lower_in_print('tnr95')} by the TNR, "
+    f"{_lower_in_print('detection_accuracy')} by the detection accuracy."
+)
+
+
+def _true_negatives(methods: tuple[str, ...], fair: bool) -> Rule:
+    """No method has a lower TNR with pNML in any case."""
+
     def judge(evidence: Evidence) -> Verdict:
-        found = {
-            method: gains(evidence, method, fair=fair, table=TNR)
-            for method in ("Baseline", "Gram", "OECC")
-        }
-        of = sum(len(each) for each in found.values())
+        said, good, of = _falls(evidence, methods, fair)
         if not of:
             return open_question("Nothing was run.", "The images and the weights.")
-        lower = {name: sum(gain < 0 for gain in each.values()) for name, each in found.items()}
-        said = "Lower in " + ", ".join(
-            f"{lower[name]} of {len(each)} cases of {name}" for name, each in found.items()
-        )
-        said += (
-            "; ODIN has no rows here. Printed cells that fall, ResNet-34 too: "
-            f"{_lower_in_print('tnr95')} by the TNR, {_lower_in_print('detection_accuracy')} by "
-            "the detection accuracy."
-        )
-        good = of - sum(lower.values())  # the part on ODIN stays open
-        return Verdict("holds in part" if 2 * good >= of else "does not hold", said)
+        return by_count(good, of, f"{said}. {_FALLS_IN_PRINT}")
 
     return judge
+
+
+def _true_negatives_of_odin(fair: bool) -> Rule:
+    """The TNR of ODIN falls as seldom as in all experiments of the thesis."""
+
+    def judge(evidence: Evidence) -> Verdict:
+        said, good, of = _falls(evidence, ("ODIN",), fair)
+        if not of:
+            return open_question("ODIN was not run.", _ODIN_SETTLES)
+        said = f"{said}. {_FALLS_IN_PRINT}"
+        if (of - good) * _EXPERIMENTS <= _FALLS * of:
+            return Verdict("holds", said)
+        return Verdict("holds in part" if of - good <= _FALLS else "does not hold", said)
+
+    return judge
+
+
+def _falls(evidence: Evidence, methods: tuple[str, ...], fair: bool) -> tuple[str, int, int]:
+    """In how many cases the TNR of each method is lower with pNML; cases that are not, and all."""
+    found = {method: gains(evidence, method, fair=fair, table=TNR) for method in methods}
+    lower = {name: sum(gain < 0 for gain in each.values()) for name, each in found.items()}
+    said = "Lower in " + ", ".join(
+        f"{lower[name]} of {len(each)} cases of {name}" for name, each in found.items()
+    )
+    of = sum(len(each) for each in found.values())
+    return said, of - sum(lower.values()), of
 
 
 def _norms(evidence: Evidence) -> Verdict:
@@ -223,10 +220,10 @@ CLAIMS = (
     _densenet("Baseline", _improves("Baseline", fair=False), _improves("Baseline", fair=True)),
     _densenet(
         "ODIN",
-        _improves_odin,
-        _improves("ODIN", fair=True, how=""),
-        " Its step must be tuned for each set, as in the thesis.",
-        "ood-densenet",
+        _improves("ODIN", fair=False),
+        _improves("ODIN", fair=True),
+        " Its step is tuned for each set on the test images, as in the thesis; ours has one step.",
+        "ood-odin",
     ),
     _densenet("Gram", _improves("Gram", fair=False), _improves("Gram", fair=True)),
     _densenet(
@@ -248,20 +245,30 @@ CLAIMS = (
         5,
         "Baseline+pNML outperforms ODIN in most DenseNet IND-OOD set combinations.",
         "A larger AUROC than that of ODIN, tuned for each set as in the thesis, on more than half "
-        "of the printed pairs, at s = 1. Ours: s chosen, ODIN with one step, all pairs.",
-        "ood-densenet",
-        _beats_odin,
-        _beats_our_odin,
+        "of the printed pairs, at s = 1. Ours: s chosen, and one step of ODIN for all sets.",
+        "ood-odin",
+        _beats_odin(fair=False),
+        _beats_odin(fair=True),
+        beside="ood-gram",
     ),
     Claim(
         5,
-        "We improve the compared methods for all IND-OOD sets except for 6 experiments of ODIN "
-        "method with the TNR at 95% metric.",
-        "The TNR of Baseline, Gram and OECC falls in no printed case, that of ODIN in at most 6; "
-        "DenseNet alone, at s = 1. Ours: s chosen.",
+        f"{_IMPROVE_ALL} [Baseline, Gram, OECC]",
+        "The TNR of Baseline, Gram and OECC falls in no printed case that was run; DenseNet alone, "
+        "at s = 1. Ours: s chosen.",
         "ood-gram",
-        _true_negatives(fair=False),
-        _true_negatives(fair=True),
+        _true_negatives(("Baseline", "Gram", "OECC"), fair=False),
+        _true_negatives(("Baseline", "Gram", "OECC"), fair=True),
+    ),
+    Claim(
+        5,
+        f"{_IMPROVE_ALL} [ODIN]",
+        "The TNR of ODIN falls in at most 6 of 50 experiments, so in at most that share of those "
+        "that were run; in part if in at most 6. DenseNet alone, at s = 1, a step for each set. "
+        "Ours: s chosen, and one step of ODIN for all sets.",
+        "ood-odin",
+        _true_negatives_of_odin(fair=False),
+        _true_negatives_of_odin(fair=True),
     ),
     Claim(
         5,

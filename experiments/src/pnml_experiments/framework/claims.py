@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple, get_args
 from pnml.errors import InputError
 from pnml_experiments.framework.evidence import Claim, Evidence, Rule, Verdict, Word
 from pnml_experiments.framework.extent import Extent, extent
+from pnml_experiments.framework.result import Result
 from pnml_experiments.framework.rows import Stored, stored
 
 _HEAD = (
@@ -60,26 +62,36 @@ def claims() -> tuple[Claim, ...]:
 
 def judged(docs: Path, experiment: str | None = None) -> Iterator[Judged]:
     """Claims with verdicts, as far as their rows are below `docs`; of one experiment or all."""
-    read: dict[str, Stored] = {}
+    read = cache(lambda name: _published(name, docs))
     for claim in claims():
-        path = docs / "data" / f"{claim.experiment}.jsonl"
-        if not path.is_file() or experiment not in (None, claim.experiment):
+        rows = read(claim.experiment)
+        if rows is None or experiment not in (None, claim.experiment):
             continue
-        if claim.experiment not in read:
-            read[claim.experiment] = stored(path)
-        rows = read[claim.experiment]
-        ours = None if claim.variant is None else _verdict(claim.variant, rows)
+        result = with_tables_of(rows.result, read(claim.beside) if claim.beside else None)
+        ours = None if claim.variant is None else _verdict(claim.variant, result, rows.scale)
         how_much: Extent = "printed numbers alone"
         if not claim.from_print:
             how_much = extent(rows.experiment, rows.scale, rows.result)
-        yield Judged(claim, _verdict(claim.judge, rows), ours, how_much)
+        yield Judged(claim, _verdict(claim.judge, result, rows.scale), ours, how_much)
 
 
-def _verdict(rule: Rule, rows: Stored) -> Verdict:
+def with_tables_of(result: Result, beside: Stored | None) -> Result:
+    """A result with the tables of another one, if there is one, after its own."""
+    if beside is None:
+        return result
+    return replace(result, tables=(*result.tables, *beside.result.tables))
+
+
+def _published(name: str, docs: Path) -> Stored | None:
+    path = docs / "data" / f"{name}.jsonl"
+    return stored(path) if path.is_file() else None
+
+
+def _verdict(rule: Rule, result: Result, scale: str) -> Verdict:
     try:
-        return rule(Evidence(rows.result))
+        return rule(Evidence(result))
     except InputError:  # a small scale does not have all tables
-        said = f"The scale {rows.scale} does not have the rows."
+        said = f"The scale {scale} does not have the rows."
         return Verdict("not settled", said, "A run at a larger scale.")
 
 

@@ -81,6 +81,7 @@ class Claim:
     judge: Rule  # by the protocol of the thesis, against its own rivals
     variant: Rule | None = None  # the same claim by our protocol, or against more rivals
     from_print: bool = False  # whether printed numbers alone are judged, whatever was run
+    beside: str = ""  # another experiment whose tables the rules look at too
 
 
 def by_count(good: int, of: int, evidence: str) -> Verdict:

@@ -60,11 +60,11 @@ def _densenet(entry: str, table: str) -> tuple[Group, ...]:
         ),
         Group(
             entry,
-            name,
+            "ood-odin",
             table,
             20,
             "CIFAR sets, ODIN",
-            needed="a gradient and two passes for all images through two networks",
+            needed="a gradient and a pass for each chosen step of SVHN through two networks",
             scales=both,
             where={"IND": _KNOWN, "OOD": _HAD, "method": _PLAIN[2:4]},
         ),
