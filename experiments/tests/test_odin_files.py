@@ -45,9 +45,11 @@ def test_features_are_those_of_the_images_that_the_detector_moves(tiny_densenet,
 
 @pytest.mark.integration
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler's own modules
-def test_a_compiled_network_gives_the_same_signs(tiny_densenet):
+def test_a_compiled_network_gives_the_same_signs(tiny_densenet, tmp_path, monkeypatch):
     if shutil.which("g++") is None:
         pytest.skip("there is no compiler of C++ here")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
+    monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no processes that outlive the test
     images = images_of_set(tiny_densenet, "test").images  # 12, so the last batch is filled up
     plain, quick = (sign_function(tiny_densenet, compiled=how)(images) for how in (False, True))
     assert plain.shape == quick.shape == (12, 3 * 32 * 32 // 8)
