@@ -41,9 +41,9 @@ _MANY = 5_000  # images from which compiling the network for a minute and a half
 
 
 def sets_of_odin(subject: Subject) -> tuple[str, ...]:
-    """Names of files: training images that choose a step, test images, the thesis's outliers.
+    """Names of the image sets: held-out training images, test images, outliers of the thesis.
 
-    Without the one with the most images, see LEFT_OUT.
+    The set LEFT_OUT is not among them.
     """
     return tuple(name for name in sets_of_layers(subject) if name not in ("train", LEFT_OUT))
 
@@ -82,13 +82,13 @@ class MovedFeatures:
         return ImageSet(name, images.images[_HELD]) if name == HELD else images
 
     def work(self) -> int:
-        """How many images `tell` counts: outliers go through the network MOST times more."""
+        """Total of what `tell` counts: every image once, and outliers once more for each step."""
         counts = {name: self.count(name) for name in ("train", *sets_of_odin(self.subject))}
         outliers = sum(n for name, n in counts.items() if name not in ("train", "test", HELD))
         return sum(counts.values()) + MOST * outliers
 
     def count(self, name: str) -> int:
-        """How many images a set has."""
+        """Number of images in a set."""
         return len(self.images(name).images)
 
     def _moved(
@@ -186,7 +186,10 @@ def sign_function(subject: Subject, *, compiled: bool) -> Callable[[Images], Bit
 
 
 def _compiled(network: nn.Module) -> nn.Module:
-    """The same function; ODIN runs the modules that it knows to be compiled without that."""
+    """A compiled copy of a network that ODIN does not recognise as compiled.
+
+    ODIN runs compiled modules uncompiled, because it must see their hooks; none is needed here.
+    """
     import torch
     from torch import nn
 

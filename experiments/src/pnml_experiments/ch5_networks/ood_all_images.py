@@ -37,10 +37,7 @@ EXPERIMENT = Experiment(
     needs=(
         "densenets",
         "small-images",
-        "images/cifar10.npz",
-        "images/cifar100.npz",
-        "images/svhn.npz",
-        "images/tiny.npz",
+        "images-in-full",
     ),
     beyond=True,
 )

@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
         "small-images",
         "densenets",
     ),
-    uses=("images/cifar10.npz", "images/cifar100.npz", "images/svhn.npz", "images/tiny.npz"),
+    uses=("images-in-full",),
     beyond=True,
 )
 

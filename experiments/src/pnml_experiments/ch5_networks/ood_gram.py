@@ -38,13 +38,7 @@ EXPERIMENT = Experiment(
         "and iSUN, and plain weights for SVHN."
     ),
     extras=("plots", "torch"),
-    needs=(
-        "densenets",
-        "images/cifar10.npz",
-        "images/cifar100.npz",
-        "images/svhn.npz",
-        "images/tiny.npz",
-    ),
+    needs=("densenets", "images-in-full"),
     uses=("densenets-oecc", "weights/densenet_bc100_svhn_oecc.pth", "images/svhn_train.npz"),
 )
 NETWORK = "DenseNet-BC-100"

@@ -34,13 +34,7 @@ EXPERIMENT = Experiment(
         "cannot be had: the images of LSUN and iSUN, and plain weights for SVHN."
     ),
     extras=("plots", "torch"),
-    needs=(
-        "densenets",
-        "images/cifar10.npz",
-        "images/cifar100.npz",
-        "images/svhn.npz",
-        "images/tiny.npz",
-    ),
+    needs=("densenets", "images-in-full"),
 )
 NETWORK = "DenseNet-BC-100"
 _COSTS = "Not run: 26,032 images would take 40 more minutes of a core for each network."

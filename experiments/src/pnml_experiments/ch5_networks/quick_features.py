@@ -36,7 +36,7 @@ def feature_function(subject: Subject) -> Callable[[Images], Features]:
 
 
 def feature_runner(network: nn.Module) -> Callable[[Tensor], Features]:
-    """What gives the features of a few images, as the network wants them."""
+    """A function that gives the features (n, d) of a normalised batch of images."""
     run = runner(_without_head(network))
     return lambda batch: np.asarray(run(batch)[0])
 

@@ -65,7 +65,7 @@ class Bench:
     def defended(
         self, name: str, network: nn.Module, strength: float, inputs: Mapping[str, Tensor]
     ) -> Defended:
-        """What the defence of one strength holds."""
+        """Points that stay correct with a defence of one strength, by attack."""
         defence = AdversarialPNML(network, strength, backward="identity")
         (x, y), key = (self.points.x, self.points.y), f"{name} {strength:g}"
         steps = self.effort.adaptive * (3 if strength == THESIS else 1)
@@ -97,7 +97,7 @@ class Bench:
         return Defended(thesis, through, evaluation)
 
     def plain(self, network: nn.Module, inputs: Mapping[str, Tensor], each: Defended) -> Plain:
-        """What the network alone holds; the evaluation has attacked it too."""
+        """Points that stay correct without the defence; its evaluation attacked the network too."""
         standing = {
             attack: (~AttackResult.of(network, at, self.points.y).fooled).numpy()
             for attack, at in inputs.items()

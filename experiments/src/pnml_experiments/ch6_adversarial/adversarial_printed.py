@@ -121,7 +121,7 @@ def _trained(
     out: Output,
     tell: Callable[[int], None],
 ) -> nn.Module:
-    """The network after recipes, one after the other; `before` are those that it has seen."""
+    """The network trained by some recipes in turn; `before` lists earlier ones, for the cache."""
     files = tuple(data_path(MNIST[name]) for name in ("train", "train labels"))
     for at, recipe in enumerate(recipes):
         seen = training_digits(recipe.images)

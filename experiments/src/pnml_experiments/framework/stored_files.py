@@ -101,6 +101,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "images/cifar100_small.npz",
         "images/ood_small.npz",
     ),
+    "images-in-full": tuple(
+        f"images/{name}.npz" for name in ("cifar10", "cifar100", "svhn", "tiny")
+    ),
     "densenets": _weights("densenet_bc100", "")[:2],
     "densenets-oecc": _weights("densenet_bc100", "_oecc")[:2],
     "densenet-weights": _weights("densenet_bc100", "", "_oecc"),
