@@ -61,14 +61,14 @@ def cnn() -> nn.Sequential:
 def printed_network(seed: int = 0) -> nn.Sequential:
     """The network of the thesis before any training.
 
-    Two convolutions with 32 and 64 filters of 5 × 5 and a layer of 1,024; the maximum is taken
-    before the ReLU, which gives the same numbers in less time.
+    Two convolutions with 32 and 64 filters of 5 × 5 and a layer of 1,024. The maximum is taken
+    before the ReLU, and channels are stored last: the same function in less time.
 
     >>> sum(part.numel() for part in printed_network().parameters())
     3274634
     """
     torch.manual_seed(seed)
-    return nn.Sequential(
+    network = nn.Sequential(
         nn.Conv2d(1, 32, 5, padding=2),
         nn.MaxPool2d(2),
         nn.ReLU(),
@@ -80,6 +80,7 @@ def printed_network(seed: int = 0) -> nn.Sequential:
         nn.ReLU(),
         nn.Linear(1024, 10),
     )
+    return network.to(memory_format=torch.channels_last)
 
 
 class Blocks(nn.Module):
