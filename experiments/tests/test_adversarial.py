@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,6 +31,12 @@ from pnml_experiments.ch6_adversarial.adversarial_attacks import (
     printed_accuracy,
 )
 from pnml_experiments.ch6_adversarial.adversarial_bench import Effort
+from pnml_experiments.ch6_adversarial.adversarial_mnist_tables import (
+    Defended,
+    Plain,
+    defended_rows,
+    gain_by_attack,
+)
 from pnml_experiments.ch6_adversarial.adversarial_subjects import (
     PGD_TRAINED,
     Points,
@@ -152,6 +159,38 @@ def test_a_recipe_without_strength_never_builds_the_defence(network, points, out
     recipe = Recipe(0.0, 6, 1, steps=1)
     found = tuned(in_blocks(network), points.x, points.y, recipe, out, ("here",))
     assert not torch.equal(found[2].weight, in_blocks(network)[2].weight)
+
+
+def test_gains_by_attack_are_counted_point_by_point():
+    def points(text):
+        return np.array([mark == "+" for mark in text])
+
+    plain = Plain(
+        {"none": points("++++"), "FGSM": points("+++-"), "PGD": points("+---")}, points("----")
+    )
+    defended = {"none": points("+++-"), "FGSM": points("++++"), "PGD": points("+++-")}
+    evaluation = SimpleNamespace(defended_worst=points("++--"), defended=())
+    each = Defended(defended | {"adaptive": points("+---")}, points("++++"), evaluation)
+    rows = {row.labels["attack"]: row for row in gain_by_attack(plain, each).rows}
+    assert {name: row.ours.value for name, row in rows.items()} == {
+        "none": -25,
+        "FGSM": 25,
+        "PGD": 50,
+        "worst": 0,
+    }
+    assert rows["worst"].fair.value == 25
+    assert [row.printed for row in rows.values()] == [0.0, 0.0, 2.5, 0.8]
+
+
+def test_an_attack_that_was_not_run_has_no_note():
+    evaluation = SimpleNamespace(defended_worst=np.ones(4, bool), defended=())
+    each = Defended({"none": np.ones(4, bool)}, np.ones(4, bool), evaluation)
+    rows = {row.labels["attack"]: row for row in defended_rows("a", "pNML", each)}
+    assert rows["HopSkipJump"].ours is None
+    assert not rows["HopSkipJump"].note
+    evaluation.defended = (SimpleNamespace(name="hop-skip-jump"),)
+    rows = {row.labels["attack"]: row for row in defended_rows("a", "pNML", each)}
+    assert rows["HopSkipJump"].note
 
 
 def test_the_toy_shows_both_mechanisms(out, monkeypatch):

@@ -112,7 +112,9 @@ def defended_rows(name: str, known: str | None, each: Defended) -> list[Row]:
             fair = percent(each.fgsm_through)
         if attack == "worst":
             ours, fair = percent(each.thesis_worst), percent(each.worst)
-        if attack == "HopSkipJump":
+        if attack == "HopSkipJump" and any(
+            one.name == "hop-skip-jump" for one in each.evaluation.defended
+        ):
             note = _HOP
         if ours is not None or printed is not None:
             rows.append(Row({"model": name, "attack": attack}, printed, ours, fair, note))

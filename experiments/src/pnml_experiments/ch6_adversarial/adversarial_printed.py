@@ -73,14 +73,14 @@ SIZES = {
         last=replace(_recipe(60_000, 4, 10, 0.05, 10_000), rate=3e-4),
         effort=Effort(
             starts=5,
-            adaptive=34,
+            adaptive=20,
             # a soft step has the derivative of the identity in a network of rectified units
             budget=replace(
                 PGD_BUDGET,
                 steps=20,
-                targets=4,
+                targets=3,
                 backwards=("identity", "autograd"),
-                square_queries=200,
+                square_queries=100,
             ),
             chunk=100,
         ),

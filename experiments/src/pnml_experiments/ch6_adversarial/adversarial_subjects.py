@@ -80,7 +80,7 @@ def printed_network(seed: int = 0) -> nn.Sequential:
         nn.ReLU(),
         nn.Linear(1024, 10),
     )
-    return network.to(memory_format=torch.channels_last)
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
 
 class Blocks(nn.Module):
