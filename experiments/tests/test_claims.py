@@ -162,26 +162,6 @@ def test_a_headline_share_must_be_in_the_printed_table(printed, word):
 
 
 @pytest.mark.parametrize(
-    ("gain", "word"),
-    [
-        (at(2, 1, 3), "holds"),
-        (at(-2, -3, -1), "holds in part"),  # clean accuracy is kept
-        (at(-1, -2, 1), "not settled"),
-    ],
-    ids=["ahead", "behind", "open"],
-)
-def test_a_defence_must_gain_on_the_network_tuned_without_it(gain, word):
-    through, clean = {"version": "trained through the defence"}, at(98)
-    found = about(
-        "Worst-case gain of each version, percent",
-        Row(through | {"number": "gain over the network tuned without it"}, fair=gain),
-        Row(through | {"number": "clean, defence"}, fair=clean),
-        Row({"version": "tuned without it", "number": "clean, network"}, fair=clean),
-    )
-    assert claim("improves the robustness by 0.8%").variant(found).word == word
-
-
-@pytest.mark.parametrize(
     ("leads", "word"),
     [
         ((at(2, 1, 3), at(2, 1, 3), at(2, 1, 3)), "holds"),

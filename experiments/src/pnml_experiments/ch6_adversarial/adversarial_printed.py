@@ -29,7 +29,7 @@ EXPERIMENT = Experiment(
     id="adversarial-printed",
     chapter=6,
     title="The adversarial defence on the thesis's network of MNIST, trained through it",
-    minutes=(0.5, 270.0),
+    minutes=(0.5, 210.0),
     less=(
         "1,000 of 10,000 test digits; 8 epochs of training, most with ten-step attacks, where the "
         "thesis has 100 with 40 steps; the last 4 epochs, through the defence, see 10,000 of "

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pnml.metrics import Estimate
-from pnml_experiments.claims.adversarial import DETECTOR, HALF, LOST, PUBLISHED, reduced
+from pnml_experiments.claims.adversarial import DETECTOR, reduced
 from pnml_experiments.framework.evidence import (
     Claim,
     Evidence,
     Verdict,
     by_count,
     interval_text,
-    open_question,
 )
 
 _VERSIONS = "Worst-case gain of each version, percent"
@@ -24,34 +23,6 @@ _ANY = "Furthermore, any model can easily combine our scheme to enhance model ro
 
 def _version(evidence: Evidence, version: str, number: str) -> Estimate:
     return evidence.fair(_VERSIONS, version=version, number=number)
-
-
-def _trained_through(evidence: Evidence) -> Verdict:
-    gain = _version(evidence, _THROUGH, _OWN_GAIN)
-    plain, ours = (
-        _version(evidence, _THROUGH, number) for number in ("clean, network", "clean, defence")
-    )
-    said = (
-        f"{HALF}, trained through the defence, the worst case changes by {interval_text(gain)} "
-        f"points and clean accuracy from {plain.value:.1f} to {ours.value:.1f} %. "
-        f"{reduced('adversarial-holds')}"
-    )
-    return open_question(said, PUBLISHED + "the worst case of the 10,000 test digits.")
-
-
-def _over_the_network_tuned_without(evidence: Evidence) -> Verdict:
-    gain = _version(evidence, _THROUGH, "gain over the network tuned without it")
-    plain = _version(evidence, _TUNED, "clean, network")
-    ours = _version(evidence, _THROUGH, "clean, defence")
-    said = (
-        f"Over the same network tuned without the defence: worst case {interval_text(gain)} "
-        f"points, clean accuracy {plain.value:.1f} and {ours.value:.1f} %. "
-        f"{reduced('adversarial-holds')}"
-    )
-    if gain.low <= 0 <= gain.high:
-        return open_question(said, "More points, or a longer training through the defence.")
-    parts = (gain.low > 0, ours.value >= plain.value - LOST)
-    return by_count(sum(parts), len(parts), said)
 
 
 def _on_each_network(evidence: Evidence) -> Verdict:
@@ -95,16 +66,6 @@ def _detects_who_knows(evidence: Evidence) -> Verdict:
 
 
 CLAIMS = (
-    Claim(
-        6,
-        "We observe that our scheme improves the robustness by 0.8% with no loss to natural "
-        "accuracy. [MNIST, best attack]",
-        "The worst case of a network trained through the defence rises, and clean accuracy falls "
-        "by at most 0.2 points. Ours: over the same network tuned without it.",
-        "adversarial-holds",
-        _trained_through,
-        _over_the_network_tuned_without,
-    ),
     Claim(
         6,
         _ANY,
