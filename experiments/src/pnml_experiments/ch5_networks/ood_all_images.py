@@ -79,7 +79,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
 
 
 def _piece(ind: str, scale: Scale, out: Output) -> dict[str, Any]:
-    """All numbers of one network, as plain values."""
+    """Results of one network as plain JSON values."""
     from pnml_experiments.ch5_networks.feature_sets import densenet
 
     data = densenet(ind, scale, out)

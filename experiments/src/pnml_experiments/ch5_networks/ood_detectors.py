@@ -78,7 +78,7 @@ def _piece(name: str, scale: Scale, out: Output) -> dict[str, Any]:
 
 
 def _sizes(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """How many rows of each kind a subject had."""
+    """Numbers of training, test and OOD rows of a subject."""
     said = []
     for name, piece in found.items():
         sizes = piece["sizes"]

@@ -105,7 +105,7 @@ def _piece(
 def _extraction(
     subject: Subject, scale: Scale, out: Output, tell: Callable[[int], None]
 ) -> Extraction:
-    """What the network makes of all images, out of files where they are complete."""
+    """Features and Gram deviations of all images, read from files where these are complete."""
     from pnml_experiments.ch5_networks.feature_extraction import Extraction, Seen
     from pnml_experiments.ch5_networks.gram_files import HELD, GramFiles, sets_of_layers
     from pnml_experiments.ch5_networks.image_subjects import head_of

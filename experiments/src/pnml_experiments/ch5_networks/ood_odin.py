@@ -99,7 +99,7 @@ def _with_reason(row: Row, found: Mapping[str, Found]) -> Row:
 
 
 def numbers_of_odin(files: MovedFeatures) -> dict[str, Any]:
-    """All numbers of one network, as plain values."""
+    """Results of one network as plain JSON values."""
     from pnml_experiments.ch5_networks.feature_extraction import Extraction
     from pnml_experiments.ch5_networks.gram_files import HELD
     from pnml_experiments.ch5_networks.image_subjects import head_of

@@ -42,7 +42,7 @@ def feature_runner(network: nn.Module) -> Callable[[Tensor], Features]:
 
 
 def runner(network: nn.Module) -> Callable[[Tensor], list[Any]]:
-    """What runs a network on a few images and gives a list of its outputs as arrays."""
+    """A function that runs a network on a few images and gives its outputs as arrays."""
     quick = find_spec("onnxruntime") is not None and find_spec("onnx") is not None
     return _by_onnx_runtime(network) if quick else _by_torch(network)
 

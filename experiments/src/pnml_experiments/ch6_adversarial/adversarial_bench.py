@@ -41,7 +41,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Bench:
-    """Points under attack, and where what is found is kept."""
+    """Attacks on one set of points; results are stored, so that an interrupted run goes on."""
 
     points: Points
     effort: Effort

@@ -44,13 +44,13 @@ class Defended:
 
     @property
     def thesis_worst(self) -> Held:
-        """Points that hold against all attacks of the thesis."""
+        """Points that stay correct under every attack of the thesis."""
         found: Held = np.logical_and.reduce(list(self.thesis.values()))
         return found
 
     @property
     def worst(self) -> Held:
-        """Points that hold against everything."""
+        """Points that stay correct under every attack."""
         found: Held = self.evaluation.defended_worst & self.thesis_worst & self.fgsm_through
         return found
 
@@ -76,7 +76,7 @@ class Swept:
 def main_table(
     robust: Plain, found: Mapping[float, Defended], standard: tuple[Plain, Defended]
 ) -> Table:
-    """One row for each model and attack."""
+    """Accuracy of every model under every attack."""
     rows = plain_rows("standard network", "standard", standard[0])
     rows += defended_rows(f"standard, λ = {THESIS:g}", None, standard[1])
     rows += plain_rows("robust network", "robust", robust)
@@ -87,7 +87,7 @@ def main_table(
 
 
 def plain_rows(name: str, known: str, plain: Plain) -> list[Row]:
-    """What a network without the defence withstands; `known` is its name in print."""
+    """Accuracy of a network without the defence, by attack; `known` is its name in print."""
     rows = []
     for attack in _COLUMNS:
         ours = None if attack not in plain.thesis else percent(plain.thesis[attack])
@@ -102,7 +102,7 @@ def plain_rows(name: str, known: str, plain: Plain) -> list[Row]:
 
 
 def defended_rows(name: str, known: str | None, each: Defended) -> list[Row]:
-    """What the defence withstands; `known` is its name in print."""
+    """Accuracy with the defence, by attack; `known` is its name in print."""
     rows = []
     for attack in _COLUMNS:
         ours = None if attack not in each.thesis else percent(each.thesis[attack])
@@ -141,7 +141,7 @@ def gain_table(robust: Plain, found: Mapping[float, Defended]) -> Table:
 
 
 def gain_by_attack(network: Plain, each: Defended) -> Table:
-    """What a network trained through the defence adds to one that was not, point by point."""
+    """Paired gain of a network trained through the defence over one that was not, by attack."""
     rows = [
         _gain_row(attack, gain(each.thesis[attack], standing))
         for attack, standing in network.thesis.items()
@@ -259,7 +259,7 @@ def verdicts(robust: Plain, found: Mapping[float, Defended]) -> tuple[str, ...]:
 
 
 def figure_of(robust: Plain, found: Mapping[float, Defended]) -> Figure:
-    """The picture of the main table."""
+    """Figure of the accuracy by the strength of the refinement."""
     caption = (
         "Accuracy within 0.3 against the strength of the refinement; dashed is the worst case of "
         "the network without it."

@@ -1,4 +1,4 @@
-"""Digits that are attacked, and the networks that see them."""
+"""Digits of MNIST to attack, and the networks under attack."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Points:
 
 
 def digits(count: int) -> Points:
-    """So many digits of the test set, evenly spread."""
+    """Some digits of the test set, evenly spread; `count` of them."""
     return _points("test", slice(None, -_APART), count)
 
 
 def held_out_digits(count: int) -> Points:
-    """So many others."""
+    """Digits of the part of the test set that no table uses; `count` of them."""
     return _points("test", slice(-_APART, None), count)
 
 

@@ -37,26 +37,18 @@ def _open(gain: Estimate) -> bool:
     return gain.low <= 0 <= gain.high
 
 
-def _transferred(evidence: Evidence) -> Verdict:
-    plain, ours = _accuracies(evidence, "PGD")
-    gain = _gain(evidence, "PGD")
-    said = (
-        f"PGD made for each network leaves {interval_text(plain)} % of the robust one and, with "
-        f"the defence, {interval_text(ours)} % of the one trained through it, "
-        f"{interval_text(gain)} points more. {reduced('adversarial-printed')}"
-    )
-    return open_question(said, _MORE) if _open(gain) else by_truth(gain.low > 0, said)
+def _more_left(attack: str, whose: str, fair: bool) -> Rule:
+    def judge(evidence: Evidence) -> Verdict:
+        plain, ours = _accuracies(evidence, attack, fair)
+        gain = _gain(evidence, attack, fair)
+        said = (
+            f"{whose} leave {interval_text(plain)} % of the robust network and, with the defence, "
+            f"{interval_text(ours)} % of the one trained through it: {interval_text(gain)} points. "
+            f"{reduced('adversarial-printed')}"
+        )
+        return open_question(said, _MORE) if _open(gain) else by_truth(gain.low > 0, said)
 
-
-def _attacked_end_to_end(evidence: Evidence) -> Verdict:
-    plain, ours = _accuracies(evidence, "worst", fair=True)
-    gain = _gain(evidence, "worst", fair=True)
-    said = (
-        f"Attacks made for each model leave {interval_text(plain)} % of the robust network and "
-        f"{interval_text(ours)} % of the one trained through the defence, "
-        f"{interval_text(gain)} points more."
-    )
-    return open_question(said, _MORE) if _open(gain) else by_truth(gain.low > 0, said)
+    return judge
 
 
 def _robust_and_clean(attacks: str, fair: bool) -> Rule:
@@ -84,8 +76,8 @@ CLAIMS = (
         "PGD made for the network leaves clearly more with the defence. Ours: attacks made for "
         "each model.",
         "adversarial-printed",
-        _transferred,
-        _attacked_end_to_end,
+        _more_left("PGD", "Attacks by PGD made for each network", fair=False),
+        _more_left("worst", "All attacks, made for each model,", fair=True),
     ),
     Claim(
         6,
