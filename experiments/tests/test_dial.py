@@ -115,17 +115,6 @@ def test_turns_change_the_order_of_the_rounds_and_nothing_else(folder, tmp_path,
     assert {key.split(" ", 1)[1].rsplit(" ", 2)[0] for key in half} == set(names)
 
 
-def test_how_far_counts_the_finished_rounds_of_every_seed(monkeypatch):
-    strategies = (Strategy("DIAL", None), Strategy("DIAL, T = 1", None))
-    setting = replace(dial_pools.settings("MNIST")["small"], seeds=2, start=10, stop=30, step=1)
-    setting = replace(setting, strategies=strategies)
-    keys = ["0 DIAL 0 accuracy", "0 DIAL 0 picks", "0 DIAL 1 accuracy", "1 DIAL, T = 1 0 accuracy"]
-    assert dial.how_far(setting, keys) == (
-        "Rounds of 21 that are finished: seed 0: DIAL 2, DIAL, T = 1 0; "
-        "seed 1: DIAL 0, DIAL, T = 1 1."
-    )
-
-
 def test_variants_of_dial_share_seeds_that_no_other_table_uses(folder, tmp_path, monkeypatch):
     small = shrink(monkeypatch, "MNIST", partial(digit_cnn, 2, 4), start=10, stop=12)
     monkeypatch.setattr(dial_variants, "settings", lambda _: {"small": small})

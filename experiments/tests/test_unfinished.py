@@ -1,16 +1,21 @@
-"""Unfinished runs: the page says how far they are, from the journals that are stored."""
+"""Unfinished runs: the page says how far they are and what they show, from stored journals."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+from pnml.active import Strategy
 from pnml.errors import InputError
 from pnml_experiments.ch5_networks import ablation_mnist
+from pnml_experiments.ch7_active import dial_pools, dial_unfinished
+from pnml_experiments.framework.publishing import published_page
 from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.scales import SCALES
 from pnml_experiments.framework.unfinished import UNFINISHED, how_far
@@ -21,7 +26,8 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 def journal(docs, name, scale, keys):
     folder = docs / UNFINISHED / name / scale
     folder.mkdir(parents=True)
-    lines = [{"stamp": "x"}, *({"piece": key, "value": 0} for key in keys)]
+    values = keys if isinstance(keys, dict) else dict.fromkeys(keys, 0)
+    lines = [{"stamp": "x"}, *({"piece": key, "value": value} for key, value in values.items())]
     (folder / "long-0123.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     # what else a run writes does not count
     (folder / "pieces.jsonl").write_text("not read")
@@ -59,3 +65,70 @@ def test_stored_journals_are_of_runs_that_are_offered_and_not_published():
         assert (name, scale) in offered
         assert scale in SCALES
         assert len(how_far(name, RESULTS)) == 1
+
+
+def two_strategies(seeds=3):
+    setting = dial_pools.settings("MNIST")["small"]
+    strategies = (Strategy("DIAL", None), Strategy("DIAL, T = 1", None))
+    return replace(setting, strategies=strategies, seeds=seeds, start=10, stop=30, step=1)
+
+
+def rounds(seed, name, accuracies, picks=()):
+    """Pieces of one run: an accuracy in each round, and a pick after each but the last."""
+    found = {f"{seed} {name} {t} accuracy": value for t, value in enumerate(accuracies)}
+    picks = picks or [0] * (len(accuracies) - 1)
+    return found | {f"{seed} {name} {t} picks": [row] for t, row in enumerate(picks)}
+
+
+def test_how_far_counts_the_finished_rounds_of_every_seed():
+    pieces = rounds(0, "DIAL", [0.5, 0.6]) | rounds(1, "DIAL, T = 1", [0.5])
+    assert dial_unfinished.how_far(two_strategies(2), pieces) == (
+        "Rounds of 21 that are finished: seed 0: DIAL 2, DIAL, T = 1 0; "
+        "seed 1: DIAL 0, DIAL, T = 1 1."
+    )
+
+
+def test_curves_so_far_are_of_the_rounds_that_all_strategies_finished():
+    pieces = rounds(0, "DIAL", [0.1, 0.2, 0.3, 0.4, 0.5], [3, 100, 101, 7])
+    pieces |= rounds(0, "DIAL, T = 1", [0.1, 0.3, 0.4, 0.6])
+    pieces |= rounds(1, "DIAL", [0.2, 0.4, 0.5], [99, 5])
+    pieces |= rounds(1, "DIAL, T = 1", [0.2, 0.2, 0.2], [100, 200])
+    pieces |= rounds(2, "DIAL", [0.9])  # its other strategy has not begun
+    found = dial_unfinished.finished_curves(two_strategies(), pieces, known=100)
+    assert found.seeds == (0, 1)
+    assert found.labels.tolist() == [10, 11, 12]
+    assert found.accuracy["DIAL"].tolist() == [[0.1, 0.2, 0.3], [0.2, 0.4, 0.5]]
+    assert found.accuracy["DIAL, T = 1"].tolist() == [[0.1, 0.3, 0.4], [0.2, 0.2, 0.2]]
+    assert found.strange["DIAL"].tolist() == [[0, 0, 1], [0, 0, 0]]
+    assert found.strange["DIAL, T = 1"].tolist() == [[0, 0, 0], [0, 1, 2]]
+
+
+def test_a_seed_alone_has_no_interval_and_no_table():
+    pieces = rounds(0, "DIAL", [0.5, 0.6]) | rounds(0, "DIAL, T = 1", [0.5, 0.6])
+    assert dial_unfinished.finished_curves(two_strategies(), pieces, known=100) is None
+    told = dial_unfinished.so_far(two_strategies(), pieces, "MNIST", "clean", (55,), 100)
+    assert told == ()
+
+
+def test_a_page_shows_at_its_end_what_an_unfinished_run_shows_so_far(tmp_path):
+    names = [rule.name for rule in dial_pools.settings("MNIST")["full"].strategies]
+    shutil.copytree(RESULTS / "data", tmp_path / "data", ignore=lambda *_: [UNFINISHED.name])
+    before = published_page("dial-mnist-ood", tmp_path)
+    pieces = {}
+    for seed in (0, 1):
+        for name in names:
+            picks = [10_000, 1] if name == "BALD" else [0, 1]
+            pieces |= rounds(seed, name, [0.5, 0.6 + seed / 100, 0.66], picks)
+    journal(tmp_path, "dial-mnist-ood", "printed", pieces)
+    after = published_page("dial-mnist-ood", tmp_path)
+    assert "What it shows so far is at the end of this page." in after
+    more = after[after.index("## Labels to reach an accuracy: unfinished run at the scale") :]
+    assert more not in before
+    assert "Up to 22 labels, seeds 0, 1." in more
+    # after 21 labels: 60.5 percent, and 66.9 = 60.5 + 12.71 · 0.5 at the end of the interval
+    assert "| 65 | DIAL | 30 | 22 [21, 22] | -8 |" in more
+    assert "| 75 |" not in more  # nobody is there yet
+    assert "| BALD | 50.0 |" in more
+    assert "| DIAL | 0.0 |" in more
+    # the mean over the rounds of the two seeds is 58.67 and 59 percent
+    assert "| DIAL | 58.83 [" in more

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -167,12 +167,13 @@ def _depends(sizes: Sizes) -> list[Path | str]:
     return [*map(data_path, files), f"{sizes} {_CHUNK} {_SEED}", function_digest(trained)]
 
 
-def how_far(size: Scale, keys: Sequence[str]) -> str:
-    """How far an unfinished run is, from the keys of its finished pieces."""
+def how_far(size: Scale, pieces: Mapping[str, Any]) -> str:
+    """How far an unfinished run is, from its finished pieces."""
     sizes = SIZES[size]
     rows = sizes.known + sizes.unknown
     done = {
-        name: sum(key.rsplit(" ", 2)[0] == name for key in keys) * _CHUNK / rows for name in DEPTHS
+        name: sum(key.rsplit(" ", 2)[0] == name for key in pieces) * _CHUNK / rows
+        for name in DEPTHS
     }
     said = ", ".join(f"{name} {100 * share:.0f} %" for name, share in done.items())
     return f"Rows that are judged, by tuned layers: {said}."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -156,9 +157,9 @@ def run(case: str, scale: Scale, out: Output, progress: Progress) -> Result:
     return Result(tables, pictures, (SEED,), 1, INTERVAL, _REMARKS[case])
 
 
-def how_far(case: str, size: Scale, keys: Sequence[str]) -> str:
-    """How far an unfinished run is, from the keys of its finished pieces."""
-    rows = PIECE * len(keys)
+def how_far(case: str, size: Scale, pieces: Mapping[str, Any]) -> str:
+    """How far an unfinished run is, from its finished pieces."""
+    rows = PIECE * len(pieces)
     return f"The last layer is refitted for {rows} of {2 * _SAMPLES[case][size]} rows."
 
 

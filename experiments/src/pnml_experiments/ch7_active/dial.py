@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -170,31 +170,18 @@ def _depends(data: Data, setting: Setting, training: str) -> list[Any]:
     return [*tensors, f"{numbers} {setting.passes}", network, training]
 
 
-def how_far(setting: Setting, keys: Iterable[str]) -> str:
-    """How many rounds of each strategy and seed are among the keys of finished pieces."""
-    rounds = 1 + (setting.stop - setting.start) // setting.step
-    done: dict[str, list[str]] = {}
-    for seed in range(setting.first_seed, setting.first_seed + setting.seeds):
-        for rule in setting.strategies:
-            start, end = f"{seed} {rule.name} ", " accuracy"
-            count = sum(key.startswith(start) and key.endswith(end) for key in keys)
-            done.setdefault(f"seed {seed}", []).append(f"{rule.name} {count}")
-    said = "; ".join(f"{seed}: {', '.join(counts)}" for seed, counts in done.items())
-    return f"Rounds of {rounds} that are finished: {said}."
-
-
 def result_of(
     name: str, data: str, pool: str, levels: Sequence[float], found: LearningCurves, words: str
 ) -> Result:
     """Result with the tables and figures of the learning curves for one pool."""
-    tables = [_labels_table(data, pool, levels, found), _paired_table(found), _accuracies(found)]
+    tables = [labels_table(data, pool, levels, found), paired_table(found), _accuracies(found)]
     figures = [
         Figure(
             f"{name}-accuracy", "Accuracy against labels paid for.", partial(_draw, found, False)
         )
     ]
     if pool == "polluted":
-        tables.insert(1, _shares(found))
+        tables.insert(1, picks_table(found))
         caption = "Share of the picks so far that are out of distribution."
         figures.append(Figure(f"{name}-picks", caption, partial(_draw, found, True)))
     seeds = found.seeds
@@ -215,7 +202,8 @@ def unrun(data: str, pool: str, why: str) -> Result:
     return Result((Table("Labels to reach an accuracy", tuple(rows), digits=0),), remarks=(why,))
 
 
-def _labels_table(data: str, pool: str, levels: Sequence[float], found: LearningCurves) -> Table:
+def labels_table(data: str, pool: str, levels: Sequence[float], found: LearningCurves) -> Table:
+    """Labels that every strategy needs to reach each level, beside the printed ones."""
     reached = found.labels_to_reach([level / 100 for level in levels])
     rows = []
     for level in levels:
@@ -245,7 +233,8 @@ def _closed(found: Estimate, last: int) -> tuple[Estimate | None, str]:
     return Estimate(found.value, low, float(last)), _OPEN
 
 
-def _shares(found: LearningCurves) -> Table:
+def picks_table(found: LearningCurves) -> Table:
+    """Share of each strategy's picks that are out of distribution."""
     rows = []
     for strategy in found.accuracy:
         share = found.strange_share(strategy)
@@ -255,7 +244,8 @@ def _shares(found: LearningCurves) -> Table:
     return Table("Picks out of distribution", tuple(rows), about)
 
 
-def _paired_table(found: LearningCurves) -> Table:
+def paired_table(found: LearningCurves) -> Table:
+    """Accuracy on average over the rounds, and the lead of the first strategy over the others."""
     mean = found.mean_accuracy()
     base = next(iter(mean))
     gains = {name: _negated(gain) for name, gain in found.gain_over(base).items()}

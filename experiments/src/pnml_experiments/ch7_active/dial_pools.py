@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnml_experiments.ch7_active import dial
+from pnml_experiments.ch7_active import dial_unfinished
 from pnml_experiments.ch7_active.dial import (
     PRINTED_STRATEGIES,
     Data,
@@ -19,7 +19,7 @@ from pnml_experiments.ch7_active.dial import (
 from pnml_experiments.framework.data import arrays
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
-from pnml_experiments.framework.result import Result
+from pnml_experiments.framework.result import Result, Table
 from pnml_experiments.framework.stored_files import EMNIST, FASHION_TEST, MNIST
 
 if TYPE_CHECKING:
@@ -88,9 +88,17 @@ def run(case: str, scale: Scale, out: Output, progress: Progress) -> Result:
     return result_of(figures, name, pool, LEVELS[name], curves, setting.words)
 
 
-def how_far(case: str, size: Scale, keys: Sequence[str]) -> str:
-    """How far an unfinished run is, from the keys of its finished pieces."""
-    return dial.how_far(settings(case.split(", ")[0])[size], keys)
+def how_far(case: str, size: Scale, pieces: Mapping[str, Any]) -> str:
+    """How far an unfinished run is, from its finished pieces."""
+    return dial_unfinished.how_far(settings(case.split(", ")[0])[size], pieces)
+
+
+def so_far(case: str, size: Scale, pieces: Mapping[str, Any]) -> tuple[Table, ...]:
+    """What an unfinished run shows so far."""
+    name, pool = case.split(", ")
+    return dial_unfinished.so_far(
+        settings(name)[size], pieces, name, pool, LEVELS[name], known=_POOL
+    )
 
 
 def settings(name: str) -> dict[str, Setting]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pnml.errors import InputError
@@ -16,9 +17,10 @@ from pnml_experiments.framework.extent import extent
 from pnml_experiments.framework.page import page
 from pnml_experiments.framework.printed_cells import cells_page
 from pnml_experiments.framework.registry import EXPERIMENTS
+from pnml_experiments.framework.result import Table
 from pnml_experiments.framework.rows import Stored, stored
 from pnml_experiments.framework.scales import SCALES
-from pnml_experiments.framework.unfinished import how_far
+from pnml_experiments.framework.unfinished import how_far, so_far
 
 _SAID: dict[Word, str] = {
     "holds": "That holds.",
@@ -39,10 +41,11 @@ _HEAD = (
 )
 
 
-def page_from_rows(path: Path, said: Sequence[str] = ()) -> str:
-    """The page of a result from its file of rows, with the sentences `said` in front."""
+def page_from_rows(path: Path, said: Sequence[str] = (), more: Sequence[Table] = ()) -> str:
+    """The page of a result from its file of rows: `said` in front, `more` tables at the end."""
     rows = stored(path)
-    return page(rows.experiment, rows.scale, rows.result, rows.release, said)
+    result = replace(rows.result, tables=(*rows.result.tables, *more))
+    return page(rows.experiment, rows.scale, result, rows.release, said)
 
 
 def published_page(name: str, docs: Path) -> str:
@@ -58,7 +61,7 @@ def published_page(name: str, docs: Path) -> str:
     if words.is_file():
         said.append(words.read_text(encoding="utf-8").strip())
     said += how_far(name, docs)
-    return page_from_rows(docs / "data" / f"{name}.jsonl", said)
+    return page_from_rows(docs / "data" / f"{name}.jsonl", said, so_far(name, docs))
 
 
 def publish(results: Path, docs: Path) -> list[str]:

@@ -1,15 +1,19 @@
-"""Runs that go on: journals of unfinished runs in the documentation, and how far they are."""
+"""Unfinished runs: their journals in the documentation, how far they are, what they show."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from pnml.errors import InputError
 from pnml_experiments.framework.experiment import Experiment
 from pnml_experiments.framework.registry import EXPERIMENTS
+from pnml_experiments.framework.result import Table
 from pnml_experiments.framework.scales import SCALES, Offered, size_of
 
 # Below the folder of the pages; as an output folder it goes on with the runs in it.
@@ -19,36 +23,72 @@ UNFINISHED = Path("data", "unfinished")
 def how_far(name: str, docs: Path) -> list[str]:
     """A sentence on every unfinished run of an experiment whose journal is below `docs`.
 
-    The module of such an experiment has a function `how_far` that reads the keys of the finished
-    pieces.
+    The module of such an experiment has a function `how_far` from the finished pieces to words.
     """
     return [
-        f"**A run at the scale {scale} is unfinished.** {_told(experiment, scale, keys)} It goes "
-        f"on with `pnml reproduce {name} --scale {scale} -o docs/results/{UNFINISHED}`."
-        for experiment in EXPERIMENTS
-        if experiment.id == name
-        for scale in SCALES
-        if (keys := _finished(docs / UNFINISHED / name / scale))
+        f"**A run at the scale {run.scale} is unfinished.** {run.told('how_far')} It goes "
+        f"on with `pnml reproduce {name} --scale {run.scale} -o docs/results/{UNFINISHED}`."
+        + " What it shows so far is at the end of this page."
+        * bool(run.tables())
+        for run in _runs(name, docs)
     ]
 
 
-def _told(experiment: Experiment, scale: Offered, keys: Sequence[str]) -> str:
-    module = import_module(f"pnml_experiments.{experiment.module}")
-    case = [experiment.case] * bool(experiment.case)
-    told: str = module.how_far(*case, size_of(scale), keys)
-    return told
+def so_far(name: str, docs: Path) -> list[Table]:
+    """Tables of what the unfinished runs of an experiment show so far."""
+    return [
+        replace(table, title=f"{table.title}: unfinished run at the scale {run.scale}")
+        for run in _runs(name, docs)
+        for table in run.tables()
+    ]
 
 
-def _finished(folder: Path) -> list[str]:
-    """Keys of the finished pieces in the journals of a folder."""
-    return [key for journal in sorted(folder.glob("*-*.jsonl")) for key in _keys(journal)]
+@dataclass(frozen=True)
+class _Run:
+    """An unfinished run and its finished pieces."""
+
+    experiment: Experiment
+    scale: Offered
+    pieces: Mapping[str, Any]
+
+    def told(self, function: str) -> Any:
+        """What a function of the experiment's module makes of the pieces."""
+        case = [self.experiment.case] * bool(self.experiment.case)
+        return getattr(self._module, function)(*case, size_of(self.scale), self.pieces)
+
+    def tables(self) -> tuple[Table, ...]:
+        """What the run shows so far, where the experiment's module has `so_far`."""
+        return self.told("so_far") if hasattr(self._module, "so_far") else ()
+
+    @property
+    def _module(self) -> ModuleType:
+        return import_module(f"pnml_experiments.{self.experiment.module}")
 
 
-def _keys(path: Path) -> list[str]:
-    """Keys of the finished pieces of a journal."""
+def _runs(name: str, docs: Path) -> list[_Run]:
+    return [
+        _Run(experiment, scale, pieces)
+        for experiment in EXPERIMENTS
+        if experiment.id == name
+        for scale in SCALES
+        if (pieces := _finished(docs / UNFINISHED / name / scale))
+    ]
+
+
+def _finished(folder: Path) -> dict[str, Any]:
+    """Finished pieces in the journals of a folder."""
+    return {
+        key: value
+        for journal in sorted(folder.glob("*-*.jsonl"))
+        for key, value in _pieces(journal)
+    }
+
+
+def _pieces(path: Path) -> list[tuple[str, Any]]:
+    """Finished pieces of a journal."""
     try:
         _, *records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        return [str(record["piece"]) for record in records]
+        return [(str(record["piece"]), record["value"]) for record in records]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path} is not a journal of finished pieces ({type(error).__name__}); restore it, or "
