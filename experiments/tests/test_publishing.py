@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,21 @@ def test_rows_are_the_same_after_they_were_written(tmp_path):
     assert [one.name for one in found.figures] == ["odd-one", "odd-two"]
     with pytest.raises(InputError, match="PNG"):
         found.figures[0].draw()
+
+
+def test_a_label_called_table_is_kept_beside_the_title_of_the_table(tmp_path):
+    rows = tuple(Row({"table": name, "score": "regret"}, ours=exactly(1.0)) for name in "ab")
+    result = Result((Table("Table by table", rows), Table("Both", (Row({"n": "2"}, 1.0),))))
+    path = written(tmp_path / "rows.jsonl", ODD, "stored", result)
+    assert stored(path).result == result
+    assert "| score | a | b |" in page_from_rows(path)
+
+
+@pytest.mark.parametrize("labels", [{"table": "Both"}, {"note": "x"}, {"ours_low": "x"}])
+def test_labels_that_a_file_would_lose_are_refused(tmp_path, labels):
+    result = Result((Table("Both", (Row(labels, 1.0),)),))
+    with pytest.raises(InputError, match="other names"):
+        written(tmp_path / "rows.jsonl", ODD, "stored", result)
 
 
 def test_the_release_that_made_the_rows_stays_on_the_page(tmp_path):
@@ -150,6 +166,13 @@ def test_a_published_page_is_what_its_rows_say(path):
     assert here.read_text(encoding="utf-8") == published_page(path.stem, RESULTS)
     for figure in stored(path).result.figures:
         assert (RESULTS / f"{figure.name}.png").is_file()
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_every_row_of_a_published_page_says_what_it_is_of(path):
+    for table in stored(path).result.tables:
+        labels = Counter(tuple(sorted(row.labels.items())) for row in table.rows)
+        assert [each for each, times in labels.items() if times > 1] == []
 
 
 def test_the_published_index_is_up_to_date():

@@ -19,7 +19,8 @@ from pnml_experiments.framework.scales import today
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_VALUES = {"table", "printed", "difference", "note"} | {
+_TITLE = "table"  # of the table of a row; a label of that name stands in its place
+_VALUES = {"printed", "difference", "note"} | {
     f"{name}{end}" for name in ("ours", "fair") for end in ("", "_low", "_high")
 }
 
@@ -35,7 +36,11 @@ class Stored:
 
 
 def lines(experiment: Experiment, scale: str, result: Result) -> Iterator[dict[str, Any]]:
-    """A line on how the result was made, then one line for every row."""
+    """A line on how the result was made, then one line for every row.
+
+    The first line has the titles of all tables and how many rows each has. A line of a row has the
+    title too, for the reader, unless a label of the row is called ``table``.
+    """
     yield {
         "experiment": experiment.id,
         "title": experiment.title,
@@ -59,18 +64,18 @@ def lines(experiment: Experiment, scale: str, result: Result) -> Iterator[dict[s
     }
     for table in result.tables:
         for row in table.rows:
-            yield {"table": table.title} | row.record()
+            yield {_TITLE: table.title} | _checked(row, table.title).record()
 
 
 def stored(path: Path) -> Stored:
     """Read a file of rows; InputError if it is not whole."""
     try:
         head, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        remaining = iter([_row(row) for row in rows])
+        remaining = iter(rows)
         tables = tuple(
             Table(
                 table["title"],
-                tuple(next(remaining) for _ in range(table["rows"])),
+                tuple(_row(next(remaining), table["title"]) for _ in range(table["rows"])),
                 table["about"],
                 table["digits"],
             )
@@ -103,9 +108,20 @@ def _known(name: str, chapter: int, title: str) -> Experiment:
     return replace(known, chapter=chapter, title=title, module="", case="")
 
 
-def _row(record: Mapping[str, Any]) -> Row:
-    """A row from its plain names and values."""
-    labels = {name: value for name, value in record.items() if name not in _VALUES}
+def _checked(row: Row, title: str) -> Row:
+    """The row, if its labels can be told from what else is stored of it."""
+    if row.labels.keys() & _VALUES or row.labels.get(_TITLE) == title:
+        raise InputError(
+            f"A row of the table {title!r} has the labels {dict(row.labels)}, which would be lost "
+            "in a file; give them other names."
+        )
+    return row
+
+
+def _row(record: Mapping[str, Any], title: str) -> Row:
+    """A row from its plain names and values, and the title of its table."""
+    own = {name: value for name, value in record.items() if name not in _VALUES}
+    labels = {name: value for name, value in own.items() if (name, value) != (_TITLE, title)}
     ours, fair = (_estimate(record, name) for name in ("ours", "fair"))
     return Row(labels, record["printed"], ours, fair, record["note"])
 
