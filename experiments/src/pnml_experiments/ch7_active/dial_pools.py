@@ -253,6 +253,3 @@ _TRAININGS = {
         ),
     },
 }
-
-
-_ACCURACY_TABLE = "Accuracy in percent, on average over all rounds"

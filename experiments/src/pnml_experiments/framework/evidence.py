@@ -37,7 +37,7 @@ class Evidence:
             row
             for part in titled
             for row in part.rows
-            if asked.items() <= {name.rstrip(",%"): v for name, v in row.labels.items()}.items()
+            if asked.items() <= {name.rstrip(", %"): v for name, v in row.labels.items()}.items()
         ]
 
     def row(self, table: str, **labels: str) -> Row:
