@@ -1,4 +1,4 @@
-"""Numbers that a person wrote into the README and into comments are those of the stored rows."""
+"""Numbers that a person wrote into the README, guides and comments are those of the stored rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def comment(name):
     return " ".join((DATA / f"{name}.txt").read_text(encoding="utf-8").split()).replace("−", "-")
 
 
-def readme():
-    return (ROOT / "README.md").read_text(encoding="utf-8")
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
-def quoted(header, first):
-    """Numbers in the line that begins with this cell, in the README's table with this header."""
-    table = readme().partition(header)[2].partition("\n\n")[0]
+def quoted(header, first, page="README.md"):
+    """Numbers in the line that begins with this cell, in the page's table with this header."""
+    table = text_of(page).partition(header)[2].partition("\n\n")[0]
     found = [line for line in table.splitlines() if line.startswith(f"| {first} |")]
     assert len(found) == 1, first
     return NUMBER.findall(found[0].split("|", 2)[2])
@@ -41,10 +41,14 @@ def rounded(value, like):
     return f"{value:.{len(like.partition('.')[2])}f}"
 
 
-def assert_quoted(header, first, values):
-    found = quoted(header, first)
+def assert_quoted(header, first, values, page="README.md"):
+    """The line of a table quotes these values; None is for a number that no stored row has."""
+    found = quoted(header, first, page)
     assert len(found) == len(values), first
-    assert found == [rounded(*pair) for pair in zip(values, found, strict=True)], first
+    pairs = zip(values, found, strict=True)
+    assert found == [like if value is None else rounded(value, like) for value, like in pairs], (
+        first
+    )
 
 
 SCORES = {
@@ -159,6 +163,94 @@ def test_detectors(first):
     assert_quoted("ResNet-20, CIFAR-10 |", first, values)
 
 
+GUIDE = "docs/guide/networks.md"
+OTHERS = ("MSP", "MaxLogit", "Energy", "GEN", "Mahalanobis", "RMD", "KNN", "ViM")
+# Line of the guide → page of its features alone, features, sets of outliers there and here.
+GUIDE_LINES = {
+    "ResNet-20, CIFAR-10, mean of six sets": ("ood-resnet20", "ResNet-20", "all", "mean"),
+    "the same, CIFAR-100 alone": ("ood-resnet20", "ResNet-20", "near", "CIFAR-100"),
+    "CLINC150, MiniLM sentences": ("ood-clinc150", "CLINC150", "all", "out of scope"),
+}
+
+
+@pytest.mark.parametrize("first", GUIDE_LINES)
+def test_detectors_in_the_guide(first):
+    page, features, sets, ood = GUIDE_LINES[first]
+    regret, *others = (
+        rows_of("ood-detectors").value("Mean AUROC", features=features, sets=sets, detector=name)
+        for name in ("pNML", *OTHERS)
+    )
+    fixed, own = (
+        rows_of(page).value("AUROC", OOD=ood, detector=name) for name in ("pNML", "pNML, own p")
+    )
+    without_regions = None
+    values = [regret, without_regions, fixed, own, *others]
+    assert_quoted("| regret | `regions=False` |", first, values, GUIDE)
+
+
+REFITTED = {
+    "mean log-loss; the network has": ("Test digits", "log-loss, nats"),
+    "expected calibration error; the network has": ("Test digits", "ECE"),
+    "AUROC against clothes; softmax has": ("Unknown rows", "AUROC, clothes"),
+    "AUROC against letters; softmax has": ("Unknown rows", "AUROC, letters"),
+}
+
+
+@pytest.mark.parametrize("words", REFITTED)
+def test_refitted_layer_in_the_guide(words):
+    table, number = REFITTED[words]
+
+    def values(trained_on):
+        found = []
+        for method in ("softmax", "LastLayerPNML, scale auto", "RefitLastLayerPNML"):
+            labels = {"trained on": trained_on, "method": method, "number": number}
+            if table == "Unknown rows":
+                labels["score"] = "1 − confidence" if method == "softmax" else "own"
+            found.append(rows_of("network-genie").value(table, **labels))
+        return found
+
+    network, *both = values("1,000 digits")
+    first = f"{words} {rounded(network, '0.000')}"
+    assert_quoted("| | `LastLayerPNML` | `RefitLastLayerPNML` |", first, both, GUIDE)
+    one_step, refitted = values("10,000 digits")[1:]
+    assert abs(one_step - refitted) < 0.01
+
+
+def test_calibration_in_the_guide():
+    found = rows_of("regret-calibration")
+
+    def error(features, method):
+        table = "Probabilities of known rows"
+        value = found.value(table, set=features, method=method, number="ECE")
+        return f"{value:.3f}".removeprefix("0")
+
+    text = text_of(GUIDE)
+    before, after = (error("CIFAR-10", method) for method in ("softmax", "pNML"))
+    assert before == after
+    assert f"expected calibration error {before} before and after" in text
+    before, after = (error("CLINC150", method) for method in ("softmax", "pNML"))
+    assert f"(CLINC150) becomes a little more so ([{before} to {after}]" in text
+
+
+def test_how_to_on_detectors_says_where_the_regret_is_first():
+    found = rows_of("ood-detectors")
+
+    def first_two(features, sets):
+        rows = found.rows("Mean AUROC", features=features, sets=sets)
+        return sorted(rows, key=lambda row: -row.ours.value)[:2]
+
+    for features in ("ResNet-20", "DenseNet, CIFAR-10"):
+        first, second = first_two(features, "near")
+        assert first.labels["detector"] == "pNML"
+        assert second.ours.high > first.ours.value
+    for features, sets in (("ResNet-20", "far"), ("CLINC150", "all")):
+        assert first_two(features, sets)[0].labels["detector"] == "pNML"
+    vim, regret = first_two("DenseNet, CIFAR-10", "far")
+    assert (vim.labels["detector"], regret.labels["detector"]) == ("ViM", "pNML")
+    level = f"level with `ViM` on the DenseNet ({regret.ours.value:.2f} and {vim.ours.value:.2f})"
+    assert level in text_of("docs/how-to/ood-detectors.md")
+
+
 def labels_to(found, accuracy, strategy):
     """Labels that a strategy needs to reach an accuracy."""
     return found.value("Labels to reach", accuracy=accuracy, strategy=strategy)
@@ -173,6 +265,19 @@ def test_comment_on_dial_and_clothes_quotes_its_own_rows():
 
     labels = [labels_to(found, "65", strategy) for strategy in ("DIAL", "EPIG")]
     assert f"(65 % after {labels[0]:.0f} and {labels[1]:.0f} labels)" in text
+
+    def best_first(labels):
+        rows = found.rows("Accuracy in percent, by labels paid for", labels=labels)
+        means = {row.labels["strategy"]: row.ours.value for row in rows}
+        return {name: means[name] for name in sorted(means, key=lambda name: -means[name])}
+
+    means = best_first("55")
+    assert list(means)[:2] == ["EPIG", "DIAL"]
+    second = f"second to that of EPIG ({means['DIAL']:.1f} and {means['EPIG']:.1f} %)"
+    assert f"At 55 labels its mean is {second}" in text
+    assert "at 76 and at 100 it is below all but those of random and entropy" in text
+    for count in ("76", "100"):
+        assert list(best_first(count))[-3:] == ["DIAL", "random", "entropy"]
 
     def clothes(strategy):
         return found.value("Picks out of distribution", strategy=strategy)

@@ -196,6 +196,30 @@ def test_rows_of_another_width_are_refused():
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_the_fit_is_the_interpolating_solution_of_smallest_norm(seed):
+    """It is X⁺y; every other solution of Xθ = y adds a part that no row sees, orthogonal to it.
+
+    The singular values of X are 1 to 4, so errors are some ten units of round-off, about 2e-15.
+    """
+    from pnml import NormBallRegressor
+
+    rng = np.random.default_rng(seed)
+    U, V = (np.linalg.qr(rng.normal(size=(size, size)))[0] for size in (4, 9))
+    X, y = U * np.arange(1.0, 5.0) @ V[:, :4].T, rng.normal(size=4)
+    model = NormBallRegressor(fit_intercept=False, noise_variance=1.0).fit(X, y)
+    fit, unseen = model.coef_, V[:, 4:]
+    np.testing.assert_allclose(fit, np.linalg.pinv(X) @ y, atol=1e-12)
+    np.testing.assert_allclose(X @ fit, y, atol=1e-12)
+    assert model.radius_ == pytest.approx(np.linalg.norm(fit), abs=1e-12)
+    np.testing.assert_allclose(fit @ unseen, 0.0, atol=1e-12)
+    for weights in rng.normal(size=(20, 5)):
+        other = fit + unseen @ weights
+        np.testing.assert_allclose(X @ other, y, atol=1e-12)
+        assert other @ other == pytest.approx(fit @ fit + weights @ weights, abs=1e-12)
+        assert np.linalg.norm(other) > model.radius_
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_one_more_row_adds_its_residual_outside_the_span_to_the_squared_norm(seed):
     from pnml import NormBallRegressor
 
