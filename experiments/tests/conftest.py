@@ -62,7 +62,8 @@ def tiny_densenet(tmp_path, monkeypatch):
     np.savez(tmp_path / "images/cifar10.npz", **own(60, 12))
     np.savez(tmp_path / "images/cifar100.npz", x_test=images(7))
     np.savez(tmp_path / "images/svhn.npz", x_test=images(9))
-    np.savez(tmp_path / "images/tiny.npz", tiny_resize=images(5), tiny_crop=images(6))
+    tiny = {"tiny_resize": images(5), "tiny_crop": images(6), "tiny_sharp": images(5)}
+    np.savez(tmp_path / "images/tiny.npz", **tiny)
     np.savez(tmp_path / "images/cifar10_small.npz", **own(40, 12))
     np.savez(tmp_path / "images/cifar100_small.npz", x_test=images(6))
     small = {name: images(6) for name in ("svhn", "tiny_resize", "tiny_crop")}

@@ -111,6 +111,12 @@ def test_all_images_are_taken_where_they_are_at_hand(subject, tmp_path, out, mon
     assert len(list((out.cache / "features").rglob("*.npz"))) == 8
 
 
+def test_a_file_of_an_older_release_is_refused_in_one_sentence(subject, tmp_path):
+    np.savez(tmp_path / "images/tiny.npz", tiny_resize=np.zeros((5, 32, 32, 3), np.uint8))
+    with pytest.raises(InputError, match="has no images called tiny_sharp, so an older release"):
+        full_features.all_images(subject, "tiny_sharp")
+
+
 def test_missing_images_are_named_by_the_command(subject, tmp_path, monkeypatch, capsys):
     (tmp_path / "images/cifar10.npz").unlink()
     monkeypatch.setattr(sys, "argv", ["full_features", str(tmp_path), subject.key])

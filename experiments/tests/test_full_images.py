@@ -73,6 +73,26 @@ def test_a_digit_is_cut_out_square_and_the_edge_goes_on(tmp_path):
     assert (found["x_test"][0, :, 28:] == 0).all()
 
 
+def test_pictures_at_half_their_size_are_smoothed_or_every_other_pixel(tmp_path):
+    folder = tmp_path / "tiny-imagenet-200/test/images"
+    folder.mkdir(parents=True)
+    shown = np.random.default_rng(0).integers(0, 256, size=(64, 64, 3), dtype=np.uint8)
+    for i in (10, 2):  # in the order of their numbers, not of their names
+        PIL.fromarray(shown // i).save(folder / f"test_{i}.JPEG")
+    found = full_images.tiny(tmp_path)
+    for row, i in enumerate((2, 10)):
+        whole = np.asarray(PIL.open(folder / f"test_{i}.JPEG"))
+        assert (found["tiny_sharp"][row] == whole[::2, ::2]).all()
+        steps = [
+            np.abs(np.diff(found[f"tiny_{how}"][row].astype(int), axis=1)).mean()
+            for how in ("resize", "sharp")
+        ]
+        assert steps[0] < steps[1]
+        windows = np.lib.stride_tricks.sliding_window_view(whole, (32, 32), axis=(0, 1))
+        same = windows == found["tiny_crop"][row].transpose(2, 0, 1)
+        assert same.all(axis=(2, 3, 4)).any()
+
+
 def test_a_set_is_written_whole_where_experiments_find_it(package, tmp_path, monkeypatch):
     monkeypatch.setitem(
         full_images.DIGESTS, "cifar10", full_images.digest(full_images.cifar10(package))

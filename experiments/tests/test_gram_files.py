@@ -138,12 +138,18 @@ def test_the_tables_are_of_all_images_and_of_the_methods_without_a_gradient(
     assert not [row for row in result.tables[0].rows if row.labels["method"].startswith("ODIN")]
     noise = next(row for row in ran if row.labels["OOD"] == "Uniform")
     assert noise.note.startswith("60 of 50,000 training images, 12 of 10,000 test images and 8 of")
+
     # the Baseline by its definition: the largest probability, high for known images
-    scores = [
-        torch.softmax(tiny_densenet.network()(batch_of(tiny_densenet, name)), dim=1)
-        .max(dim=1)
-        .values
-        for name in ("test", "uniform")
-    ]
-    ahead = (scores[0][:, None] > scores[1][None, :]).double().mean().item()
-    assert noise.ours.value == pytest.approx(100 * ahead, abs=1e-6)
+    def scores(name):
+        logits = tiny_densenet.network()(batch_of(tiny_densenet, name))
+        return torch.softmax(logits, dim=1).max(dim=1).values
+
+    # images beside print are not smoothed; those that are stand beside them
+    names = {"Uniform": "uniform", "Imagenet (R)": "tiny_sharp"}
+    names["Imagenet (R), smoothed"] = "tiny_resize"
+    for ood, file in names.items():
+        labels = {"IND": "CIFAR-10", "OOD": ood, "method": "Baseline"}
+        row = next(row for row in ran if row.labels == labels)
+        ahead = (scores("test")[:, None] > scores(file)[None, :]).double().mean().item()
+        assert row.ours.value == pytest.approx(100 * ahead, abs=1e-6)
+        assert ("smooth" in row.note, row.printed is None) == (("smooth" in ood),) * 2

@@ -39,6 +39,7 @@ _FILES = {
     "cifar100": ("images/cifar100.npz", "x_test"),
     "svhn": ("images/svhn.npz", "x_test"),
     "tiny_resize": ("images/tiny.npz", "tiny_resize"),
+    "tiny_sharp": ("images/tiny.npz", "tiny_sharp"),
     "tiny_crop": ("images/tiny.npz", "tiny_crop"),
 }
 # Set of outliers, as the thesis names it → as files name it.
@@ -50,6 +51,11 @@ OUTLIERS = {
     "Imagenet (C)": "tiny_crop",
     "Gaussian": "gaussian",
     "Uniform": "uniform",
+}
+# The same beside print, whose small images were not smoothed.
+PRINTED_OUTLIERS = OUTLIERS | {
+    "Imagenet (R)": "tiny_sharp",
+    "Imagenet (R), smoothed": "tiny_resize",
 }
 
 
@@ -79,7 +85,13 @@ def _images(subject: Subject, name: str, most: int | None) -> ImageSet:
     if name in _NOISE:
         return ImageSet(name, _NOISE[name](most or 0, NOISE_SEED))
     file, key = _own_file(subject, name) if name in ("train", "test") else _FILES[name]
-    images = data.arrays(file)[key]
+    arrays = data.arrays(file)
+    if key not in arrays:
+        raise InputError(
+            f"{data_path(file)} has no images called {key}, so an older release made it; make it "
+            "again with python -m pnml_experiments.ch5_networks.full_images."
+        )
+    images = arrays[key]
     return ImageSet(name, images[_rows(len(images), most)])
 
 

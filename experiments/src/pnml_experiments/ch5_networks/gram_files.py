@@ -20,7 +20,7 @@ from pnml.errors import InputError
 from pnml.ood.gram_detector import EVERY
 from pnml.ood.gram_row_sums import TINY
 from pnml.runtime.fingerprint import fingerprint
-from pnml_experiments.ch5_networks.full_features import all_images, fill_files, sets_of
+from pnml_experiments.ch5_networks.full_features import PRINTED_OUTLIERS, all_images, fill_files
 from pnml_experiments.ch5_networks.image_subjects import ImageSet, Subject, head_of
 from pnml_experiments.ch5_networks.kept_features import Arrays, checked_arrays, kept, write_arrays
 from pnml_experiments.ch5_networks.layer_sums import ORDERS, Layers, Sums, layer_function
@@ -236,8 +236,13 @@ def main() -> None:
 
 def sets_of_layers(subject: Subject) -> tuple[str, ...]:
     """Names of files: training images, those held out, test images, the thesis's outliers."""
-    rest = (name for name in sets_of(subject) if name not in ("train", _NEAR.get(subject.ind)))
-    return ("train", HELD, *sorted(rest, key=lambda name: name == "svhn"))  # the largest last
+    others = [
+        file
+        for name, file in PRINTED_OUTLIERS.items()
+        if name != subject.ind and file != _NEAR.get(subject.ind)
+    ]
+    others.sort(key=lambda file: file == "svhn")  # the largest last
+    return ("train", HELD, "test", *others)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,17 @@ SMALL = (
     "At the scale small each class has few training images, which makes the bounds of Gram narrow "
     "and leverages large: the numbers show that everything runs, not what the methods can do."
 )
+# Set of outliers → how its images were made.
+_MADE = {
+    "SVHN": "the digits were cut out of the full pictures anew",
+    "Imagenet (R)": "Tiny-ImageNet was resized anew, with smoothing",
+    "Imagenet (C)": "Tiny-ImageNet was cropped anew",
+}
+# The same beside print, with all images.
+MADE_AS_PRINTED = _MADE | {
+    "Imagenet (R)": "every other pixel of Tiny-ImageNet",
+    "Imagenet (R), smoothed": _MADE["Imagenet (R)"],
+}
 _NO_WEIGHTS = "Not run: weights or images of this network were not at hand."
 _NO_IMAGES = "Not run: these images were not at hand."
 
@@ -144,11 +155,15 @@ def _tensor(rows: Any) -> Any:
 
 
 def rows_of(
-    network: str, found: Mapping[str, Found], sizes: Mapping[str, Mapping[str, int]]
+    network: str,
+    found: Mapping[str, Found],
+    sizes: Mapping[str, Mapping[str, int]],
+    made: Mapping[str, str] = _MADE,
 ) -> dict[str, list[Row]]:
-    """Rows of each metric, with notes on the sizes of the data of each training set."""
+    """Rows of each metric, with notes on the sizes of the data and how images were made."""
     return {
-        metric: [_marked(row, sizes) for row in _rows(network, metric, found)] for metric in METRICS
+        metric: [_marked(row, sizes, made) for row in _rows(network, metric, found)]
+        for metric in METRICS
     }
 
 
@@ -201,7 +216,7 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _marked(row: Row, sizes: Mapping[str, Mapping[str, int]]) -> Row:
+def _marked(row: Row, sizes: Mapping[str, Mapping[str, int]], made: Mapping[str, str]) -> Row:
     """The row with a note on how its data differ from those of the thesis."""
     if row.ours is None:
         return row
@@ -218,10 +233,7 @@ def _marked(row: Row, sizes: Mapping[str, Mapping[str, int]]) -> Row:
             f"; the training images at hand show {counts['classes']} of {counts['all classes']} "
             "classes, outputs and test images of the others are left out"
         )
-    if ood.startswith("Imagenet"):
-        note += "; Tiny-ImageNet was resized and cropped anew"
-    if "SVHN" in (ind, ood):
-        note += "; the digits were cut out of the full pictures anew"
+    note += "".join(f"; {how}" for name, how in made.items() if name in (ind, ood))
     return Row(row.labels, row.printed, row.ours, row.fair, note + ".")
 
 

@@ -33,7 +33,6 @@ Bits = npt.NDArray[np.uint8]
 Indices = npt.NDArray[np.intp]
 # Steps that the research code tries, in units of the image before normalisation.
 STEPS = (0.0, 0.0005, 0.001, 0.0014, 0.002, 0.0024, 0.005, 0.01, 0.05, 0.1)
-LEFT_OUT = "svhn"  # 26,032 images would take 40 more minutes of a core for each network
 MOST = 3  # steps by which all images of a set are moved: ODIN's, that with pNML, the fair one
 _SAMPLE = slice(None, None, 20)  # images that are moved by all steps
 _HELD = slice(None, None, 10)  # of the training images held out, those that choose one step
@@ -41,11 +40,8 @@ _MANY = 5_000  # images from which compiling the network for a minute and a half
 
 
 def sets_of_odin(subject: Subject) -> tuple[str, ...]:
-    """Names of the image sets: held-out training images, test images, outliers of the thesis.
-
-    The set LEFT_OUT is not among them.
-    """
-    return tuple(name for name in sets_of_layers(subject) if name not in ("train", LEFT_OUT))
+    """Names of the image sets: held-out training images, test images, outliers of the thesis."""
+    return tuple(name for name in sets_of_layers(subject) if name != "train")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pnml_experiments.ch5_networks import full_features
 from pnml_experiments.ch5_networks.image_subjects import RECORDED, Subject
 from pnml_experiments.ch5_networks.network_tables import (
     ABOUT,
+    MADE_AS_PRINTED,
     REMARKS,
     SMALL,
     Found,
@@ -65,7 +66,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     sizes = {one.ind: pieces[one.key]["sizes"] for one in ready}
     rows = {
         metric: [row for row in listed if row.labels["method"].split(" + ")[0] in _METHODS]
-        for metric, listed in rows_of(NETWORK, found, sizes).items()
+        for metric, listed in rows_of(NETWORK, found, sizes, MADE_AS_PRINTED).items()
     }
     tables = (*three_tables(rows, ABOUT), choices(ready, pieces))
     return Result(
@@ -113,7 +114,7 @@ def _extraction(
     files = GramFiles(subject, out.cache, tell, few=scale == "small")
     train = files.training["features"]
     validation = files.seen(HELD)[1].astype(np.float64)
-    names = {file: name for name, file in full_features.OUTLIERS.items()} | {"test": "test"}
+    names = {file: name for name, file in full_features.PRINTED_OUTLIERS.items()} | {"test": "test"}
     sets = {}
     for file in sets_of_layers(subject):
         if file in names:

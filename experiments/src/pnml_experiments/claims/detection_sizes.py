@@ -109,7 +109,7 @@ CLAIMS = (
         _on_pair(
             {"Gram": 3.1, "OECC": 2.2},
             "CIFAR-100 / LSUN (C)",
-            "The images of LSUN (C), and the tuned network of CIFAR-100 with all images.",
+            "The images of LSUN (C).",
         ),
     ),
     Claim(
