@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,6 +46,7 @@ from pnml_experiments.ch6_adversarial.adversarial_subjects import (
 )
 from pnml_experiments.ch6_adversarial.adversarial_training import Recipe, pushed, tuned
 from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.rows import stored
 from pnml_experiments.framework.stored_files import MNIST
 
 
@@ -103,6 +105,16 @@ def test_attacks_stay_within_radius_and_range_and_raise_the_loss(network, points
         assert (moved - points.x).abs().max() <= 0.1 + 1e-6
         assert (loss(moved) > loss(points.x)).all()
     assert loss(climbed).sum() > loss(stepped).sum()
+
+
+def test_the_published_caption_says_how_strong_the_attack_on_the_detector_was():
+    about = adversarial_holds.refusing(adversarial_holds.SIZES["full"])
+    assert "shares of all points" in about
+    assert "15 steps towards the 3 likeliest other labels" in about
+    assert "have 20 towards every label" in about
+    path = Path(__file__).parents[2] / "docs" / "results" / "data" / "adversarial-holds.jsonl"
+    tables = stored(path).result.tables
+    assert about in [table.about for table in tables if "abstention" in table.title]
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.1])

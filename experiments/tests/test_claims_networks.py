@@ -244,16 +244,48 @@ def test_a_printed_set_without_rows_leaves_a_part_open():
     assert claim(CIFAR10).judge(about(table.title, [*table.rows, lacking])).word == "holds in part"
 
 
-def test_all_sets_and_cosines_to_class_means_count_in_ours():
-    scores = dict.fromkeys((*RIVALS, "Cosine Similarity"), 0.8) | {"pNML": 0.9}
+def every_score(refit, spread=0.0, **more):
+    """Areas on two sets: of rivals at 0.8, of the refit, and of what else is named."""
+    scores = dict.fromkeys((*RIVALS, "Cosine Similarity"), 0.8)
+    scores |= {name.replace("_", " "): value for name, value in more.items()}
+    scores |= {"pNML refit": refit}
+    return [
+        Row({"unknown": name, "score": score}, None, at(value, spread))
+        for name in "ab"
+        for score, value in scores.items()
+    ]
 
-    def judged(means):
-        every = scores | {"Cosine to class means": means}
-        rows = [Row({"unknown": "a", "score": n}, None, at(v)) for n, v in every.items()]
-        return claim(CIFAR10).variant(about("OSCR area, all rows", rows)).word
 
-    assert judged(0.85) == "holds"
-    assert judged(0.95) == "does not hold"
+@pytest.mark.parametrize("rival", ["Cosine to class means", "Energy", "pNML", "one more"])
+def test_every_score_on_the_page_is_a_rival_of_the_refit_in_ours(rival):
+    def judged(value, spread=0.0):
+        rows = every_score(0.9, spread, **{rival.replace(" ", "_"): value})
+        return claim(CIFAR10).variant(about("OSCR area, 9 rows of each set", rows))
+
+    assert judged(0.85).word == "holds"
+    assert "on 2 of 2 unknown sets" in judged(0.85).evidence
+    assert judged(0.95).word == "does not hold"
+    named = "the closed form" if rival == "pNML" else rival
+    assert f"a 0.900 against 0.950 of {named}" in judged(0.95).evidence
+    assert judged(0.95, spread=0.06).word == "not settled"
+
+
+def test_the_closed_form_stands_beside_the_refit_in_ours_with_all_its_rows():
+    few = every_score(0.9)
+    everything = [row for row in every_score(0.0, pNML=0.85) if row.labels["score"] != "pNML refit"]
+    found = about(
+        "OSCR area, all rows", everything, Table("OSCR area, 9 rows of each set", tuple(few))
+    )
+    verdict = claim(CIFAR10).variant(found)
+    assert verdict.word == "holds"
+    assert "On all rows the closed form has the largest area on 2 of 2." in verdict.evidence
+
+
+def test_without_a_refit_ours_is_open():
+    rows = [row for row in every_score(0.9, pNML=0.9) if row.labels["score"] != "pNML refit"]
+    verdict = claim(CIFAR10).variant(about("OSCR area, all rows", rows))
+    assert verdict.word == "not settled"
+    assert "not run" in verdict.evidence
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 
 from pnml.metrics import Estimate
-from pnml_experiments.claims import active
+from pnml_experiments.claims import active, adversarial_versions
 from pnml_experiments.framework.claims import claims
 from pnml_experiments.framework.evidence import Evidence
 from pnml_experiments.framework.result import Result, Row, Table
@@ -117,7 +117,7 @@ def test_a_small_network_may_gain():
 def test_a_detector_is_judged_by_those_who_know_of_it():
     one = claim("adversarial attack detector", "adversarial-holds")
 
-    def word(plain, through):
+    def judged(plain, through):
         names = {"plain": "as printed", "through": "trained through the defence"}
         rows = [
             Row({"version": names[n], "refused": "1 %", "number": "standing"}, fair=at(value, 2))
@@ -126,11 +126,22 @@ def test_a_detector_is_judged_by_those_who_know_of_it():
         alone = {name: {WORST: at(86, 2)} for name in ("plain", "through", "tuned")}
         return one.judge(
             of({VERSIONS: versions(**alone), "Accuracy against abstention, percent": rows})
-        ).word
+        )
 
-    assert word(5, 80) == "does not hold"
-    assert word(5, 93) == "holds in part"
-    assert word(93, 93) == "holds"
+    assert judged(5, 80).word == "does not hold"
+    assert judged(5, 93).word == "holds in part"
+    assert judged(93, 93).word == "holds"
+    assert adversarial_versions.STRENGTH in judged(5, 93).evidence
+
+
+def test_the_attack_on_the_detector_is_as_strong_as_is_said():
+    pytest.importorskip("torch")
+    from pnml_experiments.ch6_adversarial.adversarial_holds import SIZES
+
+    full = SIZES["full"]
+    assert full.budget.targets is None
+    said = f"{full.joint_steps} steps towards {full.joint_targets} labels, those on the network"
+    assert f"{said} alone {full.budget.steps} towards every label" in adversarial_versions.STRENGTH
 
 
 def by_radius(model, values):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from pnml.metrics import Estimate
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.registry import find
+from pnml_experiments.framework.rows import stored
 from pnml_experiments.studies import constrained_genie
 from pnml_experiments.studies.bounded_heads import Bounded, Rows, Whitening
 
@@ -93,6 +97,36 @@ def test_whitened_columns_have_unit_covariance_and_keep_logits(rng):
     assert whitening.norm(weight) == pytest.approx(np.linalg.norm(slopes[:-1]))
 
 
+def area(value, spread):
+    return {constrained_genie._AREA: Estimate(value, value - spread, value + spread)}
+
+
+@pytest.mark.parametrize(
+    ("ours", "words"),
+    [
+        (95, "detects better than the closed form at 0.1 of the network's norm"),
+        (91, "cannot be told apart (the intervals overlap) from the closed form at 0.1"),
+        (89, "cannot be told apart (the intervals overlap) from the closed form at 0.1"),
+        (85, "detects worse than the closed form at 0.1"),
+    ],
+)
+def test_areas_whose_intervals_overlap_are_not_told_apart(ours, words):
+    bounded, closed = constrained_genie.BOUNDED, constrained_genie.CLOSED
+    lines = {("0.1", bounded): area(ours, 2), ("0.1", closed): area(90, 2)}
+    assert constrained_genie._beside(lines, closed).startswith(words)
+    lines |= {("0.2", bounded): area(90, 2), ("0.2", closed): area(90, 2)}
+    both = constrained_genie._beside(lines, closed)
+    assert both.startswith(words)
+    assert both.endswith("0.2 of the network's norm")
+
+
+def test_the_published_findings_are_those_of_the_published_rows():
+    path = Path(__file__).parents[2] / "docs" / "results" / "data" / "constrained-genie.jsonl"
+    result = stored(path).result
+    expected = (*constrained_genie.findings(result.tables), *constrained_genie._REMARKS)
+    assert result.remarks == expected
+
+
 def test_a_tiny_run_has_all_tables_and_is_taken_up(tmp_path, monkeypatch, rng):
     (tmp_path / "features").mkdir()
     stored = {"fc_weight": rng.normal(size=(10, 4)), "fc_bias": np.zeros(10)}
@@ -118,5 +152,6 @@ def test_a_tiny_run_has_all_tables_and_is_taken_up(tmp_path, monkeypatch, rng):
         "The fit at every radius",
     ]
     assert "Is it worth it?" in result.remarks[1]
+    assert result.remarks[:2] == constrained_genie.findings(result.tables)
     monkeypatch.setattr(constrained_genie, "answers", pytest.fail)
     assert run().tables == result.tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import pytest
 
@@ -33,6 +34,24 @@ def test_stored_says_what_it_lacks_and_printed_lacks_nothing(one):
         assert not one.beyond
     elif not one.beyond:
         assert one.less or one.other
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "counts"),
+    [
+        ("ablation-mnist", "ablation_mnist", lambda m: vars(m.SIZES["full"])),
+        ("open-set-resnet20", "open_set_recognition", lambda m: m._SAMPLES["ResNet-20"]),
+        ("open-set-clinc150", "open_set_recognition", lambda m: m._SAMPLES["CLINC150"]),
+        ("open-set-mnist", "open_set_recognition", lambda m: m._SAMPLES["MNIST"]),
+        ("constrained-genie", "constrained_genie", lambda m: vars(m._SIZES["full"])),
+    ],
+)
+def test_what_stored_leaves_out_is_counted_as_the_code_counts_it(name, module, counts):
+    pytest.importorskip("torch")
+    folder = "studies" if module == "constrained_genie" else "ch5_networks"
+    found = counts(import_module(f"pnml_experiments.{folder}.{module}"))
+    for key in ("full", "train", "known", "unknown", "trained", "inside", "outside"):
+        assert key not in found or f"{found[key]:,} " in find(name).less, key
 
 
 def test_full_still_runs_the_largest_scale_and_warns(tmp_path):
@@ -94,12 +113,42 @@ def test_a_scale_that_is_not_offered_is_refused_by_its_new_name(tmp_path):
         ({"scales": ("small", "printed")}, "small", "subset", "**Less than the thesis had.** The"),
         ({"less": "A half."}, "stored", "subset", "**Less than the thesis had.** A half."),
         ({"other": "X for Y."}, "stored", "other data", "**Other data than the thesis had.** X"),
+        (
+            {"other": "X for Y.", "less": "A half."},
+            "stored",
+            "other data",
+            "**Other data than the thesis had, and not all of it.** X for Y. A half.",
+        ),
+        (
+            {"other": "X for Y.", "less": "A half."},
+            "small",
+            "other data",
+            "**Other data than the thesis had, and not all of it.** X for Y. The scale small has",
+        ),
+        (
+            {"other": "X for Y.", "beyond": True},
+            "medium",
+            "other data",
+            "**Other data than the thesis had, and not all of it.** X for Y. The scale medium has",
+        ),
         ({"beyond": True}, "small", "study of ours", "**Less than the data at hand.**"),
         ({"beyond": True}, "stored", "study of ours", ""),
+        (
+            {"beyond": True, "less": "A half.", "chapter": 8},
+            "stored",
+            "study of ours",
+            "**Less than the data at hand.** A half.",
+        ),
+        (
+            {"beyond": True, "less": "A half."},
+            "stored",
+            "subset",
+            "**Less than the thesis had.** A half.",
+        ),
     ],
 )
 def test_a_page_says_in_its_first_line_what_it_lacks(fields, scale, kind, begins):
-    one = Experiment("one", 2, "One", **fields)
+    one = Experiment("one", **{"chapter": 2, "title": "One"} | fields)
     assert extent(one, scale, RAN) == kind
     line = extent_line(one, scale, RAN)
     assert line.startswith(begins)

@@ -58,12 +58,6 @@ _ABOUT = (
     "through it. The gain is paired. The network that was tuned without the defence had the same "
     "images, epochs, steps and rate; it is the one that training through must beat."
 )
-_REFUSING = (
-    "Points with a regret above a threshold are refused; so large a share of clean held-out points "
-    "is. Right is the share of clean points that are named rightly and not refused. Standing is "
-    "the share of these that no attack turns unseen, wrong and below the threshold, the joint "
-    "attack on label and regret among them."
-)
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     for name, network in ((_PRINTED, robust), (_TUNED, through)):
         curves[name] = _refused(network, found[name], sizes, out, name)
         tell(1)
-    tables = (_gain_table(found), _abstention_table(curves))
+    tables = (_gain_table(found), _abstention_table(curves, sizes))
     return Result(tables, (), (SEED,), 1, INTERVAL, (_remark(sizes), *verdicts(found)))
 
 
@@ -232,7 +226,26 @@ def _over_control(found: Mapping[str, DefenceEvaluation]) -> Estimate:
     return gain(found[_TUNED].defended_worst, found[_CONTROL].static_worst)
 
 
-def _abstention_table(curves: Mapping[str, tuple[Refusing, ...]]) -> Table:
+def refusing(sizes: Sizes) -> str:
+    """What the numbers with a threshold on the regret are, and how strong the attack on it is."""
+
+    def towards(labels: int | None) -> str:
+        return "every label" if labels is None else f"the {labels} likeliest other labels"
+
+    return (
+        "Points with a regret above a threshold are refused, clean or attacked. The share of "
+        f"{sizes.held_out} clean held-out points above it is given. At 0 % the threshold is their "
+        "largest regret, and points above that are still refused: more may stand than in the worst "
+        "case of the table above. Both numbers are shares of all points. Right: named rightly and "
+        "not refused when clean. Standing: right, and no attack makes them wrong without being "
+        "refused. The joint attack on label and regret has "
+        f"{sizes.joint_steps} steps towards {towards(sizes.joint_targets)}, with one gradient; "
+        f"those of the table above have {sizes.budget.steps} towards "
+        f"{towards(sizes.budget.targets)}, with every gradient, and their results count here too."
+    )
+
+
+def _abstention_table(curves: Mapping[str, tuple[Refusing, ...]], sizes: Sizes) -> Table:
     rows = []
     for name, curve in curves.items():
         for one in curve:
@@ -240,7 +253,7 @@ def _abstention_table(curves: Mapping[str, tuple[Refusing, ...]]) -> Table:
             right = exactly(100 * one.right)
             rows.append(Row(labels | {"number": "right"}, fair=right))
             rows.append(Row(labels | {"number": "standing"}, fair=in_percent(one.standing)))
-    return Table("Accuracy against abstention, percent", tuple(rows), _REFUSING)
+    return Table("Accuracy against abstention, percent", tuple(rows), refusing(sizes))
 
 
 def verdicts(found: Mapping[str, DefenceEvaluation]) -> tuple[str, ...]:

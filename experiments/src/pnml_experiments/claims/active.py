@@ -28,7 +28,7 @@ MORE = (
     "largest scale here, six in the thesis."
 )
 EMNIST = f"{MORE} For EMNIST its official split, too."
-CIFAR = "All of CIFAR-10 and SVHN, and a GPU that trains a ResNet-18 from scratch in each round."
+CIFAR = "A GPU that trains a ResNet-18 from scratch in each round."
 
 
 def _ahead(rivals: tuple[str, ...], settle: str) -> Rule:

@@ -22,13 +22,11 @@ _STRENGTH, _RADIUS = "Accuracy by strength, percent", "Accuracy by radius, perce
 _REFINED = "Accuracy by refinement steps, percent"
 _TRANSFERRED, _THROUGH = "defence, transferred", "defence, end to end"
 _NAMES = {_TRANSFERRED: "Transferred", _THROUGH: "End to end"}
-_RUN = "and a run, as no experiment here attacks them."
+_RUN = "and a run, as no experiment here attacks this network."
 _CARMON = "the WideResNet-28-10 of Carmon et al."
 _WEIGHTS = {
-    "CIFAR-10": f"The weights of {_CARMON}, the test images of CIFAR-10, {_RUN}",
-    "WRN": (
-        f"A WideResNet-28-10 trained with PGD as in the thesis, the test images of CIFAR-10, {_RUN}"
-    ),
+    "CIFAR-10": f"The weights of {_CARMON}, {_RUN}",
+    "WRN": f"A WideResNet-28-10 trained with PGD as in the thesis, {_RUN}",
     "ImageNet": (
         f"The weights of the ResNet-50 of Wong et al., 5,000 validation images of ImageNet, {_RUN}"
     ),

@@ -19,14 +19,17 @@ from pnml_experiments.framework.result import Row
 
 _CLEAR = 0.95  # share of the area of a perfect separation
 _ALIKE = 0.02  # of two areas; printed are 0.94 and 0.95
-_DENSENET = "The DenseNet-BC-100 of CIFAR-10, noise with pixels of mean 0 and variance 1"
+_DENSENET = (
+    "A run of the DenseNet-BC-100, whose weights are at hand, on all images and on noise with "
+    "pixels of mean 0 and variance 1"
+)
 
 
 def _seen(rows: Sequence[Row], true: bool, said: str, settle: str) -> Verdict:
     """Verdict on the histograms, open where the rows are of another network or other noise."""
     if differs(rows):
         said = f"{CIFAR10.missing} was not run. With {CIFAR10.seen} and wider noise, {said}"
-        return open_question(said, f"{_DENSENET}, {settle}.")
+        return open_question(said, f"{_DENSENET}, with {settle}.")
     return by_truth(true, said[0].upper() + said[1:])
 
 
@@ -41,7 +44,7 @@ def _noise_is_trusted(evidence: Evidence) -> Verdict:
     perfect = estimate(right["Gaussian"]["Max-prob"]).value
     said = f"OSCR area against noise, {size}: {_areas(rows)}, where {perfect:.2f} is perfect."
     trusted = max(estimate(row).value for row in rows) < perfect / 2
-    return _seen(rows, trusted, said, "and ODIN with steps on its images")
+    return _seen(rows, trusted, said, "ODIN's steps on them")
 
 
 def _noise_is_told(evidence: Evidence) -> Verdict:
@@ -66,7 +69,7 @@ def _digits_are_like_noise(evidence: Evidence) -> Verdict:
     )
     told = min(digits, noise) >= _CLEAR * perfect
     alike = abs(digits - noise) <= _ALIKE
-    return _seen(rows, told and alike, said, "and refits on its features")
+    return _seen(rows, told and alike, said, "refits on its features")
 
 
 CLAIMS = (

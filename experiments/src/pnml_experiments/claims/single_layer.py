@@ -131,9 +131,7 @@ def _even_spectra(evidence: Evidence) -> Verdict:
 def _svhn_falls(evidence: Evidence) -> Verdict:
     row = _spread(evidence, "SVHN")
     if row.ours is None:
-        return open_question(
-            "It was not run.", "The DenseNet-BC-100 trained on SVHN, and its images."
-        )
+        return open_question("It was not run.", "The weights of a DenseNet-BC-100 of SVHN.")
     found = row.ours.value
     return by_truth(found >= 300, f"First eigenvalue over the 50th: {found:.0f}.")
 

@@ -30,8 +30,8 @@ def show_list(output: Path, as_json: bool) -> None:
         print_words(title, _grid([_cells(entry, output) for entry in part]))
     print_words(
         "Columns small and largest are minutes of one core, about; printed is a run of the size "
-        "that the thesis had, stored one of all data at hand. Run one with pnml reproduce ID, all "
-        "with pnml reproduce --all."
+        "that the thesis had, stored the largest one on the data at hand. Run one with pnml "
+        "reproduce ID, all with pnml reproduce --all."
     )
 
 

@@ -76,7 +76,7 @@ class Experiment:
     own: tuple[str, ...] = ()  # files, one of which our own numbers need
     gpu: bool = False  # our own numbers need a GPU
     beyond: bool = False  # a study that the thesis does not have
-    less: str = ""  # what the scale stored lacks of what the thesis had
+    less: str = ""  # what the scale stored lacks of what the thesis had, or of the data at hand
     other: str = ""  # what stands for the data or the network of the thesis
 
     def __post_init__(self) -> None:

@@ -35,9 +35,10 @@ _HEAD = (
     "why. `pnml reproduce ID` runs any of them again; `pnml reproduce --list` says what it takes."
     "\n\n"
     "Beside a page is the scale of its run: `printed` has the size that the thesis had, `stored` "
-    "all data at hand, `medium` and `small` less than that. A page with less than the thesis had "
-    "says so in its first line. [Which claims hold](claims.md), and [which printed numbers were "
-    "made again](printed-cells.md), are pages of their own."
+    "the largest run on the data at hand, `medium` and `small` less than that. The first line of a "
+    "page says what its run leaves out of what the thesis had, and which other data stand in its "
+    "place. [Which claims hold](claims.md), and [which printed numbers were made again]"
+    "(printed-cells.md), are pages of their own."
 )
 
 

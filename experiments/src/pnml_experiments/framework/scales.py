@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Literal
 
-# How much a run has: a few minutes, hours, all data at hand, or all that the thesis had.
+# How much a run has: a few minutes, hours, the most that the data at hand give in reasonable
+# time, or all that the thesis had.
 Offered = Literal["small", "medium", "stored", "printed"]
 # What the function `run` of an experiment is told; stored and printed are its full size.
 Scale = Literal["small", "medium", "full"]
@@ -37,8 +38,8 @@ def today(scale: str, offered: Sequence[Offered]) -> str:
 def warn_of_full(what_runs: str) -> None:
     """Warn that the scale full has two new names."""
     warnings.warn(
-        f"The scale full is now called stored (all data at hand) or printed (as much as the thesis "
-        f"had); {what_runs}. The name full goes in pnml 0.4.",
+        f"The scale full is now called stored (the largest run on the data at hand) or printed "
+        f"(as much as the thesis had); {what_runs}. The name full goes in pnml 0.4.",
         FutureWarning,
         stacklevel=3,
     )
