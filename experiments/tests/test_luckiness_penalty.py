@@ -19,7 +19,9 @@ from pnml_experiments.framework.registry import find
 from pnml_experiments.framework.stored_files import shift_path
 from pnml_experiments.studies import luckiness_penalty
 from pnml_experiments.studies.luckiness_penalty_findings import values
-from pnml_experiments.studies.luckiness_penalty_tables import WON
+from pnml_experiments.studies.luckiness_penalty_gains import claimed_of
+from pnml_experiments.studies.luckiness_penalty_numbers import one_set
+from pnml_experiments.studies.luckiness_penalty_tables import WON, means_of
 
 
 @pytest.fixture
@@ -52,6 +54,37 @@ def test_the_averaged_rule_is_the_mean_of_what_is_best_for_each_row(name, traine
     assert found.chosen.alpha == pytest.approx(np.mean(best))
     assert found.chosen.noise_variance == pytest.approx(np.mean(noises))
     assert found.at_ends == pytest.approx(ends / 9)
+
+
+def test_claimed_numbers_are_over_sets_and_name_the_sets_behind_them():
+    # MSE of ridge and luckiness, then log-loss of ridge, Bayes and luckiness
+    errors = {
+        "1199_BNG_echoMonths": (2.0, 1.8, 9.0, 3.0, 2.0),  # wins
+        "a": (1.0, 0.6, 1.0, 4.0, 1.5),  # loses to ridge alone
+        "b": (1.0, 1.1, 2.0, 1.0, 1.5),  # loses to Bayes
+        "c": (1.0, 1.0, 2.0, 1.0, 1.001),  # loses by less than print has digits for
+    }
+    parts = (
+        ("ridge", "MSE"),
+        ("luckiness", "MSE"),
+        *((who, "log-loss") for who in ("ridge", "Bayes", "luckiness")),
+    )
+    each = {
+        name: {f"{who}, rule, {part}": v for (who, part), v in zip(parts, row, strict=True)}
+        for name, row in errors.items()
+    }
+    found = {one.number: one for one in claimed_of(each, "rule")}
+    assert {name: pytest.approx(one.ours) for name, one in found.items()} == {
+        "sets that lose to Bayes in log-loss": 1,
+        "sets won against ridge and Bayes in log-loss": 1,
+        "mean gain over Bayes, nats": (1.0 + 2.5 - 0.5 - 0.001) / 4,
+        "median gain over Bayes, nats": (1.0 - 0.001) / 2,
+        "mean gain, percent of MSE": (10 + 40 - 10) / 4,
+        "largest gain, percent of MSE": 40,
+        "gain on 1199_BNG_echoMonths, percent of MSE": 10,
+    }
+    assert found["sets that lose to Bayes in log-loss"].note == "b"
+    assert found["largest gain, percent of MSE"].note == "a"
 
 
 @pytest.fixture
@@ -95,7 +128,29 @@ def test_a_tiny_run_counts_sets_by_refits_and_is_taken_up(folder, monkeypatch):
         count += lucky < ridge
     labels = {"training_rows": "7", "penalty_of_both": "0.5", "number": WON}
     assert values(result.tables[0], **labels) == [count]
+    gains = next(one for one in result.tables if one.title == "Gains by the averaged rule")
+    one_setting = {"training_rows": "7", "largest_penalty_of_the_grid": "10"}
+    assert len(values(gains, number="mean gain, percent of MSE")) == 30
+    assert len(values(gains, **one_setting, number="mean gain, percent of MSE")) == 1
     assert result.remarks[0].startswith("**How 48 of 50 comes out.**")
     result.figures[0].draw().draw_without_rendering()
     monkeypatch.setattr(luckiness_penalty, "one_set", pytest.fail)
     assert run().tables == result.tables
+
+
+def test_mean_gains_are_of_errors_by_the_averaged_rule(folder):
+    found, gains = {}, []
+    for name in pmlb_rows.sets():
+        found[name] = one_set(name, 2)["7"]
+        X, y = pmlb_rows.read(name)
+        errors = []
+        for seed in range(2):
+            order = pmlb_rows.shuffled(y, 7, seed)
+            train, test = order[:7], order[7:]
+            learnt = Trained(X[train], y[train])
+            for method in (METHODS["ridge"], METHODS["luckiness"]):
+                at = averaged(learnt, method, np.geomspace(1e-6, 10, 60)).chosen
+                errors.append(np.mean((learnt.says(method, at)(X[test]).mean - y[test]) ** 2))
+        gains.append(100 * (1 - (errors[1] + errors[3]) / (errors[0] + errors[2])))
+    claimed = {one.number: one.ours for one in claimed_of(means_of(found), "averaged to 10")}
+    assert claimed["mean gain, percent of MSE"] == pytest.approx(np.mean(gains))

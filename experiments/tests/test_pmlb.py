@@ -13,6 +13,7 @@ pytest.importorskip("matplotlib")
 
 from pnml import InputError
 from pnml_experiments.ch4_luckiness import pmlb, pmlb_rows
+from pnml_experiments.ch4_luckiness.averaged_rule import averaged
 from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Chosen, Trained, mean_losses
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.registry import find
@@ -159,6 +160,23 @@ def test_a_tiny_run_has_the_means_of_its_draws_and_is_taken_up(folder, monkeypat
         for name in ("195_auto_price", "banana")
     ]
     assert better == pytest.approx(100 * np.mean(wins))
+    by_end = by_title["Averaged penalties by the end of the grid"].rows
+    assert len(by_end) == 5 * 5 * 4
+    gains = []
+    for name in ("195_auto_price", "banana"):
+        X, y = pmlb_rows.read(name)
+        losses = []
+        for seed in range(3):
+            trained, new, labels = pmlb_rows.drawn(X, y, 3.0, seed)
+            both = (
+                trained.says(method, averaged(trained, method, np.geomspace(1e-6, 10, 60)).chosen)
+                for method in (METHODS["Bayes"], METHODS["luckiness"])
+            )
+            losses.append([mean_losses(says(new), labels)[1] for says in both])
+        gains.append(-np.diff(np.mean(losses, axis=0))[0])
+    wanted = {"rows per column": "3", "largest penalty of the grid": "10", "in": "log-loss"}
+    found = [row.ours.value for row in by_end if wanted.items() <= row.labels.items()]
+    assert found == pytest.approx([100 * np.mean(np.array(gains) > 0), np.median(gains)])
     result.figures[0].draw().draw_without_rendering()
     monkeypatch.setattr(pmlb, "one_set", pytest.fail)
     assert run().tables == result.tables

@@ -16,6 +16,9 @@ from pnml_experiments.framework.printed import numbers
 from pnml_experiments.framework.stored_files import VARIABLE, pmlb_path
 
 RATIOS = (0.5, 1.0, 1.5, 3.0)  # training rows per column
+# Largest penalties of grids for the averaged rule of the thesis; print gives no grid.
+ENDS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+_FIRST, _PENALTIES = 1e-6, 60
 _FEWEST = 3  # training rows
 _TEST = 300  # rows
 
@@ -28,6 +31,15 @@ def printed() -> dict[tuple[str, ...], float]:
     2.84
     """
     return numbers("pmlb", ["set", "learner", "measure"], "value")
+
+
+def rounded(loss: float) -> float:
+    """To three digits, as the printed table has log-losses.
+
+    >>> rounded(1.4449), rounded(276.4)
+    (1.44, 276.0)
+    """
+    return float(f"{loss:.3g}")
 
 
 def sets() -> list[str]:
@@ -67,6 +79,15 @@ def shuffled(y: FloatArray, n: int, seed: int) -> npt.NDArray[np.intp]:
     while np.ptp(y[order[:n]]) == 0:
         order = rng.permutation(len(y))
     return order
+
+
+def grid(end: float) -> FloatArray:
+    """Penalties of the averaged rule up to an end.
+
+    >>> grid(0.1)[[0, -1]]
+    array([1.e-06, 1.e-01])
+    """
+    return np.geomspace(_FIRST, end, _PENALTIES)
 
 
 def training_rows(columns: int, ratio: float) -> int:

@@ -13,6 +13,7 @@ from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result
 from pnml_experiments.framework.stored_files import PMLB_SMALL
 from pnml_experiments.studies.luckiness_penalty_findings import findings
+from pnml_experiments.studies.luckiness_penalty_gains import gains_table
 from pnml_experiments.studies.luckiness_penalty_numbers import (
     FIXED,
     PATH,
@@ -84,6 +85,7 @@ def run(scale: Scale, out: Output, progress: Progress) -> Result:
     tables = (
         fixed_table(means),
         averaged_table(means),
+        gains_table(means),
         pooled_table(means),
         why_table(means),
         best_table(means),

@@ -15,7 +15,7 @@ _MSE, _LOSS = "MSE, percent", "log-loss, nats"
 
 def findings(tables: Sequence[Table]) -> tuple[str, ...]:
     """How the printed counts come out, why, and what to conclude."""
-    fixed, averaged, pooled, why, best, wine, wine_averaged, first, second, by_rows = tables
+    fixed, averaged, _, pooled, why, best, wine, wine_averaged, first, second, by_rows = tables
     halves = first, second
     return (
         _how(fixed, averaged),

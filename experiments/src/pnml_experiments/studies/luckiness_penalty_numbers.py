@@ -13,7 +13,7 @@ from pnml.core.leave_one_out import pooled
 from pnml_experiments.ch4_luckiness import shift
 from pnml_experiments.ch4_luckiness.averaged_rule import averaged, errors_by_end
 from pnml_experiments.ch4_luckiness.linear_learners import METHODS, Chosen, Trained, mean_losses
-from pnml_experiments.ch4_luckiness.pmlb_rows import read, shuffled
+from pnml_experiments.ch4_luckiness.pmlb_rows import ENDS, grid, read, shuffled
 from pnml_experiments.studies.luckiness_rules import by_squares
 
 # Training rows drawn from a set.
@@ -21,10 +21,6 @@ ROWS = (3, 5, 7, 10, 14, 20)
 # Penalties of the path; those of the tables are among them.
 PATH = 5.0 * 10.0 ** (np.arange(-16, 9) / 4)
 FIXED = (0.005, 0.05, 0.5, 5.0, 50.0)
-# Ends of the grid of the averaged rule, which print does not give.
-_FIRST = 1e-6
-ENDS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-_GRID = 60
 LEARNERS = ("ridge", "Bayes", "luckiness")
 # Ways to set the penalty of luckiness by default, written down before any was compared.
 TODAY = "today's default"
@@ -36,15 +32,6 @@ _TEST = 300  # rows
 
 # name → value of every draw
 Draws = dict[str, list[float]]
-
-
-def grid(end: float) -> FloatArray:
-    """Penalties of the averaged rule up to an end.
-
-    >>> grid(0.1)[[0, -1]]
-    array([1.e-06, 1.e-01])
-    """
-    return np.geomspace(_FIRST, end, _GRID)
 
 
 def one_set(name: str, draws: int) -> dict[str, Draws]:

@@ -9,11 +9,11 @@ import numpy as np
 
 from pnml.core.arrays import FloatArray
 from pnml.metrics import Estimate
+from pnml_experiments.ch4_luckiness.pmlb_rows import ENDS
 from pnml_experiments.framework.result import Row, Table, exactly
 from pnml_experiments.studies.luckiness_choice import CAP, over_sets
 from pnml_experiments.studies.luckiness_penalty_numbers import (
     DEFAULTS,
-    ENDS,
     FIXED,
     LEARNERS,
     PATH,
@@ -54,6 +54,17 @@ def won(each: Mapping[str, Mapping[str, float]], ours: str, theirs: str) -> tupl
     pairs = np.array([[one[ours], one[theirs]] for one in each.values()])
     gains = 100 * (1 - pairs[:, 0] / pairs[:, 1])
     return int(np.sum(pairs[:, 0] < pairs[:, 1])), float(np.median(gains))
+
+
+def beats_both(one: Mapping[str, float], rule: str) -> bool:
+    """Whether luckiness has a lower log-loss than ridge and Bayes on a set.
+
+    >>> losses = {"luckiness": 1.0, "ridge": 2.0, "Bayes": 1.0}
+    >>> beats_both({f"{who}, pooled, log-loss": loss for who, loss in losses.items()}, "pooled")
+    False
+    """
+    ours, *others = (one[f"{who}, {rule}, log-loss"] for who in ("luckiness", "ridge", "Bayes"))
+    return ours < min(others)
 
 
 def fixed_table(means: Means) -> Table:
@@ -116,6 +127,9 @@ def pooled_table(means: Means) -> Table:
             ]
             labels = {"training rows": n, "against": over, "in": part}
             rows.append(Row(labels | {"number": WON}, None, exactly(sum(a < b for a, b in pairs))))
+        both = sum(beats_both(one, "pooled") for one in each.values())
+        labels = {"training rows": n, "against": "ridge and Bayes", "in": "log-loss"}
+        rows.append(Row(labels | {"number": WON}, None, exactly(both)))
         for learner in LEARNERS:
             labels = {"training rows": n, "against": learner, "in": "median penalty"}
             value = _median(each, f"{learner}, pooled, penalty")
