@@ -24,7 +24,6 @@ from pnml_experiments.ch4_luckiness.pmlb_rows import (
     sets,
 )
 from pnml_experiments.framework.colours import INKS
-from pnml_experiments.framework.evidence import Evidence
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly

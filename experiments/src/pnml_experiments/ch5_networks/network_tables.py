@@ -70,7 +70,7 @@ MADE_AS_PRINTED = _MADE | {
     "Imagenet (R), smoothed": _MADE["Imagenet (R)"],
 }
 _NO_WEIGHTS = "Not run: weights or images of this network were not at hand."
-_NO_IMAGES = "Not run: these images were not at hand."
+_NO_IMAGES = "Not run on these images."
 
 
 def run_tables(
