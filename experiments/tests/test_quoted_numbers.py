@@ -332,3 +332,35 @@ def test_comment_on_dial_and_clothes_quotes_the_variants_and_the_masks():
 def test_comments_on_networks_quote_a_number_that_comes_out_otherwise(page, method):
     row = rows_of(page).row("AUROC, percent", IND="CIFAR-100", OOD="Gaussian", method=method)
     assert f"printed {row.printed:.1f}, here {row.ours.value:.1f}" in comment(page)
+
+
+def test_comment_on_small_copies_of_images_quotes_its_rows():
+    found, text = rows_of("ood-gram"), comment("ood-gram")
+    tuned = {"IND": "CIFAR-100", "method": "OECC"}
+    smooth = found.value("AUROC, percent", OOD="Imagenet (R), smoothed", **tuned)
+    sharp = found.row("AUROC, percent", OOD="Imagenet (R)", **tuned)
+    assert f"come out at {smooth:.1f}; with every other pixel it is {sharp.ours.value:.1f}" in text
+    assert f"printed is {sharp.printed:.1f}" in text
+
+
+def test_comment_on_tuned_networks_quotes_its_rows():
+    found, text = rows_of("ood-gram"), comment("ood-gram")
+    rows = {
+        (row.labels["IND"], row.labels["OOD"], row.labels["method"]): row
+        for row in found.rows("AUROC, percent")
+        if row.labels["method"].startswith("OECC") and row.printed and row.ours
+    }
+    alone = [row for (_, _, method), row in rows.items() if method == "OECC"]
+    furthest = max(abs(row.ours.value - row.printed) for row in alone)
+    assert f"within {furthest:.1f} points of print" in text
+    gains = [
+        (
+            rows[ind, ood, "OECC + pNML"].printed - row.printed,
+            rows[ind, ood, "OECC + pNML"].ours.value - row.ours.value,
+        )
+        for (ind, ood, method), row in rows.items()
+        if method == "OECC" and ind == "CIFAR-100" and ood not in ("Gaussian", "Uniform")
+    ]
+    printed, ours = zip(*gains, strict=True)
+    assert f"print has {min(printed):.1f} to {max(printed):.1f} points more" in text
+    assert f"here it is {min(ours):.1f} to {max(ours):.1f}" in text
