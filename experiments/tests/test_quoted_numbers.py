@@ -364,3 +364,25 @@ def test_comment_on_tuned_networks_quotes_its_rows():
     printed, ours = zip(*gains, strict=True)
     assert f"print has {min(printed):.1f} to {max(printed):.1f} points more" in text
     assert f"here it is {min(ours):.1f} to {max(ours):.1f}" in text
+
+
+def test_comment_on_the_steps_of_odin_quotes_its_rows():
+    found, text = rows_of("ood-odin"), comment("ood-odin")
+    images = [
+        row
+        for row in found.rows("AUROC, percent")
+        if row.ours and row.printed and row.labels["OOD"] not in ("Gaussian", "Uniform")
+    ]
+    furthest = max(abs(row.ours.value - row.printed) for row in images)
+    assert f"within {furthest:.1f} points of print" in text
+    curves = {}
+    for row in found.rows("AUROC by the step", method="ODIN + pNML"):
+        pair = row.labels["IND"], row.labels["OOD"]
+        curves.setdefault(pair, {})[row.labels["step"]] = row.ours.value
+    adds = {pair: max(curve.values()) - curve["0"] for pair, curve in curves.items()}
+    digits = adds.pop(("CIFAR-100", "SVHN"))
+    assert f"the best one adds at most {max(adds.values()):.1f} points" in text
+    assert f"On SVHN it adds {digits:.1f}." in text
+    tiny = [curve for (_, ood), curve in curves.items() if ood.startswith("Imagenet")]
+    loses = [curve["0"] - curve["0.01"] for curve in tiny]
+    assert f"A step of 0.01 takes {min(loses):.1f} to {max(loses):.1f} points" in text

@@ -20,6 +20,7 @@ from pnml_experiments.ch5_networks.network_tables import (
 )
 from pnml_experiments.ch5_networks.ood_networks import subjects_at
 from pnml_experiments.ch5_networks.ood_tables import INTERVAL, SEED, measured, three_tables
+from pnml_experiments.framework.colours import COLOURS
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale, counted
 from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.result import Figure, Result, Row, Table, exactly
@@ -205,13 +206,19 @@ def _draw(curves: Mapping[str, Curves]) -> MatplotlibFigure:
         len(curves), 2, figsize=(9, 3.5 * len(curves)), sharey="row", squeeze=False
     )
     places = np.arange(len(STEPS))
+    # a set has one colour in all panels, also where a network has not seen every set
+    known = {name for sets in curves.values() for name in sets}
+    every = [name for name in full_features.PRINTED_OUTLIERS if name in known]
     for line, (ind, sets) in zip(axes, curves.items(), strict=True):
         for ax, (kind, method) in zip(line, _ROWS.items(), strict=True):
-            for ood, kinds in sets.items():
-                curve = np.asarray(kinds[kind])
-                (drawn,) = ax.plot(places, curve, label=ood)
+            for ood in sorted(sets, key=every.index):
+                curve, colour = (
+                    np.asarray(sets[ood][kind]),
+                    COLOURS[every.index(ood) % len(COLOURS)],
+                )
+                ax.plot(places, curve, color=colour, label=ood)
                 best = int(curve.argmax())
-                ax.plot(best, curve[best], "o", color=drawn.get_color())
+                ax.plot(best, curve[best], "o", color=colour)
             ax.set_xticks(places, [f"{step:g}" for step in STEPS], rotation=45)
             ax.set(title=f"{method}, trained on {ind}", xlabel="step", ylabel="AUROC, percent")
     axes[0, 0].legend(fontsize="small")
