@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(
     id="ood-gram",
     chapter=5,
     title="OOD detection with a DenseNet-BC-100 and all images: Baseline, Gram and OECC",
-    minutes=(1.3, 400.0),
+    minutes=(1.3, 480.0),
     less=(
         "Without ODIN, which is in ood-odin, and without what cannot be had: the images of LSUN "
         "and iSUN, and plain weights for SVHN."
