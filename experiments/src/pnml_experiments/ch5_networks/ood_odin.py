@@ -37,7 +37,10 @@ EXPERIMENT = Experiment(
     chapter=5,
     title="OOD detection with a DenseNet-BC-100 and all images: ODIN with a step for each set",
     minutes=(1.5, 280.0),
-    less=("Without what cannot be had: the images of LSUN and iSUN, and plain weights for SVHN."),
+    less=(
+        "Without SVHN through the network of CIFAR-10, which is still to be run, and without what "
+        "cannot be had: the images of LSUN and iSUN, and plain weights for SVHN."
+    ),
     extras=("plots", "torch"),
     needs=("densenets", "images-in-full"),
 )

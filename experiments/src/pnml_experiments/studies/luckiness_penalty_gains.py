@@ -52,7 +52,7 @@ def gains_table(means: Means) -> Table:
 
 
 def claimed_of(each: Mapping[str, Mapping[str, float]], rule: str) -> Iterator[Claimed]:
-    """The claimed numbers over all sets, by one rule for the penalties."""
+    """Mean, median, largest gain and losing sets over all sets, by one rule for the penalties."""
     names = list(each)
     losing = _losing(each, rule)
     percent = 100 * (1 - _of(each, "luckiness", rule, "MSE") / _of(each, "ridge", rule, "MSE"))

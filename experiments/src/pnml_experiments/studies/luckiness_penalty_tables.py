@@ -81,7 +81,7 @@ def fixed_table(means: Means) -> Table:
 
 
 def averaged_table(means: Means) -> Table:
-    """The rule of the thesis, by training rows and by the end of its grid."""
+    """Table of the averaged rule, by number of training rows and end of the grid."""
     rows = []
     for n, each in means.items():
         for end in ENDS:
