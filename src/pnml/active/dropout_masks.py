@@ -95,10 +95,17 @@ def _dropped(module: Any, values: Tensor, kept: Tensor) -> Tensor:
     """Values (B, ...) with units dropped as the module does in training."""
     p = float(module.p)
     if not isinstance(module, _SELU):
-        return values * (kept.to(values.dtype) / (1 - p) if p < 1 else 0.0)
+        return values * (_laid_as(values, kept).div_(1 - p) if p < 1 else 0.0)
     if p == 1:
         return torch.zeros_like(values)
     slope = ((1 - p) * (1 + p * _SATURATION**2)) ** -0.5
     offset = -slope * p * _SATURATION
     moved: Tensor = slope * torch.where(kept, values, _SATURATION) + offset
     return moved
+
+
+def _laid_as(values: Tensor, kept: Tensor) -> Tensor:
+    """The mask as numbers, in memory as a row of the values lies there, or products are slow."""
+    if kept.shape != values.shape[1:] or not len(values):
+        return kept.to(values.dtype)
+    return torch.empty_like(values[0]).copy_(kept)
