@@ -156,6 +156,8 @@ def test_cifar10_says_what_it_lacks(folder, tmp_path, monkeypatch):
     assert by_labels(result.tables[0])["DIAL", "65"].printed == 2484
     assert all(row.ours is None for row in result.tables[0].rows)
     (folder / dial_cifar10.FILES[1]).unlink()
+    assert "needs a GPU" in run_in("dial-cifar10", tmp_path, []).remarks[0]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert "images/svhn.npz" in run_in("dial-cifar10", tmp_path, []).remarks[0]
 
 

@@ -15,6 +15,7 @@ from pnml.active import Strategy
 from pnml.errors import InputError
 from pnml_experiments.ch5_networks import ablation_mnist
 from pnml_experiments.ch7_active import dial_pools, dial_unfinished
+from pnml_experiments.framework.claims import judged
 from pnml_experiments.framework.publishing import published_page
 from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.scales import SCALES
@@ -132,3 +133,34 @@ def test_a_page_shows_at_its_end_what_an_unfinished_run_shows_so_far(tmp_path):
     assert "| DIAL | 0.0 |" in more
     # the mean over the rounds of the two seeds is 58.67 and 59 percent
     assert "| DIAL | 58.83 [" in more
+    assert "| 21 | 60.5 [" in more
+
+
+def test_an_open_claim_quotes_the_unfinished_run_and_stays_open(tmp_path):
+    shutil.copytree(RESULTS / "data", tmp_path / "data", ignore=lambda *_: [UNFINISHED.name])
+    before = {one.claim.words: one for one in judged(tmp_path, "dial-mnist-ood")}
+    names = [rule.name for rule in dial_pools.settings("MNIST")["full"].strategies]
+    pieces = {}
+    for seed in (0, 1):
+        for name in names:
+            lead = 0.1 + seed / 500 if name == "DIAL" else 0.0
+            pieces |= rounds(seed, name, [0.5 + lead, 0.6 + lead], [0 if lead else 10_000])
+    journal(tmp_path, "dial-mnist-ood", "printed", pieces)
+    for one in judged(tmp_path, "dial-mnist-ood"):
+        same, said = before[one.claim.words], one.verdict.evidence
+        assert one.verdict.word == same.verdict.word
+        if not one.claim.so_far:
+            assert one == same
+            continue
+        assert one.verdict.word == "not settled"
+        quoted = said.removeprefix(same.verdict.evidence)
+        assert quoted.startswith(" So far in the unfinished run at the scale printed: ")
+    (ahead,) = (
+        one for one in judged(tmp_path, "dial-mnist-ood") if "In this setting" in one.claim.words
+    )
+    # leads of 10 and 10.2 points: 10.1 ± 12.71 · 0.1
+    assert (
+        "printed: mean accuracy of DIAL less that of BALD: 10.1 [8.8, 11.4];"
+        in ahead.verdict.evidence
+    )
+    assert "EPIG: 10.1 [8.8, 11.4] points." in ahead.ours.evidence

@@ -174,7 +174,7 @@ def result_of(
     name: str, data: str, pool: str, levels: Sequence[float], found: LearningCurves, words: str
 ) -> Result:
     """Result with the tables and figures of the learning curves for one pool."""
-    tables = [labels_table(data, pool, levels, found), paired_table(found), _accuracies(found)]
+    tables = [labels_table(data, pool, levels, found), paired_table(found), accuracy_table(found)]
     figures = [
         Figure(
             f"{name}-accuracy", "Accuracy against labels paid for.", partial(_draw, found, False)
@@ -260,7 +260,8 @@ def paired_table(found: LearningCurves) -> Table:
     return Table(title, tuple(rows), _PAIRED, digits=2)
 
 
-def _accuracies(found: LearningCurves) -> Table:
+def accuracy_table(found: LearningCurves) -> Table:
+    """Accuracy of every strategy at a few numbers of labels."""
     rows = []
     for at in np.unique(np.linspace(0, len(found.labels) - 1, _SHOWN).astype(int)):
         for strategy in found.accuracy:

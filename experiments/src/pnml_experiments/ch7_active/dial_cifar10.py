@@ -125,12 +125,12 @@ def _why_not() -> str:
     """What is missing, in a sentence."""
     import torch
 
+    if not torch.cuda.is_available():
+        return "Not run: training a ResNet-18 hundreds of times needs a GPU, and there is none."
     absent = [name for name in FILES if not is_here(name)]
     if absent:
         return (
             f"Not run: {' and '.join(absent)} (arrays x_train, y_train, x_test, y_test of the "
             "whole sets, uint8) are not below the data folder."
         )
-    if not torch.cuda.is_available():
-        return "Not run: training a ResNet-18 hundreds of times needs a GPU, and there is none."
     return ""

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from pnml.active import LearningCurves
-from pnml_experiments.ch7_active.dial import Setting, labels_table, paired_table, picks_table
+from pnml_experiments.ch7_active.dial import (
+    Setting,
+    accuracy_table,
+    labels_table,
+    paired_table,
+    picks_table,
+)
 from pnml_experiments.framework.result import Table
 
 _FEWEST = 2  # seeds, or there is no interval
@@ -47,7 +53,7 @@ def so_far(
         return ()
     best = 100 * max(found.band(name).mean.max() for name in found.accuracy)
     reached = [level for level in levels if level <= best]
-    tables = [paired_table(found)]
+    tables = [paired_table(found), accuracy_table(found)]
     if pool == "polluted":
         tables.insert(0, picks_table(found))
     if reached:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -15,6 +16,7 @@ from pnml_experiments.framework.evidence import Claim, Evidence, Rule, Verdict, 
 from pnml_experiments.framework.extent import Extent, extent
 from pnml_experiments.framework.result import Result
 from pnml_experiments.framework.rows import Stored, stored
+from pnml_experiments.framework.unfinished import so_far
 
 _HEAD = (
     "# Which claims hold\n\n"
@@ -63,16 +65,21 @@ def claims() -> tuple[Claim, ...]:
 def judged(docs: Path, experiment: str | None = None) -> Iterator[Judged]:
     """Claims with verdicts, as far as their rows are below `docs`; of one experiment or all."""
     read = cache(lambda name: _published(name, docs))
+
+    def verdict(claim: Claim, rule: Rule, result: Result, scale: str) -> Verdict:
+        found = _verdict(rule, result, scale)
+        return _quoting(found, rule, claim.experiment, docs) if claim.so_far else found
+
     for claim in claims():
         rows = read(claim.experiment)
         if rows is None or experiment not in (None, claim.experiment):
             continue
         result = with_tables_of(rows.result, read(claim.beside) if claim.beside else None)
-        ours = None if claim.variant is None else _verdict(claim.variant, result, rows.scale)
+        ours = claim.variant and verdict(claim, claim.variant, result, rows.scale)
         how_much: Extent = "printed numbers alone"
         if not claim.from_print:
             how_much = extent(rows.experiment, rows.scale, rows.result)
-        yield Judged(claim, _verdict(claim.judge, result, rows.scale), ours, how_much)
+        yield Judged(claim, verdict(claim, claim.judge, result, rows.scale), ours, how_much)
 
 
 def with_tables_of(result: Result, beside: Stored | None) -> Result:
@@ -93,6 +100,22 @@ def _verdict(rule: Rule, result: Result, scale: str) -> Verdict:
     except InputError:  # a small scale does not have all tables
         said = f"The scale {scale} does not have the rows."
         return Verdict("not settled", said, "A run at a larger scale.")
+
+
+def _quoting(verdict: Verdict, rule: Rule, experiment: str, docs: Path) -> Verdict:
+    """An open verdict with what unfinished runs show so far; the claim stays open until they end.
+
+    A run that does not show what the rule looks at is left out.
+    """
+    if verdict.word != "not settled":
+        return verdict
+    said = verdict.evidence
+    for scale, tables in so_far(experiment, docs).items():
+        with suppress(InputError):
+            shown = rule(Evidence(Result(tables))).evidence
+            said += f" So far in the unfinished run at the scale {scale}: "
+            said += shown[:1].lower() + shown[1:]
+    return verdict._replace(evidence=said)
 
 
 def claims_page(docs: Path) -> str:

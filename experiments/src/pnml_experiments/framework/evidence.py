@@ -82,6 +82,7 @@ class Claim:
     variant: Rule | None = None  # the same claim by our protocol, or against more rivals
     from_print: bool = False  # whether printed numbers alone are judged, whatever was run
     beside: str = ""  # another experiment whose tables the rules look at too
+    so_far: bool = False  # whether an unfinished run at a larger scale is quoted while it is open
 
 
 def by_count(good: int, of: int, evidence: str) -> Verdict:

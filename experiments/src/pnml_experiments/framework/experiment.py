@@ -122,9 +122,9 @@ class Experiment:
 
     def print_alone(self) -> str:
         """What is missing for our own numbers; a run then shows only printed ones."""
-        if self.own and not any(find(path) for path in self.own):
-            return self.own[0]
-        return "a GPU" if self.gpu and which("nvidia-smi") is None else ""
+        if self.gpu and which("nvidia-smi") is None:
+            return "a GPU"  # without it the files are of no use
+        return self.own[0] if self.own and not any(find(path) for path in self.own) else ""
 
     def cost(self, scale: str) -> float | None:
         """Approximate minutes at a scale; None if not offered or not known.

@@ -20,7 +20,7 @@ from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.result import Table
 from pnml_experiments.framework.rows import Stored, stored
 from pnml_experiments.framework.scales import SCALES
-from pnml_experiments.framework.unfinished import how_far, so_far
+from pnml_experiments.framework.unfinished import how_far, so_far, titled
 
 _SAID: dict[Word, str] = {
     "holds": "That holds.",
@@ -62,7 +62,7 @@ def published_page(name: str, docs: Path) -> str:
     if words.is_file():
         said.append(words.read_text(encoding="utf-8").strip())
     said += how_far(name, docs)
-    return page_from_rows(docs / "data" / f"{name}.jsonl", said, so_far(name, docs))
+    return page_from_rows(docs / "data" / f"{name}.jsonl", said, titled(so_far(name, docs)))
 
 
 def publish(results: Path, docs: Path) -> list[str]:

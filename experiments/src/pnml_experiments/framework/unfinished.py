@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -34,12 +34,21 @@ def how_far(name: str, docs: Path) -> list[str]:
     ]
 
 
-def so_far(name: str, docs: Path) -> list[Table]:
-    """Tables of what the unfinished runs of an experiment show so far."""
+def so_far(name: str, docs: Path) -> dict[Offered, tuple[Table, ...]]:
+    """Tables of what the unfinished runs of an experiment show so far, by scale."""
+    return {run.scale: tables for run in _runs(name, docs) if (tables := run.tables())}
+
+
+def titled(shown: Mapping[Offered, Sequence[Table]]) -> list[Table]:
+    """Tables of unfinished runs for the end of a page, with titles that say so.
+
+    >>> [table.title for table in titled({"printed": [Table("Labels", ())]})]
+    ['Labels: unfinished run at the scale printed']
+    """
     return [
-        replace(table, title=f"{table.title}: unfinished run at the scale {run.scale}")
-        for run in _runs(name, docs)
-        for table in run.tables()
+        replace(table, title=f"{table.title}: unfinished run at the scale {scale}")
+        for scale, tables in shown.items()
+        for table in tables
     ]
 
 
