@@ -345,8 +345,13 @@ def test_the_largest_scale_has_the_seeds_that_are_named():
     assert torch
     from pnml_experiments.ch7_active.dial_pools import settings
 
-    assert {settings(name)["full"].seeds for name in ("MNIST", "EMNIST")} == {3}
-    assert "three seeds" in active.MORE
+    digits, letters = (settings(name)["full"] for name in ("MNIST", "EMNIST"))
+    assert (digits.seeds, digits.stop) == (6, 320)
+    assert "six seeds" in active.MORE
+    assert "up to 320 labels" in active.MORE
+    assert (letters.seeds, letters.stop) == (3, 347)
+    assert "three seeds" in active.EMNIST
+    assert "up to 347 labels" in active.EMNIST
 
 
 def test_a_small_regret_allows_a_small_move_only():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -29,7 +30,7 @@ NOT_RUN = Result((Table("T", (Row({"a": "1"}, 1.0),)),))
 def test_stored_says_what_it_lacks_and_printed_lacks_nothing(one):
     assert list(one.scales) == sorted(one.scales, key=SCALES.index)
     if "printed" in one.scales:
-        assert not one.less
+        assert bool(one.less) == ("stored" in one.scales)
         assert not one.other
         assert not one.beyond
     elif not one.beyond:
@@ -52,6 +53,25 @@ def test_what_stored_leaves_out_is_counted_as_the_code_counts_it(name, module, c
     found = counts(import_module(f"pnml_experiments.{folder}.{module}"))
     for key in ("full", "train", "known", "unknown", "trained", "inside", "outside"):
         assert key not in found or f"{found[key]:,} " in find(name).less, key
+
+
+@pytest.mark.parametrize("name", ["dial-mnist", "dial-mnist-ood"])
+def test_what_the_stored_rounds_of_active_learning_leave_out_is_counted(name):
+    pytest.importorskip("torch")
+    from pnml_experiments.ch7_active.dial_pools import settings
+
+    both = settings("MNIST")
+    part, whole = both["stored"], both["full"]
+    assert (part.seeds, whole.seeds) == (3, 6)
+    assert f"Three of six seeds, and up to {part.stop} of {whole.stop} labels." == find(name).less
+    # its rounds are the first ones of the whole run
+    assert replace(part, seeds=whole.seeds, stop=whole.stop) == whole
+
+
+def test_stored_is_told_apart_from_printed_where_both_are_offered():
+    one = Experiment("one", 2, "One", scales=("small", "stored", "printed"))
+    assert [one.size(scale) for scale in one.scales] == ["small", "stored", "full"]
+    assert stamp(find("dial-mnist"), "stored") != stamp(find("dial-mnist"), "printed")
 
 
 def test_full_still_runs_the_largest_scale_and_warns(tmp_path):

@@ -46,7 +46,9 @@ def test_a_page_says_how_many_rows_are_judged_and_how_to_go_on(tmp_path):
 
 def test_a_run_of_two_cases_is_told_which_it_is(tmp_path):
     journal(tmp_path, "dial-mnist-ood", "printed", ["0 DIAL 0 accuracy", "0 DIAL 0 picks"])
-    (said,) = how_far("dial-mnist-ood", tmp_path)
+    journal(tmp_path, "dial-mnist-ood", "stored", ["0 DIAL 0 accuracy"])
+    stored, said = how_far("dial-mnist-ood", tmp_path)
+    assert stored.startswith("**A run at the scale stored is unfinished.** Rounds of 41")
     assert said.startswith("**A run at the scale printed is unfinished.** Rounds of 301")
     assert "seed 0: DIAL 1, BALD 0" in said
     assert how_far("dial-mnist", tmp_path) == []
@@ -104,15 +106,32 @@ def test_curves_so_far_are_of_the_rounds_that_all_strategies_finished():
     assert found.strange["DIAL, T = 1"].tolist() == [[0, 0, 0], [0, 1, 2]]
 
 
-def test_a_seed_alone_has_no_interval_and_no_table():
+def test_a_seed_alone_has_no_interval():
     pieces = rounds(0, "DIAL", [0.5, 0.6]) | rounds(0, "DIAL, T = 1", [0.5, 0.6])
     assert dial_unfinished.finished_curves(two_strategies(), pieces, known=100) is None
-    told = dial_unfinished.so_far(two_strategies(), pieces, "MNIST", "clean", (55,), 100)
-    assert told == ()
+
+
+def test_a_run_shows_nothing_that_a_smaller_scale_has_in_full():
+    names = [rule.name for rule in dial_pools.settings("MNIST")["full"].strategies]
+    part = dial_pools.settings("MNIST")["stored"]
+    count = part.stop - part.start + 1
+
+    def shown(size, rounds_of_each, seeds=part.seeds):
+        pieces = {}
+        for seed in range(seeds):
+            for name in names:
+                pieces |= rounds(seed, name, [0.5] * rounds_of_each)
+        return dial_pools.so_far("MNIST, polluted", size, pieces)
+
+    assert shown("stored", count - 1)
+    assert not shown("stored", count - 1, seeds=1)
+    assert not shown("full", count)
+    assert shown("full", count + 1)
+    assert shown("full", count, seeds=part.seeds + 1)
 
 
 def test_a_page_shows_at_its_end_what_an_unfinished_run_shows_so_far(tmp_path):
-    names = [rule.name for rule in dial_pools.settings("MNIST")["full"].strategies]
+    names = [rule.name for rule in dial_pools.settings("MNIST")["stored"].strategies]
     shutil.copytree(RESULTS / "data", tmp_path / "data", ignore=lambda *_: [UNFINISHED.name])
     before = published_page("dial-mnist-ood", tmp_path)
     pieces = {}
@@ -120,7 +139,7 @@ def test_a_page_shows_at_its_end_what_an_unfinished_run_shows_so_far(tmp_path):
         for name in names:
             picks = [10_000, 1] if name == "BALD" else [0, 1]
             pieces |= rounds(seed, name, [0.5, 0.6 + seed / 100, 0.66], picks)
-    journal(tmp_path, "dial-mnist-ood", "printed", pieces)
+    journal(tmp_path, "dial-mnist-ood", "stored", pieces)
     after = published_page("dial-mnist-ood", tmp_path)
     assert "What it shows so far is at the end of this page." in after
     more = after[after.index("## Labels to reach an accuracy: unfinished run at the scale") :]
@@ -139,13 +158,13 @@ def test_a_page_shows_at_its_end_what_an_unfinished_run_shows_so_far(tmp_path):
 def test_an_open_claim_quotes_the_unfinished_run_and_stays_open(tmp_path):
     shutil.copytree(RESULTS / "data", tmp_path / "data", ignore=lambda *_: [UNFINISHED.name])
     before = {one.claim.words: one for one in judged(tmp_path, "dial-mnist-ood")}
-    names = [rule.name for rule in dial_pools.settings("MNIST")["full"].strategies]
+    names = [rule.name for rule in dial_pools.settings("MNIST")["stored"].strategies]
     pieces = {}
     for seed in (0, 1):
         for name in names:
             lead = 0.1 + seed / 500 if name == "DIAL" else 0.0
             pieces |= rounds(seed, name, [0.5 + lead, 0.6 + lead], [0 if lead else 10_000])
-    journal(tmp_path, "dial-mnist-ood", "printed", pieces)
+    journal(tmp_path, "dial-mnist-ood", "stored", pieces)
     for one in judged(tmp_path, "dial-mnist-ood"):
         same, said = before[one.claim.words], one.verdict.evidence
         assert one.verdict.word == same.verdict.word
@@ -154,13 +173,13 @@ def test_an_open_claim_quotes_the_unfinished_run_and_stays_open(tmp_path):
             continue
         assert one.verdict.word == "not settled"
         quoted = said.removeprefix(same.verdict.evidence)
-        assert quoted.startswith(" So far in the unfinished run at the scale printed: ")
+        assert quoted.startswith(" So far in the unfinished run at the scale stored: ")
     (ahead,) = (
         one for one in judged(tmp_path, "dial-mnist-ood") if "In this setting" in one.claim.words
     )
     # leads of 10 and 10.2 points: 10.1 ± 12.71 · 0.1
     assert (
-        "printed: mean accuracy of DIAL less that of BALD: 10.1 [8.8, 11.4];"
+        "stored: mean accuracy of DIAL less that of BALD: 10.1 [8.8, 11.4];"
         in ahead.verdict.evidence
     )
     assert "EPIG: 10.1 [8.8, 11.4] points." in ahead.ours.evidence

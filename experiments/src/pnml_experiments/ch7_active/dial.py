@@ -93,6 +93,11 @@ class Setting:
     first_seed: int = 0
     turn: int = 0  # rounds after which the other strategies and seeds have theirs; 0: no turns
 
+    def covers(self, found: LearningCurves) -> bool:
+        """Whether a whole run of this has these seeds and numbers of labels."""
+        ours = range(self.first_seed, self.first_seed + self.seeds)
+        return set(found.seeds) <= set(ours) and int(found.labels[-1]) <= self.stop
+
     def stops(self) -> list[int]:
         """Labels up to which all strategies and seeds are brought, one after the other."""
         turns = range(self.start + self.turn, self.stop, self.turn) if self.turn else ()

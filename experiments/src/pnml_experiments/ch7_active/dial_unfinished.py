@@ -35,32 +35,20 @@ def how_far(setting: Setting, pieces: Mapping[str, Any]) -> str:
     return f"Rounds of {rounds} that are finished: {said}."
 
 
-def so_far(
-    setting: Setting,
-    pieces: Mapping[str, Any],
-    data: str,
-    pool: str,
-    levels: Sequence[float],
-    known: int,
+def tables(
+    found: LearningCurves, data: str, pool: str, levels: Sequence[float]
 ) -> tuple[Table, ...]:
-    """Tables of the rounds that all strategies have finished; none while only one seed has any.
-
-    Rows of the pool from `known` on are out of distribution. Only accuracies that a strategy
-    reached are listed.
-    """
-    found = finished_curves(setting, pieces, known)
-    if found is None:
-        return ()
+    """Tables of what is finished; only accuracies that a strategy reached are listed."""
     best = 100 * max(found.band(name).mean.max() for name in found.accuracy)
     reached = [level for level in levels if level <= best]
-    tables = [paired_table(found), accuracy_table(found)]
+    made = [paired_table(found), accuracy_table(found)]
     if pool == "polluted":
-        tables.insert(0, picks_table(found))
+        made.insert(0, picks_table(found))
     if reached:
-        tables.insert(0, labels_table(data, pool, reached, found))
+        made.insert(0, labels_table(data, pool, reached, found))
     seeds = ", ".join(map(str, found.seeds))
     where = f"Up to {found.labels[-1]} labels, seeds {seeds}."
-    return tuple(replace(table, about=f"{where} {table.about}".strip()) for table in tables)
+    return tuple(replace(table, about=f"{where} {table.about}".strip()) for table in made)
 
 
 def finished_curves(
@@ -68,7 +56,8 @@ def finished_curves(
 ) -> LearningCurves | None:
     """The curves of as many seeds and rounds as all strategies have finished.
 
-    Fewer rounds of more seeds, or more of fewer: whichever is more rounds in all.
+    Fewer rounds of more seeds, or more of fewer: whichever is more rounds in all; none while only
+    one seed has any. Rows of the pool from `known` on are out of distribution.
     """
     names = [rule.name for rule in setting.strategies]
     done = {seed: min(_rounds(pieces, seed, name) for name in names) for seed in _seeds(setting)}

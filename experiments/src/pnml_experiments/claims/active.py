@@ -24,10 +24,13 @@ _DIAL = "DIAL"
 RIVALS = ("BALD", "core-set", "random")  # those of the thesis
 _ACCURACY = "accuracy, %"
 MORE = (
-    "A run at the largest scale: the published network, one pick a round; three seeds at the "
-    "largest scale here, six in the thesis."
+    "A run at the scale printed: six seeds of the published network, one pick a round up to 320 "
+    "labels."
 )
-EMNIST = f"{MORE} For EMNIST its official split, too."
+EMNIST = (
+    "A run at the scale stored: the published network, one pick a round up to 347 labels; three "
+    "seeds there, six in the thesis. The official split of EMNIST, too."
+)
 CIFAR = "A GPU that trains a ResNet-18 from scratch in each round."
 
 

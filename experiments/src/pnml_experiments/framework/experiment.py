@@ -86,7 +86,11 @@ class Experiment:
     def run(self, scale: Offered, out: Output, progress: Progress) -> Result:
         """The result at this scale; finished pieces are taken from the output folder."""
         run: Callable[..., Result] = import_module(f"pnml_experiments.{self.module}").run
-        return run(*[self.case] * bool(self.case), size_of(scale), out, progress)
+        return run(*[self.case] * bool(self.case), self.size(scale), out, progress)
+
+    def size(self, scale: Offered) -> Scale:
+        """The size that `run` is told for a scale."""
+        return size_of(scale, self.scales)
 
     def lacking(self) -> Lack | None:
         """The first thing that is missing; None if the experiment can run."""

@@ -16,7 +16,7 @@ from pnml_experiments.framework.output import Output
 from pnml_experiments.framework.page import page
 from pnml_experiments.framework.result import Figure, Result
 from pnml_experiments.framework.rows import lines
-from pnml_experiments.framework.scales import Offered, size_of
+from pnml_experiments.framework.scales import Offered
 
 
 def reproduce(
@@ -48,7 +48,7 @@ def reproduce(
 def stamp(experiment: Experiment, scale: Offered) -> str:
     """What finished pieces depend on: pnml's version, the data files, and the code of `run`."""
     inputs = fingerprint(*experiment.files(), run_digest(experiment.module))
-    return f"{experiment.id} {size_of(scale)} {version('pnml')} {inputs}"
+    return f"{experiment.id} {experiment.size(scale)} {version('pnml')} {inputs}"
 
 
 def _write_figure(figure: Figure, folder: Path) -> None:

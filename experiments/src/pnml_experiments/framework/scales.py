@@ -9,21 +9,25 @@ from typing import Literal
 # How much a run has: a few minutes, hours, the most that the data at hand give in reasonable
 # time, or all that the thesis had.
 Offered = Literal["small", "medium", "stored", "printed"]
-# What the function `run` of an experiment is told; stored and printed are its full size.
-Scale = Literal["small", "medium", "full"]
+# What the function `run` of an experiment is told.
+Scale = Literal["small", "medium", "stored", "full"]
 # From the smallest, as they are offered.
 SCALES: tuple[Offered, ...] = ("small", "medium", "stored", "printed")
 # Name of the largest scale before there were two of them.
 FULL = "full"
 
 
-def size_of(scale: Offered) -> Scale:
-    """The size that `run` is told for a scale.
+def size_of(scale: Offered, offered: Sequence[Offered]) -> Scale:
+    """The size that `run` is told for a scale: stored and printed are full if nothing is larger.
 
-    >>> size_of("small"), size_of("stored"), size_of("printed")
-    ('small', 'full', 'full')
+    >>> size_of("small", ("small", "stored")), size_of("stored", ("small", "stored"))
+    ('small', 'full')
+    >>> size_of("stored", ("small", "stored", "printed"))
+    'stored'
     """
-    return "full" if scale == "stored" or scale == "printed" else scale
+    if scale == "printed" or (scale == "stored" and offered[-1] == scale):
+        return "full"
+    return scale
 
 
 def today(scale: str, offered: Sequence[Offered]) -> str:

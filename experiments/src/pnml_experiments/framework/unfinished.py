@@ -14,7 +14,7 @@ from pnml.errors import InputError
 from pnml_experiments.framework.experiment import Experiment
 from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.result import Table
-from pnml_experiments.framework.scales import SCALES, Offered, size_of
+from pnml_experiments.framework.scales import SCALES, Offered
 
 # Below the folder of the pages; as an output folder it goes on with the runs in it.
 UNFINISHED = Path("data", "unfinished")
@@ -63,7 +63,7 @@ class _Run:
     def told(self, function: str) -> Any:
         """What a function of the experiment's module makes of the pieces."""
         case = [self.experiment.case] * bool(self.experiment.case)
-        return getattr(self._module, function)(*case, size_of(self.scale), self.pieces)
+        return getattr(self._module, function)(*case, self.experiment.size(self.scale), self.pieces)
 
     def tables(self) -> tuple[Table, ...]:
         """What the run shows so far, where the experiment's module has `so_far`."""
