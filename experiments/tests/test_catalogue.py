@@ -8,6 +8,7 @@ import pytest
 
 import child
 from pnml.errors import InputError
+from pnml_experiments.command.listing import _cells
 from pnml_experiments.framework import catalogue
 from pnml_experiments.framework.catalogue import Entry, asked, beyond, state, thesis
 from pnml_experiments.framework.experiment import Experiment
@@ -82,9 +83,17 @@ def test_the_state_says_what_is_done_or_missing(tmp_path, monkeypatch):
     assert state(needy, tmp_path) == "needs features/x.npz"
 
 
+def test_every_scale_that_is_not_reduced_is_listed_with_its_cost(tmp_path):
+    one = asked("table-active-mnist")[0]
+    (entry,) = (entry for entry in thesis() if entry.id == "table-active-mnist")
+    assert entry.large == ("stored", "printed")
+    costs = [f"{one.cost(scale):.0f}\n{scale}" for scale in entry.large]
+    assert "\n".join(costs) in _cells(entry, tmp_path)
+
+
 def test_what_only_others_have_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr("pnml_experiments.framework.experiment.which", lambda name: None)
-    heavy = Experiment("heavy", 7, "Heavy", "x", extras=(), gpu=True)
+    heavy = Experiment("heavy", 7, "Heavy", "x", extras=(), gpu=True, own=("weights/any.pth",))
     assert state(heavy, tmp_path) == "needs a GPU"
     rare = Experiment("rare", 7, "Rare", "x", extras=(), own=("weights/rare.pth",))
     monkeypatch.setenv("PNML_DATA", str(tmp_path))

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("torch")  # curves of unfinished runs of networks are quoted
+
 from pnml.errors import InputError
 from pnml.metrics import Estimate
 from pnml_experiments.claims import overparameterized, shift

@@ -244,7 +244,7 @@ def test_a_run_that_stops_early_says_so():
     rows = [labels("95", "DIAL", printed=169.0), labels("95", "BALD", printed=209.0)]
     found = one.judge(of({LABELS: rows, CURVE: curve(34)}))
     assert found.word == "not settled"
-    assert "DIAL printed at 169. The run stops at 34 labels." in found.evidence
+    assert "DIAL printed at 169. The rows end at 34 labels." in found.evidence
 
 
 def test_a_rival_that_is_not_there_yet_is_behind():

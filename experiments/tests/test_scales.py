@@ -22,6 +22,7 @@ from pnml_experiments.framework.rows import lines, stored
 from pnml_experiments.framework.running import reproduce, stamp
 from pnml_experiments.framework.scales import SCALES, today
 
+BOTH = {"scales": ("small", "stored", "printed"), "less": "A half."}
 RAN = Result((Table("T", (Row({"a": "1"}, 1.0, exactly(1.0)),)),))
 NOT_RUN = Result((Table("T", (Row({"a": "1"}, 1.0),)),))
 
@@ -133,6 +134,8 @@ def test_a_scale_that_is_not_offered_is_refused_by_its_new_name(tmp_path):
         ({"scales": ("small", "printed")}, "small", "subset", "**Less than the thesis had.** The"),
         ({"less": "A half."}, "stored", "subset", "**Less than the thesis had.** A half."),
         ({"other": "X for Y."}, "stored", "other data", "**Other data than the thesis had.** X"),
+        (BOTH, "stored", "subset", "**Less than the thesis had.** A half."),
+        (BOTH, "printed", "printed scale", ""),
         (
             {"other": "X for Y.", "less": "A half."},
             "stored",

@@ -17,9 +17,11 @@ from pnml_experiments.ch5_networks import ablation_mnist
 from pnml_experiments.ch7_active import dial_pools, dial_unfinished
 from pnml_experiments.framework.claims import judged
 from pnml_experiments.framework.publishing import published_page
-from pnml_experiments.framework.registry import EXPERIMENTS
+from pnml_experiments.framework.registry import EXPERIMENTS, find
+from pnml_experiments.framework.result import Result
+from pnml_experiments.framework.rows import lines, stored
 from pnml_experiments.framework.scales import SCALES
-from pnml_experiments.framework.unfinished import UNFINISHED, how_far
+from pnml_experiments.framework.unfinished import UNFINISHED, how_far, so_far
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -66,8 +68,9 @@ def test_stored_journals_are_of_runs_that_are_offered_and_not_published():
     for path in (RESULTS / UNFINISHED).glob("*/*/*.jsonl"):
         name, scale = path.parts[-3:-1]
         assert (name, scale) in offered
-        assert scale in SCALES
-        assert len(how_far(name, RESULTS)) == 1
+        published = stored(RESULTS / "data" / f"{name}.jsonl").scale
+        assert SCALES.index(published) < SCALES.index(scale)
+        assert f"**A run at the scale {scale} is unfinished.**" in "".join(how_far(name, RESULTS))
 
 
 def two_strategies(seeds=3):
@@ -111,23 +114,35 @@ def test_a_seed_alone_has_no_interval():
     assert dial_unfinished.finished_curves(two_strategies(), pieces, known=100) is None
 
 
-def test_a_run_shows_nothing_that_a_smaller_scale_has_in_full():
+def test_a_run_shows_nothing_that_its_page_has(tmp_path):
     names = [rule.name for rule in dial_pools.settings("MNIST")["full"].strategies]
-    part = dial_pools.settings("MNIST")["stored"]
-    count = part.stop - part.start + 1
 
-    def shown(size, rounds_of_each, seeds=part.seeds):
-        pieces = {}
+    def pieces(seeds, accuracies):
+        found = {}
         for seed in range(seeds):
-            for name in names:
-                pieces |= rounds(seed, name, [0.5] * rounds_of_each)
-        return dial_pools.so_far("MNIST, polluted", size, pieces)
+            for at, name in enumerate(names):
+                mine = [one + (seed + at) / 100 for one in accuracies]
+                found |= rounds(seed, name, mine, [seed] * (len(mine) - 1))
+        return found
 
-    assert shown("stored", count - 1)
-    assert not shown("stored", count - 1, seeds=1)
-    assert not shown("full", count)
-    assert shown("full", count + 1)
-    assert shown("full", count, seeds=part.seeds + 1)
+    def shown(seeds, accuracies):
+        shutil.rmtree(tmp_path / UNFINISHED, ignore_errors=True)
+        journal(tmp_path, "dial-mnist-ood", "printed", pieces(seeds, accuracies))
+        return so_far("dial-mnist-ood", tmp_path)
+
+    assert not shown(1, [0.6, 0.7])
+    (found,) = shown(3, [0.6, 0.7]).values()  # nothing is published yet
+    assert found.how_much == "up to 21 labels, seeds 0, 1, 2"
+    (tmp_path / "data").mkdir(exist_ok=True)
+    with (tmp_path / "data" / "dial-mnist-ood.jsonl").open("w") as rows:
+        result = Result(found.tables)
+        for line in lines(find("dial-mnist-ood"), "stored", result):
+            rows.write(json.dumps(line) + "\n")
+    assert not shown(3, [0.6, 0.7])
+    assert "end of this page" not in how_far("dial-mnist-ood", tmp_path)[0]
+    assert shown(3, [0.6, 0.7, 0.8])
+    assert "end of this page" in how_far("dial-mnist-ood", tmp_path)[0]
+    assert shown(4, [0.6, 0.7])
 
 
 def test_a_page_shows_at_its_end_what_an_unfinished_run_shows_so_far(tmp_path):
@@ -144,7 +159,7 @@ def test_a_page_shows_at_its_end_what_an_unfinished_run_shows_so_far(tmp_path):
     assert "What it shows so far is at the end of this page." in after
     more = after[after.index("## Labels to reach an accuracy: unfinished run at the scale") :]
     assert more not in before
-    assert "Up to 22 labels, seeds 0, 1." in more
+    assert more.count("Up to 22 labels, seeds 0, 1.") == 4  # under every title
     # after 21 labels: 60.5 percent, and 66.9 = 60.5 + 12.71 · 0.5 at the end of the interval
     assert "| 65 | DIAL | 30 | 22 [21, 22] | -8 |" in more
     assert "| 75 |" not in more  # nobody is there yet
@@ -173,13 +188,16 @@ def test_an_open_claim_quotes_the_unfinished_run_and_stays_open(tmp_path):
             continue
         assert one.verdict.word == "not settled"
         quoted = said.removeprefix(same.verdict.evidence)
-        assert quoted.startswith(" So far in the unfinished run at the scale stored: ")
+        where = "unfinished run at the scale stored (up to 21 labels, seeds 0, 1): "
+        assert quoted.startswith(f" So far in the {where}")
+        if "73, 48 and 30" in one.claim.words:
+            assert quoted.endswith("The rows end at 21 labels.")
     (ahead,) = (
         one for one in judged(tmp_path, "dial-mnist-ood") if "In this setting" in one.claim.words
     )
     # leads of 10 and 10.2 points: 10.1 ± 12.71 · 0.1
     assert (
-        "stored: mean accuracy of DIAL less that of BALD: 10.1 [8.8, 11.4];"
+        "seeds 0, 1): mean accuracy of DIAL less that of BALD: 10.1 [8.8, 11.4];"
         in ahead.verdict.evidence
     )
     assert "EPIG: 10.1 [8.8, 11.4] points." in ahead.ours.evidence

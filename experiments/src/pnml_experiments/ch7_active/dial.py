@@ -93,10 +93,9 @@ class Setting:
     first_seed: int = 0
     turn: int = 0  # rounds after which the other strategies and seeds have theirs; 0: no turns
 
-    def covers(self, found: LearningCurves) -> bool:
-        """Whether a whole run of this has these seeds and numbers of labels."""
-        ours = range(self.first_seed, self.first_seed + self.seeds)
-        return set(found.seeds) <= set(ours) and int(found.labels[-1]) <= self.stop
+    def runs(self) -> range:
+        """The seeds."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     def stops(self) -> list[int]:
         """Labels up to which all strategies and seeds are brought, one after the other."""
@@ -152,7 +151,7 @@ def curves_of(data: Data, setting: Setting, out: Output, progress: Progress) -> 
             data.y_test,
             x_ood=data.x_ood,
             strategies=setting.strategies,
-            seeds=range(setting.first_seed, setting.first_seed + setting.seeds),
+            seeds=setting.runs(),
             start=setting.start,
             stop=stop,
             step=setting.step,

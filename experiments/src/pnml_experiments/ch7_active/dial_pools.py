@@ -20,8 +20,9 @@ from pnml_experiments.ch7_active.dial import (
 from pnml_experiments.framework.data import arrays
 from pnml_experiments.framework.experiment import Experiment, Progress, Scale
 from pnml_experiments.framework.output import Output
-from pnml_experiments.framework.result import Result, Table
+from pnml_experiments.framework.result import Result
 from pnml_experiments.framework.stored_files import EMNIST, FASHION_TEST, MNIST
+from pnml_experiments.framework.unfinished import Shown
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,14 +97,13 @@ def how_far(case: str, size: Scale, pieces: Mapping[str, Any]) -> str:
     return dial_unfinished.how_far(settings(case.split(", ")[0])[size], pieces)
 
 
-def so_far(case: str, size: Scale, pieces: Mapping[str, Any]) -> tuple[Table, ...]:
-    """What an unfinished run shows so far; nothing while a smaller scale has it in full."""
+def so_far(case: str, size: Scale, pieces: Mapping[str, Any]) -> Shown | None:
+    """What an unfinished run shows so far."""
     name, pool = case.split(", ")
-    setting, stored = settings(name)[size], settings(name).get("stored")
-    found = dial_unfinished.finished_curves(setting, pieces, _POOL)
-    if found is None or (size == "full" and stored is not None and stored.covers(found)):
-        return ()
-    return dial_unfinished.tables(found, name, pool, LEVELS[name])
+    found = dial_unfinished.finished_curves(settings(name)[size], pieces, _POOL)
+    if found is None:
+        return None
+    return dial_unfinished.shown(found, name, pool, LEVELS[name])
 
 
 def settings(name: str) -> dict[str, Setting]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -17,7 +16,7 @@ from pnml_experiments.ch7_active.dial import (
     paired_table,
     picks_table,
 )
-from pnml_experiments.framework.result import Table
+from pnml_experiments.framework.unfinished import Shown
 
 _FEWEST = 2  # seeds, or there is no interval
 
@@ -30,25 +29,22 @@ def how_far(setting: Setting, pieces: Mapping[str, Any]) -> str:
         + ", ".join(
             f"{rule.name} {_rounds(pieces, seed, rule.name)}" for rule in setting.strategies
         )
-        for seed in _seeds(setting)
+        for seed in setting.runs()
     )
     return f"Rounds of {rounds} that are finished: {said}."
 
 
-def tables(
-    found: LearningCurves, data: str, pool: str, levels: Sequence[float]
-) -> tuple[Table, ...]:
+def shown(found: LearningCurves, data: str, pool: str, levels: Sequence[float]) -> Shown:
     """Tables of what is finished; only accuracies that a strategy reached are listed."""
     best = 100 * max(found.band(name).mean.max() for name in found.accuracy)
     reached = [level for level in levels if level <= best]
-    made = [paired_table(found), accuracy_table(found)]
+    tables = [paired_table(found), accuracy_table(found)]
     if pool == "polluted":
-        made.insert(0, picks_table(found))
+        tables.insert(0, picks_table(found))
     if reached:
-        made.insert(0, labels_table(data, pool, reached, found))
+        tables.insert(0, labels_table(data, pool, reached, found))
     seeds = ", ".join(map(str, found.seeds))
-    where = f"Up to {found.labels[-1]} labels, seeds {seeds}."
-    return tuple(replace(table, about=f"{where} {table.about}".strip()) for table in made)
+    return Shown(f"up to {found.labels[-1]} labels, seeds {seeds}", tuple(tables))
 
 
 def finished_curves(
@@ -60,7 +56,7 @@ def finished_curves(
     one seed has any. Rows of the pool from `known` on are out of distribution.
     """
     names = [rule.name for rule in setting.strategies]
-    done = {seed: min(_rounds(pieces, seed, name) for name in names) for seed in _seeds(setting)}
+    done = {seed: min(_rounds(pieces, seed, name) for name in names) for seed in setting.runs()}
     rounds_in_all, rounds = max((_in_all(done, each), each) for each in done.values())
     if rounds_in_all == 0:
         return None
@@ -97,7 +93,3 @@ def _strange(pieces: Mapping[str, Any], seed: int, name: str, rounds: int, known
     """Number of picks out of distribution before each round."""
     picks = [pieces[f"{seed} {name} {t} picks"] for t in range(rounds - 1)]
     return list(accumulate((sum(row >= known for row in each) for each in picks), initial=0))
-
-
-def _seeds(setting: Setting) -> range:
-    return range(setting.first_seed, setting.first_seed + setting.seeds)

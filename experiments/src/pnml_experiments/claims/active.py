@@ -93,7 +93,7 @@ def _fewest_labels(accuracies: tuple[str, ...], rivals: tuple[str, ...], settle:
             for name in rivals:
                 leads[f"{accuracy} {name}"] = _less(dial, _needed(rows.get(name), last))
             said.append(f"{accuracy} %: {_reached(rows, rivals)}")
-        text = f"{'; '.join(said)}. The run stops at {last} labels."
+        text = f"{'; '.join(said)}. The rows end at {last} labels."
         return against_rivals(leads, text, settle)
 
     return judge

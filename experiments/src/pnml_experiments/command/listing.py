@@ -30,8 +30,8 @@ def show_list(output: Path, as_json: bool) -> None:
         print_words(title, _grid([_cells(entry, output) for entry in part]))
     print_words(
         "Columns small and largest are minutes of one core, about; printed is a run of the size "
-        "that the thesis had, stored the largest one on the data at hand. Run one with pnml "
-        "reproduce ID, all with pnml reproduce --all."
+        "that the thesis had, stored the most that the data at hand give in reasonable time. Run "
+        "one with pnml reproduce ID, all with pnml reproduce --all."
     )
 
 
@@ -62,7 +62,7 @@ def _cells(entry: Entry, output: Path) -> list[str]:
         f"{entry.id}\n{entry.title}",
         _short(entry.number) or f"ch. {entry.chapter}",
         _minutes(entry.cost("small")),
-        f"{_minutes(entry.cost(entry.largest))}\n{entry.largest}",
+        "\n".join(f"{_minutes(entry.cost(scale))}\n{scale}" for scale in entry.large),
         ", ".join(entry.data) or "none",
         entry.state(output),
     ]

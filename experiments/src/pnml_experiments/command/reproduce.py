@@ -43,10 +43,10 @@ def reproduce(
     scale: Annotated[
         ScaleName,
         typer.Option(
-            help="small takes minutes, medium (a few entries) hours; stored is the largest run on "
-            "the data at hand, and the first line of its page says what it leaves out of what the "
-            "thesis had; printed has the size that the thesis had. full is the old name of the "
-            "larger of the two."
+            help="small takes minutes, medium (a few entries) hours; stored is the most that "
+            "the data at hand give in reasonable time, and the first line of its page says what it "
+            "leaves out of what the thesis had; printed has the size that the thesis had. full is "
+            "the old name of the larger of the two."
         ),
     ] = ScaleName.small,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path(

@@ -11,7 +11,7 @@ from pnml.errors import InputError
 from pnml_experiments.framework.experiment import ROWS, Experiment
 from pnml_experiments.framework.printed import lines
 from pnml_experiments.framework.registry import EXPERIMENTS, find
-from pnml_experiments.framework.scales import SCALES, Offered
+from pnml_experiments.framework.scales import REDUCED, SCALES, Offered
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Entry:
         return self.number.partition(" ")[0].lower() or "experiment"
 
     @property
-    def largest(self) -> Offered:
-        """The largest scale of its first experiment."""
-        return self.experiments[0].scales[-1]
+    def large(self) -> tuple[Offered, ...]:
+        """The scales of its first experiment that are not reduced, from the smallest."""
+        return tuple(scale for scale in self.experiments[0].scales if scale not in REDUCED)
 
     def cost(self, scale: str) -> float | None:
         """Approximate minutes at a scale; None if one of its experiments has none."""

@@ -23,7 +23,8 @@ _HEAD = (
     "What the thesis says, in its own words, and what came out when it was run again, or, for the "
     "ablation of chapter 5, when its stored numbers were put into tables again. Each claim "
     "has a rule that stands below its words; code finds the verdict and the numbers from the rows "
-    "of the page that the line links to, and none is typed. The first verdict judges what was "
+    "of the page that the line links to (an open claim also quotes runs that go on, and names "
+    "them), and none is typed. The first verdict judges what was "
     "claimed: by the protocol of the thesis, against its own rivals. Ours is the same claim by our "
     "protocol or against more rivals. The last column says what the rows are: as much as the "
     "thesis had (printed scale; what is drawn at random is drawn anew), a subset of it, other data "
@@ -110,11 +111,11 @@ def _quoting(verdict: Verdict, rule: Rule, experiment: str, docs: Path) -> Verdi
     if verdict.word != "not settled":
         return verdict
     said = verdict.evidence
-    for scale, tables in so_far(experiment, docs).items():
+    for scale, shown in so_far(experiment, docs).items():
         with suppress(InputError):
-            shown = rule(Evidence(Result(tables))).evidence
-            said += f" So far in the unfinished run at the scale {scale}: "
-            said += shown[:1].lower() + shown[1:]
+            quoted = rule(Evidence(Result(shown.tables))).evidence
+            said += f" So far in the unfinished run at the scale {scale} ({shown.how_much}): "
+            said += quoted[:1].lower() + quoted[1:]
     return verdict._replace(evidence=said)
 
 

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pnml_experiments.framework.experiment import Experiment
 from pnml_experiments.framework.result import Result
+from pnml_experiments.framework.scales import REDUCED
 
 Extent = Literal["printed scale", "subset", "other data", "printed numbers alone", "study of ours"]
 
-_REDUCED = ("small", "medium")
 _OUTLOOK = 8  # chapter of future research: the thesis has no data of it
 
 
@@ -22,7 +22,7 @@ def extent(experiment: Experiment, scale: str, result: Result) -> Extent:
         return "other data"
     if experiment.beyond and (not experiment.less or experiment.chapter == _OUTLOOK):
         return "study of ours"
-    return "subset" if scale in _REDUCED or _lacks(experiment, scale) else "printed scale"
+    return "subset" if scale in REDUCED or _lacks(experiment, scale) else "printed scale"
 
 
 def extent_line(experiment: Experiment, scale: str, result: Result) -> str:
@@ -37,11 +37,10 @@ def extent_line(experiment: Experiment, scale: str, result: Result) -> str:
     >>> extent_line(one, "stored", result)
     '**Other data than the thesis had, and not all of it.** Pens for pencils. 10 of 50 sets.'
     """
-    kind = extent(experiment, scale, result)
+    kind, lacks = extent(experiment, scale, result), _lacks(experiment, scale)
     if kind == "printed numbers alone":
-        return " ".join(["**Printed numbers alone.** Nothing was run.", experiment.less]).strip()
-    lacks = _lacks(experiment, scale)
-    if scale in _REDUCED:
+        return f"**Printed numbers alone.** Nothing was run. {lacks}".strip()
+    if scale in REDUCED:
         lacks = f"The scale {scale} has fewer rows, draws or steps."
     if kind == "other data":
         part = ", and not all of it" if lacks else ""

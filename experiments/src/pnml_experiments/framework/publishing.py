@@ -35,10 +35,10 @@ _HEAD = (
     "why. `pnml reproduce ID` runs any of them again; `pnml reproduce --list` says what it takes."
     "\n\n"
     "Beside a page is the scale of its run: `printed` has the size that the thesis had, `stored` "
-    "the largest run on the data at hand, `medium` and `small` less than that. The first line of a "
-    "page says what its run leaves out of what the thesis had, and which other data stand in its "
-    "place. [Which claims hold](claims.md), and [which printed numbers were made again]"
-    "(printed-cells.md), are pages of their own."
+    "the most that the data at hand give in reasonable time, `medium` and `small` less than that. "
+    "The first line of a page says what its run leaves out of what the thesis had, and which "
+    "other data stand in its place. [Which claims hold](claims.md), and [which printed numbers were "
+    "made again](printed-cells.md), are pages of their own."
 )
 
 
@@ -132,9 +132,9 @@ def _link(name: str, docs: Path) -> str:
 
 
 def _reason(own: tuple[str, ...], gpu: bool) -> str:
-    if own:
-        return f"not run: needs {own[0]}"
-    return "not run: needs a GPU" if gpu else "not run yet"
+    if gpu:
+        return "not run: needs a GPU"
+    return f"not run: needs {own[0]}" if own else "not run yet"
 
 
 def _how_much(rows: Stored) -> str:

@@ -13,6 +13,8 @@ Offered = Literal["small", "medium", "stored", "printed"]
 Scale = Literal["small", "medium", "stored", "full"]
 # From the smallest, as they are offered.
 SCALES: tuple[Offered, ...] = ("small", "medium", "stored", "printed")
+# Those that leave out what the data at hand would give.
+REDUCED: tuple[Offered, ...] = ("small", "medium")
 # Name of the largest scale before there were two of them.
 FULL = "full"
 
@@ -42,8 +44,9 @@ def today(scale: str, offered: Sequence[Offered]) -> str:
 def warn_of_full(what_runs: str) -> None:
     """Warn that the scale full has two new names."""
     warnings.warn(
-        f"The scale full is now called stored (the largest run on the data at hand) or printed "
-        f"(as much as the thesis had); {what_runs}. The name full goes in pnml 0.4.",
+        f"The scale full is now called stored (the most that the data at hand give in reasonable "
+        f"time) or printed (as much as the thesis had); {what_runs}. The name full goes in pnml "
+        "0.4.",
         FutureWarning,
         stacklevel=3,
     )

@@ -8,16 +8,25 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pnml.errors import InputError
 from pnml_experiments.framework.experiment import Experiment
+from pnml_experiments.framework.page import with_interval
 from pnml_experiments.framework.registry import EXPERIMENTS
 from pnml_experiments.framework.result import Table
+from pnml_experiments.framework.rows import stored
 from pnml_experiments.framework.scales import SCALES, Offered
 
 # Below the folder of the pages; as an output folder it goes on with the runs in it.
 UNFINISHED = Path("data", "unfinished")
+
+
+class Shown(NamedTuple):
+    """What an unfinished run shows so far."""
+
+    how_much: str  # is behind it, such as "up to 40 labels"
+    tables: tuple[Table, ...]
 
 
 def how_far(name: str, docs: Path) -> list[str]:
@@ -25,31 +34,58 @@ def how_far(name: str, docs: Path) -> list[str]:
 
     The module of such an experiment has a function `how_far` from the finished pieces to words.
     """
+    shown = so_far(name, docs)
     return [
         f"**A run at the scale {run.scale} is unfinished.** {run.told('how_far')} It goes "
         f"on with `pnml reproduce {name} --scale {run.scale} -o docs/results/{UNFINISHED}`."
         + " What it shows so far is at the end of this page."
-        * bool(run.tables())
+        * (run.scale in shown)
         for run in _runs(name, docs)
     ]
 
 
-def so_far(name: str, docs: Path) -> dict[Offered, tuple[Table, ...]]:
-    """Tables of what the unfinished runs of an experiment show so far, by scale."""
-    return {run.scale: tables for run in _runs(name, docs) if (tables := run.tables())}
+def so_far(name: str, docs: Path) -> dict[Offered, Shown]:
+    """What the unfinished runs of an experiment show that its page does not have, by scale.
+
+    The module of an experiment that shows something has a function `so_far`, which gives it or
+    None.
+    """
+    rows = docs / "data" / f"{name}.jsonl"
+    known = _numbers(stored(rows).result.tables) if rows.is_file() else set()
+    found = {run.scale: run.shown() for run in _runs(name, docs)}
+    return {
+        scale: shown
+        for scale, shown in found.items()
+        if shown is not None and _numbers(shown.tables) - known
+    }
 
 
-def titled(shown: Mapping[Offered, Sequence[Table]]) -> list[Table]:
-    """Tables of unfinished runs for the end of a page, with titles that say so.
+def titled(found: Mapping[Offered, Shown]) -> list[Table]:
+    """Tables of unfinished runs for the end of a page, which say so.
 
-    >>> [table.title for table in titled({"printed": [Table("Labels", ())]})]
-    ['Labels: unfinished run at the scale printed']
+    >>> (table,) = titled({"printed": Shown("up to 40 labels", (Table("Labels", ()),))})
+    >>> table.title, table.about
+    ('Labels: unfinished run at the scale printed', 'Up to 40 labels.')
     """
     return [
-        replace(table, title=f"{table.title}: unfinished run at the scale {scale}")
-        for scale, tables in shown.items()
-        for table in tables
+        replace(
+            table,
+            title=f"{table.title}: unfinished run at the scale {scale}",
+            about=f"{shown.how_much[:1].upper()}{shown.how_much[1:]}. {table.about}".strip(),
+        )
+        for scale, shown in found.items()
+        for table in shown.tables
     ]
+
+
+def _numbers(tables: Sequence[Table]) -> set[tuple[str, frozenset[tuple[str, str]], str]]:
+    """Every number of our own, as a page shows it, with its table and its labels."""
+    return {
+        (table.title, frozenset(row.labels.items()), with_interval(row.ours, table.digits))
+        for table in tables
+        for row in table.rows
+        if row.ours is not None
+    }
 
 
 @dataclass(frozen=True)
@@ -65,9 +101,9 @@ class _Run:
         case = [self.experiment.case] * bool(self.experiment.case)
         return getattr(self._module, function)(*case, self.experiment.size(self.scale), self.pieces)
 
-    def tables(self) -> tuple[Table, ...]:
+    def shown(self) -> Shown | None:
         """What the run shows so far, where the experiment's module has `so_far`."""
-        return self.told("so_far") if hasattr(self._module, "so_far") else ()
+        return self.told("so_far") if hasattr(self._module, "so_far") else None
 
     @property
     def _module(self) -> ModuleType:
