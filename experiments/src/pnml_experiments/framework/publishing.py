@@ -37,8 +37,8 @@ _HEAD = (
     "Beside a page is the scale of its run: `printed` has the size that the thesis had, `stored` "
     "the most that the data at hand give in reasonable time, `medium` and `small` less than that. "
     "The first line of a page says what its run leaves out of what the thesis had, and which "
-    "other data stand in its place. [Which claims hold](claims.md), and [which printed numbers were "
-    "made again](printed-cells.md), are pages of their own."
+    "other data stand in its place. [Which claims hold](claims.md), and [which printed numbers "
+    "were made again](printed-cells.md), are pages of their own."
 )
 
 
