@@ -256,41 +256,75 @@ def labels_to(found, accuracy, strategy):
     return found.value("Labels to reach", accuracy=accuracy, strategy=strategy)
 
 
+ON_AVERAGE = "Accuracy in percent, on average"
+BY_LABELS = "Accuracy in percent, by labels paid for"
+CLOTHES = "Picks out of distribution"
+
+
+def lead_of_epig(found):
+    """By how much EPIG is ahead of DIAL, with its interval, as the page says it."""
+    over = found.ours(ON_AVERAGE, number="DIAL less this", strategy="EPIG")
+    return (
+        f"{-over.value:.1f} points on average over the rounds, [{-over.high:.1f}, {-over.low:.1f}]"
+    )
+
+
+def cannot_be_told(found, strategy):
+    over = found.ours(ON_AVERAGE, number="DIAL less this", strategy=strategy)
+    return over.low < 0 < over.high
+
+
 def test_comment_on_dial_and_clothes_quotes_its_own_rows():
     text, found = comment("dial-mnist-ood"), rows_of("dial-mnist-ood")
-    over = found.ours("Accuracy in percent, on average", number="DIAL less this", strategy="EPIG")
-    interval = f"[{-over.high:.1f}, {-over.low:.1f}]"
-    lead = f"EPIG is ahead of it by {-over.value:.1f} points on average over the rounds, {interval}"
-    assert lead in text
+    assert f"EPIG is ahead of it by {lead_of_epig(found)}" in text
+    assert all(cannot_be_told(found, rival) for rival in ("BALD", "core-set"))
+    assert not cannot_be_told(found, "random")
+    behind = found.value(ON_AVERAGE, number="DIAL less this", strategy="random")
+    assert f"random is {behind:.1f} points below" in text
 
-    labels = [labels_to(found, "65", strategy) for strategy in ("DIAL", "EPIG")]
-    assert f"(65 % after {labels[0]:.0f} and {labels[1]:.0f} labels)" in text
+    assert f"EPIG has 85 % after {labels_to(found, '85', 'EPIG'):.0f} labels" in text
+    rows = found.rows("Labels to reach", accuracy="85")
+    assert [row.labels["strategy"] for row in rows if row.ours is not None] == ["EPIG"]
+    last = {row.labels["strategy"]: row.ours.value for row in found.rows(BY_LABELS, labels="60")}
+    assert f"DIAL has {last['DIAL']:.1f} % and EPIG {last['EPIG']:.1f} %" in text
 
-    def best_first(labels):
-        rows = found.rows("Accuracy in percent, by labels paid for", labels=labels)
-        means = {row.labels["strategy"]: row.ours.value for row in rows}
-        return {name: means[name] for name in sorted(means, key=lambda name: -means[name])}
+    def printed(strategy, accuracy):
+        return found.rows("Labels to reach", accuracy=accuracy, strategy=strategy)[0].printed
 
-    means = best_first("55")
-    assert list(means)[:2] == ["EPIG", "DIAL"]
-    second = f"second to that of EPIG ({means['DIAL']:.1f} and {means['EPIG']:.1f} %)"
-    assert f"At 55 labels its mean is {second}" in text
-    assert "at 76 and at 100 it is below all but those of random and entropy" in text
-    for count in ("76", "100"):
-        assert list(best_first(count))[-3:] == ["DIAL", "random", "entropy"]
+    strategies = ("DIAL", "BALD", "EPIG", "core-set", "random")
+    first = [labels_to(found, "65", strategy) for strategy in strategies]
+    assert f"65 % after {min(first):.0f} or {max(first):.0f} labels" in text
+    assert set(first) <= {min(first), max(first)}
+    before = [printed(strategy, "65") for strategy in strategies]
+    assert f"where print has {min(before):.0f} to {max(before):.0f}" in text
 
-    def clothes(strategy):
-        return found.value("Picks out of distribution", strategy=strategy)
+    needed = {name: labels_to(found, "75", name) for name in ("DIAL", "BALD", "EPIG", "core-set")}
+    assert needed["DIAL"] == needed["BALD"]
+    said = f"DIAL and BALD {needed['DIAL']:.0f}, core-set {needed['core-set']:.0f}, random not"
+    assert said in text
+    notebook = [printed(name, "75") for name in ("EPIG", "BALD")]
+    assert f"behind BALD ({notebook[0]:.0f} and {notebook[1]:.0f})" in text
+    assert f"is before them here ({needed['EPIG']:.0f})" in text
 
-    picks = {name: clothes(name) for name in ("DIAL", "DIAL, T = 1", "EPIG", "BALD", "core-set")}
-    assert f"At 5, {picks['DIAL']:.0f} % of DIAL's picks are clothes" in text
-    assert f"at 1 {picks['DIAL, T = 1']:.0f} %" in text
-    digits = [90 * (1 - picks[name] / 100) for name in ("DIAL", "DIAL, T = 1")]
-    assert f"with {digits[0]:.0f} and {digits[1]:.0f} digits to train on" in text
-    assert (
-        f"core-set fewest ({picks['core-set']:.0f} %), then DIAL at temperature 5 "
-        f"({picks['DIAL']:.0f} %) and EPIG ({picks['EPIG']:.0f} %), BALD ({picks['BALD']:.0f} %)"
-    ) in text
+    spent = [found.value(CLOTHES, strategy=name) for name in strategies]
+    dial, bald, epig, core_set, random = (f"{share:.1f} %" for share in spent)
+    assert f"of 40 picks**: EPIG {epig}, core-set {core_set} (three with each seed), " in text
+    assert found.value(CLOTHES, strategy="core-set") == 100 * 3 / 40
+    assert f"DIAL {dial}, BALD {bald}, random {random}" in text
+
+
+def test_guide_of_active_learning_quotes_the_published_network():
+    text, found = text_of("docs/guide/active.md"), rows_of("dial-mnist-ood")
+    margin = rows_of("dial-variants").value(CLOTHES, strategy="margin")
+    names = ("random", "BALD", "DIAL", "core-set", "EPIG")
+    spent = {name: found.value(CLOTHES, strategy=name) for name in names}
+    assert ", ".join(f"{name} {share:.1f} %" for name, share in spent.items()) in text
+    assert f"margin {margin:.0f} % in a smaller run" in text
+
+    mean = {name: found.value(ON_AVERAGE, number="accuracy", strategy=name) for name in names}
+    assert f"has {mean['EPIG']:.1f} %, DIAL {mean['DIAL']:.1f}, BALD {mean['BALD']:.1f}, " in text
+    assert f"core-set {mean['core-set']:.1f}, random {mean['random']:.1f}" in text
+    assert all(cannot_be_told(found, rival) for rival in ("EPIG", "BALD", "core-set"))
 
 
 def test_comment_on_dial_and_clothes_quotes_the_variants_and_the_masks():
@@ -311,6 +345,12 @@ def test_comment_on_dial_and_clothes_quotes_the_variants_and_the_masks():
         ("of the rivals BALD has", "BALD"),
     ):
         assert f"{words} {both(strategy)}" in text
+    spent = [found.value(CLOTHES, strategy=name) for name in ("DIAL", "DIAL, T = 1", "margin")]
+    at_5, at_1, margin = (f"{share:.0f} %" for share in spent)
+    assert (
+        f"at 5, {at_5} of the picks there are clothes, at 1 {at_1}, of the margin's {margin}"
+        in text
+    )
     masks = rows_of("dial-stability")
 
     def range_of(table, temperature, form):
