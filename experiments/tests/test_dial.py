@@ -214,6 +214,9 @@ def test_numbers_that_the_thesis_does_not_print_name_their_source(curves):
     rows = by_labels(dial.result_of("name", "MNIST", "polluted", (65,), others, "").tables[0])
     assert "author's notebook" in rows["65", "EPIG"].note
     assert "notebook" not in rows["65", "DIAL"].note
+    clean = by_labels(dial.result_of("name", "MNIST", "clean", (65,), others, "").tables[0])
+    assert clean["65", "EPIG"].printed is None
+    assert "notebook" not in clean["65", "EPIG"].note
     unrun = dial.unrun("CIFAR-10", "polluted", "No GPU.").tables[0].rows
     assert {"notebook" in row.note for row in unrun if row.labels["strategy"] == "EPIG"} == {True}
     assert {"notebook" in row.note for row in unrun if row.labels["strategy"] != "EPIG"} == {False}

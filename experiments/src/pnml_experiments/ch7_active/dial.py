@@ -216,7 +216,8 @@ def labels_table(data: str, pool: str, levels: Sequence[float], found: LearningC
             printed = printed_labels().get((data, pool, strategy, float(level)))
             labels = {"accuracy, %": f"{level:g}", "strategy": strategy}
             ours, note = _closed(estimates[at], int(found.labels[-1]))
-            note = _with_source(strategy, note)
+            if printed is not None:
+                note = _with_source(strategy, note)
             if ours is not None or printed is not None:
                 rows.append(Row(labels, printed, ours, note=note))
     return Table("Labels to reach an accuracy", tuple(rows), _ABOUT, digits=0)
