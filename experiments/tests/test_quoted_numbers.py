@@ -277,7 +277,9 @@ def cannot_be_told(found, strategy):
 def test_comment_on_dial_and_clothes_quotes_its_own_rows():
     text, found = comment("dial-mnist-ood"), rows_of("dial-mnist-ood")
     assert f"EPIG is ahead of it by {lead_of_epig(found)}" in text
-    assert all(cannot_be_told(found, rival) for rival in ("BALD", "core-set"))
+    assert "three seeds cannot tell EPIG, BALD or core-set from it" in text
+    assert all(cannot_be_told(found, rival) for rival in ("EPIG", "BALD", "core-set"))
+    assert "clearly ahead of random alone" in text
     assert not cannot_be_told(found, "random")
     behind = found.value(ON_AVERAGE, number="DIAL less this", strategy="random")
     assert f"random is {behind:.1f} points below" in text

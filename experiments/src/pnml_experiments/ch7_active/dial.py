@@ -94,7 +94,7 @@ class Setting:
     turn: int = 0  # rounds after which the other strategies and seeds have theirs; 0: no turns
 
     def runs(self) -> range:
-        """The seeds."""
+        """The seeds that are run."""
         return range(self.first_seed, self.first_seed + self.seeds)
 
     def stops(self) -> list[int]:
